@@ -1,26 +1,53 @@
-/** What of a job is not proven to be here as the server has it. */
-import type { JobId, LiveFileKey } from '../job.ts';
-import { countOf } from '../numbers.ts';
-import type { LiveFileRow, StoredError } from '../store/rows.ts';
-import type { Store } from '../store/store.ts';
+/** What of a job is proven to be here as the server has it: the one definition, for every command, event and page. */
+import type { JobId, LiveFileKey } from './job.ts';
+import { countOf } from './numbers.ts';
 
-interface ShownFile extends LiveFileKey {
-  readonly error: LiveFileRow['error'];
-  readonly bytes: number;
-  readonly exact: boolean;
-  readonly verified: boolean;
+/** The last comparison of all bytes of a mirror with the raw bytes. */
+export interface Comparison {
+  /** Bytes of the mirror, if they are all bytes of the remote file; null after any other outcome, or a change. */
+  readonly verified: number | null;
+  /** Why it did not verify the mirror. */
+  readonly unverified: string | null;
+  /** Whether it was made before the end of the job: then it proves nothing about the last state. */
+  readonly early: boolean;
 }
 
-/** A reason for each live file, and for the results that are not complete. `error`: why the last pass was given up. */
-export function unprovenOf(
-  error: StoredError | null,
-  files: readonly ShownFile[],
-  results: { readonly failed: number; readonly inFlux: number; readonly queued: number },
+interface ComparedFile extends Comparison, LiveFileKey {
+  readonly position: number;
+  readonly inexact: readonly unknown[];
+  readonly error: { readonly message: string } | null;
+}
+
+interface Counts {
+  readonly failed: number;
+  readonly inFlux: number;
+  readonly queued: number;
+}
+
+export const isVerified = ({ verified, position }: Pick<ComparedFile, 'verified' | 'position'>): boolean =>
+  verified === position;
+
+/** Undefined: all bytes were compared after the end of the job, and are equal; also of a file without bytes. */
+export function reasonAgainst(file: ComparedFile): string | undefined {
+  const { error, inexact, verified, unverified, early } = file;
+  if (error !== null) return error.message;
+  if (inexact.length > 0) return 'inexact bytes';
+  if (isVerified(file)) return early ? 'verified before the end of the job, and not after it' : undefined;
+  return unverified ?? (verified === null ? 'not verified' : 'it grew after it was verified');
+}
+
+/** Used where a job has no live files: there is nothing that could be proven. */
+export const NO_LIVE_FILES = 'no task of the job was found, so no live file is here';
+
+/** A reason for each live file, and for the results that are not complete. Empty: the job is proven. */
+export function reasonsAgainst(
+  error: { readonly message: string } | null,
+  files: readonly ComparedFile[],
+  results: Counts,
 ): string[] {
-  const job = error === null ? [] : [`no last pass: ${error.message}`];
-  const live = files.flatMap(({ taskId, file, bytes, exact, verified, error }) => {
-    const why = error?.message ?? (exact ? (verified || bytes === 0 ? undefined : 'not verified') : 'inexact bytes');
-    return why === undefined ? [] : [`task ${taskId} ${file}: ${why}`];
+  const live = files.flatMap((file) => {
+    const reason = reasonAgainst(file);
+    return reason === undefined ? [] : [`task ${file.taskId} ${file.file}: ${reason}`];
   });
   const counts = [
     [results.failed, 'not fetched, or refused'],
@@ -28,15 +55,19 @@ export function unprovenOf(
     [results.queued, 'not fetched yet'],
   ] as const;
   return [
-    ...job,
-    ...live,
+    ...(error === null ? [] : [`no last pass: ${error.message}`]),
+    ...(files.length === 0 ? [NO_LIVE_FILES] : live),
     ...counts.flatMap(([count, what]) => (count > 0 ? [`${countOf(count, 'result')}: ${what}`] : [])),
   ];
 }
 
-export function unprovenIn(store: Store, jobId: JobId): string[] {
-  const files = store.liveFiles.ofJob(jobId).map(({ taskId, file, error, position, inexact, verified }) => {
-    return { taskId, file, error, bytes: position, exact: inexact.length === 0, verified: verified === position };
-  });
-  return unprovenOf(store.jobs.get(jobId)?.error ?? null, files, store.results.counts(jobId));
+/** The part of the store that is asked. */
+interface StoredJobs {
+  readonly jobs: { get(jobId: JobId): { readonly error: { readonly message: string } | null } | undefined };
+  readonly liveFiles: { ofJob(jobId: JobId): readonly ComparedFile[] };
+  readonly results: { counts(jobId: JobId): Counts };
+}
+
+export function unprovenIn({ jobs, liveFiles, results }: StoredJobs, jobId: JobId): string[] {
+  return reasonsAgainst(jobs.get(jobId)?.error ?? null, liveFiles.ofJob(jobId), results.counts(jobId));
 }

@@ -2,11 +2,11 @@
 import { JobtailError } from '../errors.ts';
 import { type JobId, parseLong } from '../job.ts';
 import { printable } from '../printable.ts';
+import { unprovenIn } from '../proven.ts';
 import type { JobRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { type RemovedFiles, removeTree } from '../system/remove-tree.ts';
 import type { Log } from './ports/host.ts';
-import { unprovenIn } from './unproven.ts';
 
 export interface ForgetOptions {
   readonly mirrorDirectory: string;

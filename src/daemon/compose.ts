@@ -142,6 +142,7 @@ export function buildEngine(options: EngineOptions): Engine {
     jobService: jobService && queuedJobService(jobService, calls, 'live'),
     remote: queuedRemote(remote, calls, 'live'),
     results: synced,
+    direct: directBytes,
     mirrorDirectory: mirror.directory,
     pauseMs: poll.minIntervalMs,
   };

@@ -96,8 +96,8 @@ async function listBelow(base: string, signal: AbortSignal): Promise<ClusterList
   return { files, links };
 }
 
-async function unlessGone<Found>(looking: Promise<Found>): Promise<Found | undefined> {
-  return await looking.catch((error: NodeJS.ErrnoException) => {
+async function unlessGone<Found>(call: Promise<Found>): Promise<Found | undefined> {
+  return await call.catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined;
     throw error;
   });

@@ -4,7 +4,7 @@ import { type JobInformation, phaseOf } from '../job-information.ts';
 import type { EventType, NotifyEvent } from '../notification.ts';
 import { countOf } from '../numbers.ts';
 import type { NotifiedJobRow } from '../store/outbox.ts';
-import type { JobInformationRow, JobRow, LiveFileRow, ResultCounts } from '../store/rows.ts';
+import type { JobInformationRow, JobRow } from '../store/rows.ts';
 
 const MAX_MESSAGES = 3;
 
@@ -54,18 +54,6 @@ export function eventsOf(
   if (job.state === 'settled' && before?.watchState !== 'settled' && job.results && isComplete())
     events.push(event('results-complete', 'the last complete pass is done'));
   return events;
-}
-
-/** Whether every live file of a settled job is proven, and every listed result is here, unless a pattern excludes it. */
-export function areFilesHere(
-  liveFiles: readonly LiveFileRow[],
-  results: ResultCounts,
-  jobState: string | null,
-): boolean {
-  const isProven = ({ error, inexact, position, verified }: LiveFileRow) =>
-    error === null && inexact.length === 0 && (verified === position || position === 0);
-  const { failed, queued, inFlux } = results;
-  return jobState !== 'Deleted' && failed + queued + inFlux === 0 && liveFiles.every(isProven);
 }
 
 /** A job that was over before it was watched is no event. */

@@ -11,6 +11,7 @@ import { asJobtailError } from '../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../job.ts';
 import { statesOf, withoutColours } from '../line-states.ts';
 import { MAX_LINE_CHARACTERS, type NotifyEvent } from '../notification.ts';
+import { unprovenIn } from '../proven.ts';
 import { Secrets } from '../redact.ts';
 import { ExpressionThread } from '../search/expression-thread.ts';
 import { type DeliveryRow, MAX_WAITING, type ReadPositionRow } from '../store/outbox.ts';
@@ -18,7 +19,7 @@ import type { JobRow, LiveFileRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
 import { Deliveries, UnderWay } from './deliveries.ts';
-import { areFilesHere, type EventOf, eventsOf, newEvent, notifiedRow } from './events.ts';
+import { type EventOf, eventsOf, newEvent, notifiedRow } from './events.ts';
 import { type NotifyHttp, notifyHttp } from './http.ts';
 import { readLines } from './lines.ts';
 import { Rule } from './rules.ts';
@@ -148,9 +149,7 @@ export class Notifications {
         if (job === undefined) return;
         const before = store.outbox.jobs.get(jobId);
         const reported = store.jobInformation.get(jobId);
-        const isComplete = () =>
-          job.error === null &&
-          areFilesHere(store.liveFiles.ofJob(jobId), store.results.counts(jobId), reported?.information.state ?? null);
+        const isComplete = () => unprovenIn(store, jobId).length === 0;
         const isNew = before === undefined && (job.polledAt === null || job.watchedAt >= this.#startedAt);
         if (isNew || before !== undefined) this.#add(eventsOf(before, job, reported, clock.now(), isComplete));
         if (this.#wantsFiles && before?.hasFiles !== true && !isNew)

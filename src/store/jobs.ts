@@ -25,6 +25,9 @@ export type RunEnd = Pick<JobRow, 'grownAt' | 'refused' | 'failures' | 'error'> 
 const SEARCH = `INSERT INTO task_searches (job_id, files) VALUES (?, ?)
   ON CONFLICT (job_id) DO UPDATE SET files = excluded.files, fruitless = 0, hint = NULL`;
 
+/** The job is not at its end any more: what was compared before proves nothing about its last state. */
+const EARLY = 'UPDATE live_files SET early = 1 WHERE job_id = ? AND early = 0';
+
 const NEXT_REVISION = `(SELECT max(coalesce(max(jobs.revision), 0), (SELECT revision FROM forgotten_jobs)) + 1 FROM jobs)`;
 
 export class Jobs extends JobTable<JobRow> {
@@ -78,6 +81,7 @@ export class Jobs extends JobTable<JobRow> {
         watched_at = CASE WHEN state IN ('watched', 'ending') THEN watched_at ELSE @now END`;
     this.sql.run(request, { jobId, source, results: Number(results), settleAfterMs, stallAfterMs, now });
     this.sql.run('DELETE FROM former_jobs WHERE job_id = ?', jobId);
+    this.sql.run(EARLY, jobId);
     addFiles(this.sql, jobId, tasks ?? tasksOf(this.sql, jobId), files);
     if (tasks !== null) this.sql.run('DELETE FROM task_searches WHERE job_id = ?', jobId);
     else this.sql.run(SEARCH, jobId, jsonOf(files));
@@ -87,6 +91,7 @@ export class Jobs extends JobTable<JobRow> {
     const set = `UPDATE jobs SET state = 'watched', failures = 0, error = NULL, revision = ${NEXT_REVISION}
       WHERE job_id = ? AND state = 'settled'`;
     this.sql.run(set, jobId);
+    this.sql.run(EARLY, jobId);
   }
 
   setState(jobId: JobId, state: WatchState): void {

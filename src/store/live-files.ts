@@ -1,5 +1,6 @@
 /** The committed state of the live mirrors. */
 import type { JobId, LiveFileKey, LiveFileName, TaskId } from '../job.ts';
+import { type Comparison, isVerified, reasonAgainst } from '../proven.ts';
 import type { PortableRow } from './portable-rows.ts';
 import type { LiveFileRow, StoredError } from './rows.ts';
 import { jsonOf, type Sql, Table } from './sql.ts';
@@ -21,7 +22,7 @@ export class LiveFiles {
 
   constructor(sql: Sql) {
     this.#sql = sql;
-    this.#table = new Table(sql, 'live_files', { inexact: 'json', mismatches: 'json', error: 'json' });
+    this.#table = new Table(sql, 'live_files', { inexact: 'json', mismatches: 'json', error: 'json', early: 'flag' });
   }
 
   ofJob(jobId: JobId): LiveFileRow[] {
@@ -46,6 +47,13 @@ export class LiveFiles {
     this.#table.save(row);
   }
 
+  /** Saves the last comparison of a mirror, without what a poll may commit meanwhile. */
+  setComparison({ jobId, taskId, file }: LiveFileRow, { verified, unverified, early }: Comparison): void {
+    const set = `UPDATE live_files SET verified = ?, unverified = ?, early = ?
+      WHERE job_id = ? AND task_id = ? AND file = ?`;
+    this.#sql.run(set, verified, unverified, Number(early), jobId, taskId, file);
+  }
+
   portable(row: LiveFileRow): PortableRow {
     const { jobId, taskId, file } = row;
     return { jobId, table: 'live_files', key: JSON.stringify([taskId, file]), row: this.#table.portable(row) };
@@ -58,12 +66,13 @@ export class LiveFiles {
 }
 
 export function shownLiveFile(row: LiveFileRow) {
-  const { taskId, file, generation, position, verified, grownAt, error } = row;
+  const { taskId, file, generation, position, grownAt, error } = row;
   return {
     ...{ taskId, file, generation, grownAt, error },
     bytes: position,
     exact: row.inexact.length === 0,
     inexactBytes: row.inexact.reduce((sum, { length }) => sum + length, 0),
-    verified: verified === position,
+    verified: isVerified(row),
+    unproven: reasonAgainst(row) ?? null,
   };
 }

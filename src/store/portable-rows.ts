@@ -89,7 +89,7 @@ export class PortableRows {
   /** For a mirror directory without the files of a job: everything is requested again. */
   withoutFiles(jobId: JobId): void {
     const set = `UPDATE live_files SET position = 0, checksum = NULL, inexact = '[]', inode = NULL, modified_ns = NULL,
-      rotation = NULL, copy_mark = NULL, verified = NULL WHERE job_id = ?`;
+      rotation = NULL, copy_mark = NULL, verified = NULL, unverified = NULL WHERE job_id = ?`;
     this.#sql.run(set, jobId);
     for (const table of ['result_files', 'result_counts'])
       this.#sql.run(`DELETE FROM ${table} WHERE job_id = ?`, jobId);

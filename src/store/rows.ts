@@ -3,6 +3,7 @@ import type { ErrorCode } from '../errors.ts';
 import type { JobId, LiveFileKey, LiveFileName, TaskId } from '../job.ts';
 import type { JobInformation } from '../job-information.ts';
 import type { KeptMismatch } from '../mismatch.ts';
+import type { Comparison } from '../proven.ts';
 
 /** Why a job is followed: by the configuration, by a command, or by the rule for all jobs of the user. */
 export type JobSource = 'config' | 'command' | 'mine';
@@ -45,7 +46,7 @@ export interface JobRow {
 }
 
 /** The committed state of a live mirror. `position`, the committed offset, never exceeds what is flushed. */
-export interface LiveFileRow extends LiveFileKey {
+export interface LiveFileRow extends LiveFileKey, Comparison {
   readonly jobId: JobId;
   readonly position: number;
   readonly generation: number;
@@ -64,8 +65,6 @@ export interface LiveFileRow extends LiveFileKey {
   readonly relativePath: string | null;
   readonly listedName: string | null;
   readonly grownAt: number | null;
-  /** Bytes compared with the raw bytes of the service in the last complete pass. */
-  readonly verified: number | null;
   /** The last mismatches, in order. */
   readonly mismatches: readonly KeptMismatch[];
   readonly error: StoredError | null;

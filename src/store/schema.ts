@@ -8,7 +8,7 @@
  * `inexact`, `mismatches`, `error` and `information` are JSON, and so are lists.
  */
 /** The formats of releases, the oldest first, and that of this version. */
-export const VERSIONS: readonly [number, number] = [12, 22];
+export const VERSIONS: readonly [number, number] = [12, 23];
 export const [OLDEST_VERSION] = VERSIONS;
 export const NEWEST_VERSION = VERSIONS[1];
 
@@ -94,7 +94,9 @@ export const UPGRADES: readonly string[] = [
    ALTER TABLE watch_mine RENAME COLUMN most_jobs TO max_jobs;
    ALTER TABLE result_counts RENAME COLUMN unkept TO without_row;
    ALTER TABLE habits RENAME TO capabilities;
-   ALTER TABLE live_files DROP COLUMN fingerprint; ALTER TABLE live_files DROP COLUMN boot_id;`,
+   ALTER TABLE live_files DROP COLUMN fingerprint; ALTER TABLE live_files DROP COLUMN boot_id;
+   ALTER TABLE live_files ADD COLUMN unverified TEXT;
+   ALTER TABLE live_files ADD COLUMN early INTEGER NOT NULL DEFAULT 0 CHECK (early IN (0, 1));`,
 ];
 
 export const SCHEMA = `
@@ -132,6 +134,8 @@ export const SCHEMA = `
     listed_name   TEXT,
     grown_at      INTEGER,
     verified      INTEGER,
+    unverified    TEXT,
+    early         INTEGER NOT NULL DEFAULT 0 CHECK (early IN (0, 1)),
     mismatches    TEXT NOT NULL DEFAULT '[]',
     error         TEXT,
     PRIMARY KEY (job_id, task_id, file)

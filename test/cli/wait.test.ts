@@ -3,7 +3,9 @@ import { expect, it } from 'vitest';
 import { endOf, exitCodeOf } from '../../src/cli/commands/wait.ts';
 import { reportOf } from '../../src/cli/show/status-report.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
-import type { ResultState, WatchState } from '../../src/store/rows.ts';
+import { unprovenIn } from '../../src/proven.ts';
+import type { LiveFileRow, ResultState, WatchState } from '../../src/store/rows.ts';
+import type { Store } from '../../src/store/store.ts';
 import { jobOf } from '../support/model-job-service.ts';
 import { ownState } from './own-state.ts';
 
@@ -11,6 +13,10 @@ const JOB = '601' as JobId;
 const NO_STAMP = { stamp: null, stampProven: false };
 const NOT_FOLLOWED = 'it is not followed any more';
 const NOT_REPORTED = 'it is not reported how the job ended';
+
+const TASK = '602' as TaskId;
+const NO_TASK = 'no task of the job was found, so no live file is here';
+const FILE = { verified: 0, unverified: null, early: false };
 
 it.each<[string, ResultState, WatchState, string | null, number, string[]]>([
   ['whose results are here', 'synced', 'settled', 'Finished', 0, []],
@@ -22,8 +28,8 @@ it.each<[string, ResultState, WatchState, string | null, number, string[]]>([
   ['without a state', 'synced', 'settled', null, 1, [NOT_REPORTED]],
 ])('a job %s', async (_, result, state, jobState, code, unproven) => {
   const { config, store } = await ownState();
-  const request = { jobId: JOB, tasks: [], files: [], results: true, settleAfterMs: null } as const;
-  store.jobs.watch({ ...request, source: 'command' }, 1);
+  watch(store);
+  compared(store, FILE);
   const times = { listedAt: 1, fetchedAt: 1, dueAt: 1, intervalMs: 1, hangs: 0, ...NO_STAMP };
   const row = { jobId: JOB, name: '/11/a', reason: null, bytes: 1, sha256: 'x', live: null, ...times };
   store.results.saveAll([{ ...row, state: result }]);
@@ -34,6 +40,48 @@ it.each<[string, ResultState, WatchState, string | null, number, string[]]>([
   expect(end?.unproven).toEqual(unproven);
   expect(end && exitCodeOf([end])).toBe(code);
 });
+
+it.each<[string, Partial<LiveFileRow>, string[]]>([
+  ['verified at the end', { position: 5, verified: 5 }, []],
+  ['empty, and compared', {}, []],
+  ['empty, and not compared', { verified: null }, ['not verified']],
+  ['found to have more bytes there', { position: 5, verified: null, unverified: 'MORE' }, ['MORE']],
+  ['verified while the job ran', { early: true }, ['verified before the end of the job, and not after it']],
+  ['grown since', { position: 6, verified: 5 }, ['it grew after it was verified']],
+])('a settled job with a live file that is %s', async (_, row, reasons) => {
+  const { config, store } = await ownState();
+  watch(store);
+  compared(store, { ...FILE, ...row });
+  store.jobInformation.save({ jobId: JOB, information: jobOf(JOB, 'Finished'), since: 1, reportedAt: 1 });
+  store.jobs.setState(JOB, 'settled');
+  const unproven = reasons.map((reason) => `task 602 stdout: ${reason}`);
+  const [job] = reportOf(config, store, JOB).jobs;
+  expect(job && endOf(job)).toMatchObject({ unproven, outcome: reasons.length === 0 ? 'finished' : 'unproven' });
+  // Every reader has the same reason.
+  expect(job?.files[0]?.unproven).toBe(reasons[0] ?? null);
+  expect(unprovenIn(store, JOB)).toEqual(unproven);
+  // Of a job that is followed again, nothing is proven.
+  store.jobs.resume(JOB);
+  expect(unprovenIn(store, JOB)).toHaveLength(1);
+});
+
+it('a settled job without a task', async () => {
+  const { config, store } = await ownState();
+  watch(store, []);
+  store.jobInformation.save({ jobId: JOB, information: jobOf(JOB, 'Finished'), since: 1, reportedAt: 1 });
+  store.jobs.setState(JOB, 'settled');
+  const [end] = reportOf(config, store, JOB).jobs.map(endOf);
+  expect(end).toMatchObject({ outcome: 'unproven', unproven: [NO_TASK] });
+});
+
+function watch(store: Store, tasks = [TASK]): void {
+  const request = { jobId: JOB, tasks, files: ['stdout'], results: true, settleAfterMs: null } as const;
+  store.jobs.watch({ ...request, source: 'command' }, 1);
+}
+
+function compared(store: Store, changes: Partial<LiveFileRow>): void {
+  for (const row of store.liveFiles.ofJob(JOB)) store.liveFiles.save({ ...row, ...changes });
+}
 
 it('a job whose first poll has committed bytes, but has not ended, has grown', async () => {
   const { config, store } = await ownState();

@@ -47,6 +47,7 @@ describe('a job', () => {
     const task = { id: '9001' as TaskId, name: null, state: 'Failed', startTime: null, endTime: null };
     place.report('Failed', { tasks: [{ ...task, errorMessage: 'CUDA out of memory' }], name: 'heat-1' });
     await place.tick();
+    for (const row of place.store.liveFiles.ofJob(JOB)) place.store.liveFiles.save({ ...row, verified: row.position });
     place.setState('settled');
     await place.tick();
     place.start();

@@ -106,6 +106,7 @@ export class Engine {
         ...{ onNetwork: false, minFreeBytes: 0, silentMs: 60_000, parallel: 1, direct: null },
       }),
       mirrorDirectory,
+      direct: this.#options.direct ?? null,
       jobService: null,
       remote,
       clock,

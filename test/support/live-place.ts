@@ -26,7 +26,7 @@ export const NEW_ROW: LiveFileRow = {
   relativePath: null,
   listedName: null,
   grownAt: null,
-  verified: null,
+  ...{ verified: null, unverified: null, early: false },
   mismatches: [],
   error: null,
 };

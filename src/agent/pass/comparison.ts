@@ -1,10 +1,11 @@
 /** Compares a local file with a listed file while its bytes arrive. */
 import fs from 'node:fs/promises';
 import { commonLength } from '../../bytes.ts';
-import { asJobtailError } from '../../errors.ts';
+import { asJobtailError, JobtailError, type NoFile } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { READ } from '../../system/regular-files.ts';
 import type { Remote, Sink } from '../ports/server.ts';
+import type { DirectBytes } from '../ports/transfer.ts';
 
 /**
  * equal: the local file equals the start of the remote file, or all of it if `bytes` is `remoteBytes`. different: `at` is
@@ -13,24 +14,53 @@ import type { Remote, Sink } from '../ports/server.ts';
 export type Proof =
   | { readonly outcome: 'equal'; readonly bytes: number; readonly remoteBytes: number }
   | { readonly outcome: 'different'; readonly bytes: number; readonly remoteBytes: number; readonly at: number }
-  | { readonly outcome: 'unproven'; readonly bytes: number; readonly reason: string };
+  | {
+      readonly outcome: 'unproven';
+      readonly bytes: number;
+      readonly reason: string;
+      /** What the server reports in the place of the file. */
+      readonly inPlace?: NoFile | undefined;
+    };
 
 export interface DownloadOptions {
   readonly remote: Remote;
+  /** Brings the raw bytes that the service refuses or fails to send; null or left out: nothing does. */
+  readonly direct?: DirectBytes | null | undefined;
   readonly jobId: JobId;
   readonly signal: AbortSignal;
+}
+
+/** Why a comparison does not verify the local file; undefined: it has all bytes of the remote file, and no other. */
+export function reasonOf(proof: Proof, name: string | null): string | undefined {
+  if (proof.outcome === 'unproven') return proof.reason;
+  if (proof.outcome === 'different') return `byte ${proof.at} differs${name === null ? '' : ` from ${name}`}`;
+  const more = proof.remoteBytes - proof.bytes;
+  if (more > 0) return proof.bytes === 0 ? 'the server has bytes of it' : `the server has ${more} bytes more of it`;
+  return undefined;
 }
 
 class Enough extends Error {}
 
 /** Compares a local file with the file that the service lists as `name`; as `compareFile`. */
-export function proveFile(
+export async function proveFile(
   file: string,
   name: string,
-  { remote, jobId, signal }: DownloadOptions,
+  { remote, direct, jobId, signal }: DownloadOptions,
   untilDifferent = false,
 ): Promise<Proof> {
-  return compareFile(file, (sink) => remote.downloadFile(jobId, name, sink, signal), untilDifferent);
+  const by = (from: { readonly downloadFile: Remote['downloadFile'] }) =>
+    compareFile(file, (sink) => from.downloadFile(jobId, name, sink, signal), untilDifferent);
+  const first = by(remote);
+  const isLeft = await first.then(
+    (proof) => proof.outcome === 'unproven' && (proof.inPlace ?? 'unreadable') === 'unreadable',
+    (thrown: unknown) => thrown instanceof JobtailError && thrown.policy.ofOneFile !== 'no',
+  );
+  if (!isLeft || direct?.isOpen(jobId) !== true) return await first;
+  const second = await by(direct).catch((thrown: unknown) => {
+    if (signal.aborted) throw thrown;
+  });
+  // The failure of the service is the reason, also if the other way fails.
+  return second === undefined || second.outcome === 'unproven' ? await first : second;
 }
 
 /**
@@ -58,14 +88,15 @@ export async function compareFile(
       const common = commonLength(local.subarray(0, bytesRead), piece);
       // Also if the local file was truncated meanwhile.
       if (common < local.length) at = from + common;
-      if (at !== undefined && untilDifferent) throw new Enough();
+      // What is longer than an empty file is another one.
+      if (untilDifferent && (at !== undefined || bytes === 0)) throw new Enough();
     };
     try {
       await bring((piece) => (taken = compare(piece)));
     } catch (thrown) {
-      const { policy, message } = asJobtailError(thrown);
+      const { policy, message, inPlace } = asJobtailError(thrown);
       if (!(thrown instanceof Enough) && !policy.isRefusal) throw thrown;
-      if (policy.isRefusal) return unproven(bytes, message);
+      if (policy.isRefusal) return { ...unproven(bytes, message), inPlace };
     }
     if (bytes > remoteBytes) at ??= remoteBytes;
     return at === undefined
@@ -78,7 +109,7 @@ export async function compareFile(
   }
 }
 
-export const unproven = (bytes: number, reason: string): Proof => ({ outcome: 'unproven', bytes, reason });
+export const unproven = (bytes: number, reason: string) => ({ outcome: 'unproven', bytes, reason }) as const;
 
 /** Undefined for a link, a directory, a named pipe and the like. */
 async function openToRead(file: string): Promise<fs.FileHandle | undefined> {

@@ -4,8 +4,9 @@
  * (docs/dev/soap.md 3), so a file is complete after two polls in a row, with a pause, that bring nothing. If all
  * mirrors are verified and the job stays followed, one poll is enough.
  */
-import { EXIT, JobtailError } from '../../errors.ts';
+import { EXIT, type JobtailError } from '../../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
+import { isVerified } from '../../proven.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { type Clock, sleep } from '../../system/clock.ts';
@@ -13,7 +14,9 @@ import { listedFiles } from '../live/append/raw-bytes.ts';
 import { type FollowEnd, needsAnotherPoll } from '../live/steps.ts';
 import type { JobPolls, Polled } from '../poll/poll.ts';
 import type { JobService, Remote } from '../ports/server.ts';
+import type { DirectBytes } from '../ports/transfer.ts';
 import type { Results, ResultsEnd } from '../results/results.ts';
+import { reasonOf } from './comparison.ts';
 import { isDeleted } from './deleted-jobs.ts';
 import { type LiveProof, proveMirrors } from './mirror-proofs.ts';
 
@@ -23,6 +26,8 @@ export interface PassContext {
   readonly jobService: JobService | null;
   readonly remote: Remote;
   readonly results: Results;
+  /** Brings the raw bytes of live files that the service does not send. */
+  readonly direct: DirectBytes | null;
   readonly mirrorDirectory: string;
   /** Between two polls. */
   readonly pauseMs: number;
@@ -65,27 +70,35 @@ const UNFINISHED: Partial<Record<FollowEnd, string>> = {
   unclear: 'it goes on changing',
 };
 
-/** Rejects if the service fails and, after everything else is done, if this machine could not store a file. */
+/**
+ * Rejects if the service fails and, after everything else is done, if this machine could not store a file, or a file
+ * could not be compared at the end of the job, and may be later.
+ */
 export async function completePass(polls: JobPolls, options: CompletePassOptions): Promise<PassSummary> {
   const { store } = options;
   const { jobId } = polls;
   if (await isDeleted(jobId, options)) {
     store.results.endUnfinished(jobId, 'the job was deleted before it was fetched');
-    return summaryWithoutPass(jobId, store, 'the job was deleted before it was verified');
+    const state = store.jobs.get(jobId)?.state;
+    // Its results may be older than what was verified.
+    const isEarly = state !== 'settled' && state !== 'ended';
+    return summaryWithoutPass(jobId, store, 'the job was deleted before it was verified', isEarly);
   }
   let polled = await pollToEnd(polls, options);
   let { appended } = polled;
-  let openEnds = await proveAll(jobId, polled.ends, options);
+  let { openEnds, failures } = await compareAll(jobId, polled.ends, options);
   // A file that grew or was rewritten during the pass is polled again; a file that keeps growing has no end yet.
-  const isTriedAgain = () => openEnds.length > 0 && (options.isLast || polled.isQuiet);
+  const isTriedAgain = () => openEnds.length > failures.length && (options.isLast || polled.isQuiet);
   for (let proofs = 1; isTriedAgain() && proofs < MAX_PROOFS; proofs++) {
     polled = await pollToEnd(polls, options);
     appended += polled.appended;
     if (polled.appended === 0 && proofs > 1) break;
-    openEnds = await proveAll(jobId, polled.ends, options);
+    ({ openEnds, failures } = await compareAll(jobId, polled.ends, options));
   }
   const results = store.jobs.get(jobId)?.results ? await syncResults(jobId, options) : null;
-  const [failure] = [...polled.errors.values()].filter(({ policy }) => policy.exitCode === EXIT.local);
+  const ofMachine = [...polled.errors.values()].filter(({ policy }) => policy.exitCode === EXIT.local);
+  // A last pass is made again for what may still be compared.
+  const [failure] = [...ofMachine, ...(options.isLast ? failures : [])];
   if (failure !== undefined) throw failure;
   const liveFiles = store.liveFiles.ofJob(jobId).length;
   return { appended, liveFiles, verified: liveFiles - openEnds.length, openEnds, results };
@@ -108,10 +121,13 @@ async function syncResults(jobId: JobId, { store, results, remote, isLast, signa
   };
 }
 
-/** The files of a job stay as they are, because they can no longer be compared. */
-export function summaryWithoutPass(jobId: JobId, store: Store, reason: string): PassSummary {
+/** The files of a job stay as they are, because they can no longer be compared. `isEarly`: no comparison counts. */
+export function summaryWithoutPass(jobId: JobId, store: Store, reason: string, isEarly = false): PassSummary {
   const rows = store.liveFiles.ofJob(jobId);
-  const open = rows.filter(({ verified, position }) => verified !== position);
+  const open = rows.filter((row) => isEarly || !isVerified(row) || row.early);
+  store.transaction(() => {
+    for (const row of open) store.liveFiles.setComparison(row, { verified: null, unverified: reason, early: false });
+  });
   const openEnds = open.map(({ taskId, file }) => ({ taskId, file, reason }));
   return { appended: 0, liveFiles: rows.length, verified: rows.length - open.length, openEnds, results: null };
 }
@@ -147,59 +163,65 @@ async function pollToEnd(polls: JobPolls, options: CompletePassOptions): Promise
   return { appended, ends, errors, isQuiet: maxPolls === 0 || quiet >= 2 };
 }
 
-/** Saves proven mirrors as `verified`; returns the others. Rejects if the service or, last, a comparison fails. */
-async function proveAll(jobId: JobId, ends: Polled['ends'], options: CompletePassOptions): Promise<OpenEnd[]> {
-  const { store, remote, mirrorDirectory, signal } = options;
+interface Compared {
+  readonly openEnds: readonly OpenEnd[];
+  /** Comparisons that failed, and may succeed later. */
+  readonly failures: readonly JobtailError[];
+}
+
+/** Compares each mirror with its raw bytes, and saves the outcome. Rejects if the service cannot be called. */
+async function compareAll(jobId: JobId, ends: Polled['ends'], options: CompletePassOptions): Promise<Compared> {
+  const { store, remote, mirrorDirectory, direct, isLast, signal } = options;
   const rows = store.liveFiles.ofJob(jobId);
-  if (rows.length === 0) return [];
+  if (rows.length === 0) return { openEnds: [], failures: [] };
   const listed = await listedFiles(remote, jobId, signal);
-  const reasons = new Map(rows.map((row) => [row, reasonAgainst(row, ends.get(keyText(row)))]));
+  const reasons = new Map(rows.map((row) => [row, reasonWithout(row, ends.get(keyText(row)))]));
   const whole = rows.filter((row) => reasons.get(row) === undefined);
   const { capabilities } = store;
   const sources = new Set(rows.map(({ listedName }) => listedName));
-  const found = await proveMirrors(whole, { remote, jobId, signal, mirrorDirectory, capabilities, listed, sources });
+  const absent = new Set([...ends].flatMap(([key, end]) => (end === 'absent' ? [key] : [])));
+  const how = { remote, direct, jobId, signal, mirrorDirectory, capabilities, listed, absent, sources };
+  const found = await proveMirrors(whole, how);
+  for (const [index, row] of whole.entries()) {
+    const one = found[index];
+    if (one !== undefined) reasons.set(row, 'proof' in one ? reasonOf(one.proof, one.listedName) : one.message);
+  }
+  const state = store.jobs.get(jobId)?.state;
+  const early = !isLast && state !== 'settled' && state !== 'ended';
   store.transaction(() => {
-    for (const [index, row] of whole.entries()) {
-      const one = found[index];
-      if (one !== undefined && !(one instanceof JobtailError))
-        reasons.set(row, concluded(row, one, ends.get(keyText(row)), store));
-    }
+    for (const [index, row] of whole.entries()) savePaths(row, found[index], ends.get(keyText(row)), store);
+    for (const [row, unverified = null] of reasons)
+      store.liveFiles.setComparison(row, { verified: unverified === null ? row.position : null, unverified, early });
   });
-  const failure = found.find((one) => one instanceof JobtailError);
-  if (failure !== undefined) throw failure;
-  return rows.flatMap((row) => {
-    const reason = reasons.get(row);
-    return reason === undefined ? [] : [{ taskId: row.taskId, file: row.file, reason }];
-  });
+  return {
+    openEnds: [...reasons].flatMap(([{ taskId, file }, reason]) =>
+      reason === undefined ? [] : [{ taskId, file, reason }],
+    ),
+    failures: found.flatMap((one) => ('policy' in one && one.policy.passes ? [one] : [])),
+  };
 }
 
 /** Why a mirror is known to be incomplete before its bytes are compared. */
-function reasonAgainst({ error, inexact, position }: LiveFileRow, end: FollowEnd | undefined): string | undefined {
+function reasonWithout({ error, inexact, position }: LiveFileRow, end: FollowEnd | undefined): string | undefined {
   if (error !== null) return error.message;
   if (position === 0 && end !== undefined && end in UNFINISHED) return UNFINISHED[end];
   const bytes = inexact.reduce((sum, { length }) => sum + length, 0);
   return bytes === 0 ? undefined : `${bytes} bytes are substituted: the service sends no raw bytes of the file`;
 }
 
-/** Saves the proof of a mirror; returns why the mirror is not proven, if so. */
-function concluded(
+/** Saves what a comparison shows of a mirror besides its outcome. */
+function savePaths(
   row: LiveFileRow,
-  { proof, listedName }: LiveProof,
+  found: LiveProof | JobtailError | undefined,
   end: FollowEnd | undefined,
   store: Store,
-): string | undefined {
-  switch (proof.outcome) {
-    case 'unproven':
-      return proof.reason;
-    case 'different':
-      // The committed bytes are intact, so the remote file was rewritten: the next poll compares all of it. A mismatch
-      // in the uncommitted tail is repaired by the next poll. Of a file that does not exist, another one is listed.
-      if (proof.at < row.position && end !== 'absent')
-        store.liveFiles.save({ ...row, inode: null, modifiedNs: null, verified: null });
-      return `byte ${proof.at} differs from ${listedName}`;
-    case 'equal':
-      if (proof.remoteBytes > proof.bytes) return `it has ${proof.remoteBytes - proof.bytes} bytes more meanwhile`;
-      store.liveFiles.save({ ...row, verified: proof.bytes, listedName: listedName ?? row.listedName });
-      return undefined;
-  }
+): void {
+  if (found === undefined || !('proof' in found)) return;
+  const { proof, listedName } = found;
+  // The committed bytes are intact, so the remote file was rewritten: the next poll compares all of it. A mismatch in
+  // the uncommitted tail is repaired by the next poll. Of a file that does not exist, another one is listed.
+  if (proof.outcome === 'different' && proof.at < row.position && end !== 'absent')
+    store.liveFiles.save({ ...row, inode: null, modifiedNs: null });
+  else if (reasonOf(proof, listedName) === undefined && listedName !== null)
+    store.liveFiles.save({ ...row, listedName });
 }

@@ -1,6 +1,7 @@
 /** Compares live mirrors of a job with the listed files that may be their sources. */
 import fs from 'node:fs/promises';
 import { asJobtailError, JobtailError } from '../../errors.ts';
+import { keyText } from '../../job.ts';
 import { partsOf } from '../../safe-names.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
 import { likelyPaths, namesThatMayBe, SHIFT_CAPABILITY, shiftOf } from '../live/append/raw-bytes.ts';
@@ -10,7 +11,7 @@ import { type DownloadOptions, type Proof, proveFile, unproven } from './compari
 
 export interface LiveProof {
   readonly proof: Proof;
-  /** The listed name of its source; null if several listed files have the bytes of the mirror. */
+  /** The path of its source; null if several listed files have the bytes of the mirror, or none is there. */
   readonly listedName: string | null;
 }
 
@@ -18,26 +19,35 @@ interface MirrorProofOptions extends DownloadOptions {
   readonly mirrorDirectory: string;
   readonly capabilities: CapabilityStore;
   readonly listed: readonly string[];
+  /** Live files without a text, as they do not exist; by `keyText`. */
+  readonly absent: ReadonlySet<string>;
   /** Recorded sources: one is not the source of another live file. */
   readonly sources?: ReadonlySet<string | null>;
 }
 
+const NO_FILE = 'the service lists no file that fits';
 /** After so many failed downloads in a row, the service is the cause. */
 const MAX_FAILURES = 3;
 
-/** Returns the results in the order of `rows`; a failure of one mirror is its result. Rejects if the service fails. */
+/**
+ * Returns the results in the order of `rows`; a failure of one mirror is its result. After three in a row, it is that of
+ * all others. Rejects if the service cannot be called at all.
+ */
 export async function proveMirrors(
   rows: readonly LiveFileRow[],
   options: MirrorProofOptions,
 ): Promise<(LiveProof | JobtailError)[]> {
   const proofs: (LiveProof | JobtailError)[] = [];
   let failuresInARow = 0;
+  let last: JobtailError | undefined;
   /** @throws JobtailError if the failure is one of the service */
   const compare: Compare = async (...file) => {
+    if (last !== undefined && failuresInARow >= MAX_FAILURES) return last;
     const one = await proveFile(...file).catch(asJobtailError);
-    const ofOneFile = one instanceof JobtailError ? one.policy.ofOneFile : 'yes';
+    last = one instanceof JobtailError ? one : undefined;
+    const ofOneFile = last?.policy.ofOneFile ?? 'yes';
     failuresInARow = ofOneFile === 'perhaps' ? failuresInARow + 1 : 0;
-    if (ofOneFile === 'no' || failuresInARow === MAX_FAILURES) throw one;
+    if (ofOneFile === 'no') throw one;
     return one;
   };
   let shift = options.capabilities.get(SHIFT_CAPABILITY);
@@ -62,14 +72,16 @@ async function proveMirror(
   compare: Compare,
   options: MirrorProofOptions,
 ): Promise<LiveProof | JobtailError> {
-  const { mirrorDirectory, listed, sources, capabilities } = options;
+  const { mirrorDirectory, listed, absent, sources, capabilities } = options;
   const file = mirrorPath(mirrorDirectory, row.jobId, row);
   const bytes = await lengthOf(file).catch(asJobtailError);
   if (bytes instanceof JobtailError) return bytes;
   if (bytes < row.position && row.rotation === null)
     return without(unproven(bytes, `${row.position - bytes} of its bytes are gone: ${row.position} were mirrored`));
-  if (bytes === 0) return without({ outcome: 'equal', bytes, remoteBytes: 0 });
+  if (bytes === 0 && absent.has(keyText(row))) return without({ outcome: 'equal', bytes, remoteBytes: 0 });
   const fitting = await namesThatMayBe(listed, row.relativePath);
+  const likely = likelyPaths(row, shift ?? '0');
+  if (bytes === 0) return await proveEmpty(file, new Set([...likely, ...fitting]), compare, options);
   const recorded = fitting.filter((name) => name === row.listedName);
   const known = recorded.length > 0 ? recorded : fittingPath(row, capabilities.get(SHIFT_CAPABILITY), fitting);
   const names = known.length > 0 ? known : fitting.filter((name) => sources?.has(name) !== true);
@@ -94,8 +106,63 @@ async function proveMirror(
   const whole = equal.find(isWhole);
   if (failure !== undefined) return whole === undefined ? failure : without(whole.proof);
   const best = whole ?? equal[0];
-  if (best === undefined) return first ?? without(unproven(bytes, 'the service lists no file that fits'));
-  return equal.length > 1 ? without(best.proof) : best;
+  if (best !== undefined) return equal.length > 1 ? without(best.proof) : best;
+  const isListed = known.length > 0 || sure.length > 0;
+  const unlisted = isListed ? undefined : await proveUnlisted(file, likely, compare, options);
+  return unlisted ?? first ?? without(unproven(bytes, NO_FILE));
+}
+
+/** Of files that begin alike, the empty one; the others are compared to their first byte only. */
+async function proveEmpty(
+  file: string,
+  paths: ReadonlySet<string>,
+  compare: Compare,
+  options: MirrorProofOptions,
+): Promise<LiveProof | JobtailError> {
+  let first: LiveProof | JobtailError | undefined;
+  let refused: LiveProof | undefined;
+  for (const listedName of paths) {
+    const proof = await compare(file, listedName, options, true);
+    const one = proof instanceof JobtailError ? proof : { proof, listedName };
+    if ('proof' in one && isWhole(one)) return one;
+    if (!('proof' in one) || one.proof.outcome === 'equal') first ??= one;
+    else refused ??= one.proof.outcome === 'unproven' && one.proof.inPlace === undefined ? one : undefined;
+  }
+  return first ?? refused ?? without(unproven(0, NO_FILE));
+}
+
+/** Some files are never listed: one at a likely path, as that of the mirror was filled, is its source if it is equal. */
+async function proveUnlisted(
+  file: string,
+  paths: readonly string[],
+  compare: Compare,
+  options: MirrorProofOptions,
+): Promise<LiveProof | JobtailError | undefined> {
+  for (const listedName of paths) {
+    const proof = await compare(file, listedName, options, true);
+    if (proof instanceof JobtailError) return proof;
+    if (proof.outcome === 'equal') return { proof, listedName };
+  }
+  return undefined;
+}
+
+/** The live files without an entry in a response: they do not exist. Empty mirrors are compared by that alone. */
+export async function absentFiles(rows: readonly LiveFileRow[], { remote, jobId, signal }: DownloadOptions) {
+  const empty = rows.filter(({ position }) => position === 0);
+  const absent = new Set<string>();
+  if (empty.length === 0) return absent;
+  try {
+    const wanted = empty.map(({ taskId, file }) => ({ taskId, file, offset: 0, enoughBytes: 1 }));
+    const { parts, beginning } = await remote.readParts(jobId, wanted, signal);
+    for (const { content } of parts) await content.release();
+    await beginning?.release();
+    const found = new Set(parts.map(keyText));
+    // A cut response does not name the file whose text it was.
+    if (beginning === undefined) for (const row of empty) if (!found.has(keyText(row))) absent.add(keyText(row));
+  } catch (thrown) {
+    if (!asJobtailError(thrown).policy.isRefusal) throw thrown;
+  }
+  return absent;
 }
 
 /** The name at the likeliest path, if the number of the task is that of its directory plus `shift`. */

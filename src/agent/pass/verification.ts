@@ -1,24 +1,27 @@
 /** Compares each mirror and result of a job with the raw bytes of the service, or also with the cluster's own list. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { asJobtailError, JobtailError } from '../../errors.ts';
+import { asJobtailError, JobtailError, type NoFile } from '../../errors.ts';
 import { byTaskAndFile, type JobId, keyText } from '../../job.ts';
 import { showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
+import { NO_LIVE_FILES } from '../../proven.ts';
 import { partsOf, resultPath } from '../../safe-names.ts';
 import { inSlices } from '../../slices.ts';
 import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
+import { fileCalls } from '../../system/files.ts';
 import { READ } from '../../system/regular-files.ts';
 import type { Remote } from '../ports/server.ts';
-import type { ClusterList } from '../ports/transfer.ts';
+import type { ClusterList, DirectBytes } from '../ports/transfer.ts';
 import { send } from '../results/download/direct-bytes.ts';
 import { isIrregular } from '../results/ledger.ts';
+import { digestOf } from '../results/place/temporary-files.ts';
 import { type Results, resultsDirectory } from '../results/results.ts';
-import { compareFile, type DownloadOptions, type Proof, proveFile, unproven } from './comparison.ts';
-import { proveMirrors } from './mirror-proofs.ts';
+import { compareFile, type DownloadOptions, type Proof, proveFile, reasonOf, unproven } from './comparison.ts';
+import { absentFiles, proveMirrors } from './mirror-proofs.ts';
 
-/** missing: there, not here. irregular: a pipe, socket or device, without content. gone: here, not there any more. */
+/** missing: there, not here. irregular: no file, such as a pipe or a dead link. gone: here, and no file there any more. */
 export interface Verified {
   readonly name: string;
   readonly proof: Proof | { readonly outcome: 'missing' | 'irregular' | 'gone'; readonly reason: string };
@@ -28,7 +31,7 @@ export interface Verified {
 export const isHere = ({ proof }: Verified) =>
   proof.outcome === 'irregular' ||
   proof.outcome === 'gone' ||
-  (proof.outcome === 'equal' && proof.bytes === proof.remoteBytes);
+  (proof.outcome === 'equal' && reasonOf(proof, null) === undefined);
 
 interface ProofOptions {
   readonly mirrorDirectory: string;
@@ -36,6 +39,7 @@ interface ProofOptions {
   readonly remote: Remote;
   /** Brings what comes directly, and the list of the cluster; left out beside another owner of the state. */
   readonly results?: Results;
+  readonly direct?: DirectBytes | null;
   readonly signal: AbortSignal;
 }
 
@@ -68,35 +72,42 @@ export async function verifyJob(jobId: JobId, options: VerifyOptions): Promise<V
 /** `cluster`: the files that the cluster itself lists; undefined: only those of the service are compared. */
 export async function* proofs(
   jobId: JobId,
-  { mirrorDirectory, store, remote, results, signal }: ProofOptions,
+  { mirrorDirectory, store, remote, results, direct, signal }: ProofOptions,
   cluster?: ClusterList,
 ): AsyncGenerator<Verified> {
   const listed = await remote.listChangedFiles(jobId, signal);
   const rows = store.liveFiles.ofJob(jobId).sort(byTaskAndFile);
-  const download = { remote, jobId, signal };
-  const live = await proveMirrors(rows, { ...download, mirrorDirectory, capabilities: store.capabilities, listed });
+  const download = { remote, direct, jobId, signal };
+  const { capabilities } = store;
+  const absent = await absentFiles(rows, download);
+  const live = await proveMirrors(rows, { ...download, mirrorDirectory, capabilities, listed, absent });
+  if (rows.length === 0) yield { name: 'live files', proof: unproven(0, NO_LIVE_FILES) };
   const missing = new Set(listed);
   const sources = new Map<string | null, string | null>();
   const known = new KnownPaths();
   for (const [index, row] of rows.entries()) {
-    const one = live[index];
-    if (one === undefined || one instanceof JobtailError) throw one;
+    const found = live[index];
+    const isFailed = found === undefined || found instanceof JobtailError;
+    const one = isFailed ? { proof: unproven(0, found?.message ?? ''), listedName: row.listedName } : found;
     if (one.listedName !== null) missing.delete(one.listedName);
     sources.set(keyText(row), one.listedName);
     known.addLive(row, one.listedName, one.proof);
     yield { name: `task ${row.taskId} ${row.file}`, proof: one.proof };
   }
-  const direct = new Map<string, Proof>();
+  const brought = new Map<string, Proof>();
   const notBrought = await results?.bringAgain(jobId, {
     ...{ remote, signal },
-    onFile: async ({ row, target }, arrived) => void direct.set(row.name, await proveBrought(target, arrived, signal)),
-    onIrregular: ({ row }, kind) => direct.set(row.name, unproven(0, `it is ${kind}`)),
+    onFile: async ({ row, target }, arrived) => void brought.set(row.name, await proveBrought(target, arrived, signal)),
+    onIrregular: ({ row }, kind) => brought.set(row.name, { ...unproven(0, `it is ${kind}`), inPlace: 'nothing' }),
   });
   const withoutFile = new Map<string, FileProof>();
   for (const row of store.results.ofJob(jobId)) {
     const found = resultPath(row.name);
     if (isIrregular(row)) {
-      withoutFile.set(row.name, { outcome: 'irregular', reason: row.reason ?? '' });
+      // What refuses without a hang is asked again: a link may lead to a file by now.
+      const isAsked = missing.has(row.name) && row.hangs === 0;
+      const proof = isAsked ? await proveNoFile(row.name, download) : undefined;
+      withoutFile.set(row.name, proof ?? { outcome: 'irregular', reason: row.reason ?? '' });
       continue;
     }
     if (row.fetchedAt === null || 'refused' in found) {
@@ -107,13 +118,12 @@ export async function* proofs(
     const isListed = missing.delete(row.name);
     const placed = path.join(resultsDirectory(mirrorDirectory, jobId), ...found.parts);
     const mirror = row.live === null ? undefined : await mirrorBehind(placed, row.live, mirrorDirectory, jobId);
-    // An empty mirror was compared with no listed file. One that equals several may equal only the start of this one.
+    // An empty mirror may be compared with no listed file. One that equals several may equal only the start of this one.
     if (mirror !== undefined && sources.get(row.live) === row.name) continue;
     const local = mirror ?? placed;
     const byService = () => (row.hangs > 0 ? notForService(notBrought) : proveResult(local, row.name, download));
-    const compared = direct.get(row.name) ?? (await byService());
-    const isGone = !isListed && compared.outcome === 'unproven' && (await isAsFetched(local, row));
-    const proof = isGone ? ({ outcome: 'gone', reason: 'the service lists it no more' } as const) : compared;
+    const compared = brought.get(row.name) ?? (await byService());
+    const proof = (await goneBy(compared, isListed, local, row)) ?? compared;
     known.add(row.name, proof);
     yield { name: printable(row.name), proof };
   }
@@ -124,7 +134,7 @@ export async function* proofs(
     yield { name: printable(name), proof };
   }
   for await (const { name, bytes } of inSlices(cluster?.files ?? [])) {
-    const proof = proofOnCluster(bytes, known.find(name));
+    const proof = proofOnCluster(name, bytes, known.find(name));
     if (proof !== undefined) yield { name: printable(`/${name}`), proof };
   }
 }
@@ -132,7 +142,9 @@ export async function* proofs(
 type FileProof = Verified['proof'];
 
 /** What is known of a file of the cluster; undefined if nothing is to be added to it. */
-function proofOnCluster(bytes: number, known: FileProof | undefined): FileProof | undefined {
+function proofOnCluster(name: string, bytes: number, known: FileProof | undefined): FileProof | undefined {
+  if (known === undefined && name.includes('\uFFFD'))
+    return { outcome: 'missing', reason: 'its name is not UTF-8, so nothing brings it: rename it on the cluster' };
   if (known === undefined) {
     return { outcome: 'missing', reason: `the service does not list it; the cluster does (${showBytes(bytes)})` };
   }
@@ -169,9 +181,40 @@ async function mirrorBehind(link: string, live: string, directory: string, jobId
   return text !== undefined && path.resolve(path.dirname(link), text) === mirror ? mirror : undefined;
 }
 
-async function isAsFetched(local: string, { bytes }: ResultRow): Promise<boolean> {
-  const stat = await fs.lstat(local).catch(() => undefined);
-  return stat?.isFile() === true && stat.size === bytes;
+/** Of a result without a file on the server: what is there, and here; undefined if the copy is not as it was fetched. */
+async function goneBy(
+  compared: Proof,
+  isListed: boolean,
+  local: string,
+  { sha256 }: ResultRow,
+): Promise<FileProof | undefined> {
+  const isNoFile = compared.outcome === 'unproven' && (!isListed || isPath(compared.inPlace));
+  if (!isNoFile) return undefined;
+  const there = isListed ? `there is no file any more: ${compared.reason}` : 'the service lists it no more';
+  const gone = (reason: string) => ({ outcome: 'gone', reason }) as const;
+  const stat = await fs.lstat(local).catch((error: NodeJS.ErrnoException) => error.code);
+  const isReplaced = typeof stat === 'string' ? stat === 'ENOTDIR' : stat?.isDirectory();
+  if (isReplaced && !isListed) return gone(`${there}, and another result needs its path here`);
+  const digest = await digestOf(fileCalls(true), local).catch(() => undefined);
+  return sha256 !== null && digest?.sha256 === sha256 ? gone(there) : undefined;
+}
+
+const isPath = (inPlace: NoFile | undefined) => inPlace === 'a directory' || inPlace === 'nothing';
+
+/** Undefined: the service refuses it, as before. */
+async function proveNoFile(name: string, { remote, jobId, signal }: DownloadOptions): Promise<FileProof | undefined> {
+  const isFile = new Error();
+  try {
+    const sink = () => {
+      throw isFile;
+    };
+    await remote.downloadFile(jobId, name, sink, signal);
+  } catch (thrown) {
+    const error = thrown === isFile ? undefined : asJobtailError(thrown);
+    if (error?.policy.ofOneFile === 'no' && !error.policy.isRefusal) throw error;
+    if (error !== undefined) return error.policy.isRefusal ? undefined : unproven(0, error.message);
+  }
+  return { outcome: 'missing', reason: 'it is a file by now' };
 }
 
 /** What the service failed to send before, and SSH brought. */

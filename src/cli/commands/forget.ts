@@ -1,6 +1,5 @@
 /** `agent forget JOB...`: removes jobs that are not followed from the state, and on request their files. */
 import { forgetJob, isOver, lastWorkOn, requireOver } from '../../agent/forget.ts';
-import { unprovenIn } from '../../agent/unproven.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
 import type { OwnedStore } from '../../daemon/own-state.ts';
 import { withSharedStore } from '../../daemon/state.ts';
@@ -8,6 +7,7 @@ import { EXIT, JobtailError } from '../../errors.ts';
 import { compareIds, type JobId } from '../../job.ts';
 import { countOf, showBytes } from '../../numbers.ts';
 import { printableLines } from '../../printable.ts';
+import { unprovenIn } from '../../proven.ts';
 import type { Store } from '../../store/store.ts';
 import type { RemovedFiles } from '../../system/remove-tree.ts';
 import { askRunningAgent } from '../ask-agent.ts';

@@ -1,6 +1,5 @@
 /** `agent wait JOB...`: blocks until each job is over and its last complete pass is done. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { unprovenOf } from '../../agent/unproven.ts';
 import { type Config, type FleetConfig, hasFleet, hasJobService } from '../../config/config.ts';
 import { configuredJobs, withSharedStore } from '../../daemon/state.ts';
 import { EXIT, JobtailError } from '../../errors.ts';
@@ -55,7 +54,7 @@ export function endOf(job: JobReport): Ended | undefined {
   const ends: Readonly<Record<string, Outcome>> = { Finished: 'finished', Failed: 'failed', Canceled: 'canceled' };
   const end = ends[job.jobState ?? ''];
   const isSettled = job.state === 'settled';
-  const unproven = isSettled ? unprovenOf(job.error, job.files, job.results) : ['it is not followed any more'];
+  const unproven = isSettled ? [...(job.unproven ?? [])] : ['it is not followed any more'];
   if (end === undefined) unproven.push('it is not reported how the job ended');
   if (end === undefined || !isSettled) return { job, outcome: 'unproven', unproven };
   return { job, outcome: end === 'finished' && unproven.length > 0 ? 'unproven' : end, unproven };

@@ -5,6 +5,7 @@ import { type Config, hasJobService } from '../../config/config.ts';
 import { asJobtailError } from '../../errors.ts';
 import { byTaskAndFile, compareIds, type JobId } from '../../job.ts';
 import { type JobInformation, type JobTime, phaseOf, type TaskInformation } from '../../job-information.ts';
+import { reasonsAgainst } from '../../proven.ts';
 import { liveParts, resultsParts } from '../../safe-names.ts';
 import { shownJobService } from '../../store/jobs.ts';
 import { shownLiveFile } from '../../store/live-files.ts';
@@ -45,6 +46,8 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
   const files = store.liveFiles.ofJob(job.jobId).sort(byTaskAndFile);
   const reported = store.jobInformation.get(job.jobId);
   const found = new Set(files.map(({ taskId }) => taskId)).size;
+  const isOver = job.state === 'settled' || job.state === 'ended';
+  const counts = store.results.counts(job.jobId);
   const unsynced = whole ? store.results.notSynced(job.jobId, MAX_NOT_SYNCED) : [];
   return {
     jobId: job.jobId,
@@ -64,8 +67,9 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
     failures: job.failures,
     refusedEntries: job.refused,
     files: files.map((row) => fileReport(directory, row)),
+    unproven: isOver ? reasonsAgainst(job.error, files, counts) : null,
     results: {
-      ...store.results.counts(job.jobId),
+      ...counts,
       directory: job.results ? path.join(directory, ...resultsParts(job.jobId)) : null,
       lastSync: shownSync(store.resultSyncs.get(job.jobId)),
       transferMethod: leaseReport(store.leases.lastOf(job.jobId)),

@@ -124,6 +124,7 @@ export function detail(all: ShownReport, columns: number): string {
       }
       lines.push(...mismatchLines(file));
     }
+    for (const reason of job.unproven ?? []) lines.push(pc.yellow(`not proven: ${printable(reason)}`));
     if (job.results.directory !== null) {
       lines.push(`results: ${resultsOf(job)}`, `  in ${job.results.directory}/`);
     }

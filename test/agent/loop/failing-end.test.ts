@@ -1,8 +1,8 @@
 /** The end of a job whose last pass fails: it is retried with back-off, its error stays visible, and it is given up. */
 import { expect, it } from 'vitest';
-import { unprovenIn } from '../../../src/agent/unproven.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText, LIVE_FILE_NAMES } from '../../../src/job.ts';
+import { unprovenIn } from '../../../src/proven.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';

@@ -1,8 +1,8 @@
 /** Listed names that are no file, or may not be read, do not delay the end of their job. */
 import { expect, it } from 'vitest';
-import { unprovenIn } from '../../../src/agent/unproven.ts';
 import { JobtailError, type NoFile } from '../../../src/errors.ts';
 import { keyText, LIVE_FILE_NAMES } from '../../../src/job.ts';
+import { unprovenIn } from '../../../src/proven.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';

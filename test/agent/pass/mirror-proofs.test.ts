@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type LiveProof, proveMirrors } from '../../../src/agent/pass/mirror-proofs.ts';
 import { JobtailError } from '../../../src/errors.ts';
-import type { TaskId } from '../../../src/job.ts';
+import { keyText, type TaskId } from '../../../src/job.ts';
 import type { LiveFileRow } from '../../../src/store/rows.ts';
 import { NEW_ROW } from '../../support/live-place.ts';
 import { numRuns } from '../../support/property-runs.ts';
@@ -52,16 +52,23 @@ class Proofs {
     return openFilesIn(this.directory);
   }
 
-  prove(sources?: ReadonlySet<string>): Promise<(LiveProof | JobtailError)[]> {
+  /** Whether the service has no text of files without bytes. */
+  areAbsent = true;
+
+  prove(sources?: ReadonlySet<string>, listed?: readonly string[]): Promise<(LiveProof | JobtailError)[]> {
     const { remote } = this;
+    const empty = this.rows.filter(({ position }) => position === 0);
     return proveMirrors(this.rows, {
       ...(sources && { sources }),
       ...{ remote, jobId: JOB, signal: this.abort.signal, mirrorDirectory: this.directory },
-      listed: [...remote.files.keys()],
+      listed: listed ?? [...remote.files.keys()],
+      absent: new Set(this.areAbsent ? empty.map(keyText) : []),
       capabilities: { get: () => this.shift, set: () => {} },
     });
   }
 }
+
+const GONE = new JobtailError('fault', 'no such file', { inPlace: 'nothing' });
 
 const equal = (bytes: number, listedName: string | null): LiveProof => ({
   proof: { outcome: 'equal', bytes, remoteBytes: bytes },
@@ -232,6 +239,44 @@ it('the recorded source of one live file is not that of another', async () => {
   ]);
 });
 
+it('a file that is never listed is proven by its path, as its mirror was filled', async () => {
+  const proofs = new Proofs();
+  proofs.unknown('one\n');
+  proofs.unknown('two\n');
+  proofs.remote.set('/9001/stdout.txt', 'one\n');
+  proofs.remote.set('/9002/stdout.txt', 'two more\n');
+  const found = proofs.prove(undefined, []);
+  expect(await found).toMatchObject([equal(4, '/9001/stdout.txt'), { proof: { outcome: 'unproven' } }]);
+  // Also beside that of another task, which is listed.
+  expect(await proofs.prove(undefined, ['/9002/stdout.txt'])).toMatchObject([
+    equal(4, '/9001/stdout.txt'),
+    { listedName: '/9002/stdout.txt', proof: { outcome: 'different', at: 3 } },
+  ]);
+});
+
+describe('an empty mirror', () => {
+  const REFUSED = new JobtailError('fault', 'no whole files here');
+  it.each<[string, Readonly<Record<string, string | JobtailError>>, object]>([
+    ['is equal to an empty file', { '/9001/stdout.txt': '' }, { outcome: 'equal', remoteBytes: 0 }],
+    ['is behind a file with bytes', { '/9001/stdout.txt': 'x' }, { outcome: 'equal', remoteBytes: 1 }],
+    ['is equal to the one that is empty', { '/1/stdout.txt': 'x', '/2/stdout.txt': '' }, { remoteBytes: 0 }],
+    ['is not proven by a refusal', { '/9001/stdout.txt': REFUSED }, { outcome: 'unproven', reason: REFUSED.message }],
+    ['is not proven without any file', {}, { outcome: 'unproven', reason: 'the service lists no file that fits' }],
+  ])('%s', async (_, files, proof) => {
+    const proofs = new Proofs();
+    proofs.unknown('');
+    for (const [name, file] of Object.entries(files)) {
+      if (typeof file === 'string') proofs.remote.set(name, file);
+      else proofs.remote.files.set(name, file);
+    }
+    proofs.areAbsent = false;
+    if (Object.keys(files).length === 0) proofs.remote.files.set('/9001/stdout.txt', GONE);
+    expect(await proofs.prove()).toMatchObject([{ proof }]);
+    proofs.areAbsent = true;
+    expect(await proofs.prove()).toEqual([equal(0, null)]);
+  });
+});
+
 it('a mirror that cannot be read keeps no other from being proven', async () => {
   const proofs = new Proofs();
   const file = proofs.unknown('one\n');
@@ -254,7 +299,8 @@ it.each([
     proofs.unknown(`task ${task}\n`);
     proofs.remote.files.set(`/${task}/stdout.txt`, new JobtailError(code, 'it fails'));
   }
-  await expect(proofs.prove()).rejects.toMatchObject({ code });
+  if (code === 'unreachable') await expect(proofs.prove()).rejects.toMatchObject({ code });
+  else expect(await proofs.prove()).toMatchObject(Array(10).fill({ code }));
   expect(proofs.remote.downloads).toHaveLength(downloads);
 });
 

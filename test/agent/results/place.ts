@@ -47,7 +47,7 @@ export class FilesRemote implements Remote {
   }
 
   async readParts(): Promise<Parts> {
-    throw new JobtailError('fault', 'no live files here');
+    return { parts: [], refused: 0 };
   }
 
   /** By name: what the listing says besides. */

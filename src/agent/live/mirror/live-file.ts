@@ -108,6 +108,8 @@ export class LiveFile {
 
   async append(bytes: Buffer): Promise<void> {
     this.#changed = true;
+    // What comes again after a cut was not compared.
+    if (this.length < (this.#row.verified ?? 0)) this.#set({ verified: null });
     try {
       await this.#mirror.append(bytes);
     } finally {

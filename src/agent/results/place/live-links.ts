@@ -6,6 +6,7 @@
 import path from 'node:path';
 import { startsAlike } from '../../../bytes.ts';
 import { keyText } from '../../../job.ts';
+import { isVerified } from '../../../proven.ts';
 import { endsWith, partsOf } from '../../../safe-names.ts';
 import { inSlices } from '../../../slices.ts';
 import type { LiveFileRow, ResultRow } from '../../../store/rows.ts';
@@ -64,8 +65,7 @@ export class LiveLinks {
     const claims = this.candidates(parts).filter(({ listedName }) => listedName === row.name);
     const [claim] = claims;
     if (claim === undefined || claims.length > 1 || !this.#isFree(claim, row.name)) return undefined;
-    const whole = claim.verified !== null && claim.verified === claim.position;
-    return whole || (!isFinal && claim.position > 0) ? claim : undefined;
+    return isVerified(claim) || (!isFinal && claim.position > 0) ? claim : undefined;
   }
 
   /** The one live file whose mirror equals the downloaded bytes, as far as both go. */

@@ -1,0 +1,113 @@
+/** Any later comparison with another outcome takes a proof back, with its reason. */
+import fs from 'node:fs';
+import { expect, it, onTestFinished } from 'vitest';
+import { JobtailError } from '../../../src/errors.ts';
+import { keyText } from '../../../src/job.ts';
+import { unprovenIn } from '../../../src/proven.ts';
+import { Engine, JOB, STDOUT } from '../../support/engine.ts';
+import { HeldClock } from '../../support/held-clock.ts';
+import { ModelRemote } from '../../support/model-remote.ts';
+import { temporaryDirectory } from '../../support/temp-directory.ts';
+
+const NAME = keyText(STDOUT);
+const LINE = 'the first line\n';
+
+/** Its texts show an old copy of the file, as a cache of the cluster's file system does; downloads show all of it. */
+class OldText extends ModelRemote {
+  old: Buffer | undefined;
+  failure: JobtailError | undefined;
+
+  override async readParts(...call: Parameters<ModelRemote['readParts']>) {
+    const now = this.files.get(NAME);
+    if (this.old === undefined || now === undefined) return await super.readParts(...call);
+    this.files.set(NAME, this.old);
+    try {
+      return await super.readParts(...call);
+    } finally {
+      this.files.set(NAME, now);
+    }
+  }
+
+  override async downloadFile(...call: Parameters<ModelRemote['downloadFile']>) {
+    if (this.failure !== undefined) throw this.failure;
+    return await super.downloadFile(...call);
+  }
+}
+
+function place() {
+  const remote = new OldText();
+  const engine = new Engine({ directory: temporaryDirectory(), remote, now: () => 1_000_000 });
+  onTestFinished(() => engine.kill());
+  engine.watch([STDOUT, { ...STDOUT, file: 'stderr' }]);
+  const clock = new HeldClock();
+  const pass = async (isLast: boolean) => {
+    const passing = engine.pass(clock, isLast).catch((error: unknown) => error);
+    let isOver = false;
+    void passing.then(() => (isOver = true));
+    await clock.passUntil('its end', () => isOver, 600_000);
+    return await passing;
+  };
+  return { remote, engine, pass, unproven: () => unprovenIn(engine.store, JOB) };
+}
+
+it.each<[string, (remote: OldText) => void, string]>([
+  ['has more bytes', (remote) => append(remote, 'THE RESULT IS 42\n'), 'the server has 17 bytes more of it'],
+  ['has another last byte', (remote) => append(remote, '!', 1), 'byte 14 differs from /9001/stdout.txt'],
+  ['is refused', (remote) => fail(remote, 'fault'), 'status'],
+  ['cannot be downloaded', (remote) => fail(remote, 'http-status'), 'status'],
+  ['cannot be downloaded now', (remote) => fail(remote, 'timeout'), 'status'],
+  ['is nowhere', (remote) => (remote.rawAccess = false), 'the service lists no file that fits'],
+  ['has no text', (remote) => remote.poisoned.add(NAME), 'one of the files cannot be read'],
+])('a file that %s in the last pass is not proven by the pass before', async (_, change, reason) => {
+  const { remote, engine, pass, unproven } = place();
+  remote.files.set(NAME, Buffer.from(LINE));
+  await pass(true);
+  expect(unproven()).toEqual([]);
+  change(remote);
+  await pass(true);
+  expect(unproven()).toEqual([`task 9001 stdout: ${reason}`]);
+  expect(engine.store.liveFiles.get(JOB, STDOUT)).toMatchObject({ position: 15, verified: null });
+});
+
+function append(remote: OldText, text: string, from = 0): void {
+  remote.old = Buffer.from(LINE);
+  remote.files.set(NAME, Buffer.from(`${from === 0 ? LINE : LINE.slice(0, -from)}${text}`));
+}
+
+function fail(remote: OldText, code: 'fault' | 'http-status' | 'timeout'): void {
+  remote.failure = new JobtailError(code, 'status');
+}
+
+it('a comparison before the end verifies, and proves nothing', async () => {
+  const { remote, engine, pass, unproven } = place();
+  remote.files.set(NAME, Buffer.from(LINE));
+  expect(await pass(false)).toMatchObject({ verified: 2 });
+  const early = 'verified before the end of the job, and not after it';
+  expect(unproven()).toEqual([`task 9001 stderr: ${early}`, `task 9001 stdout: ${early}`]);
+  await pass(true);
+  expect(unproven()).toEqual([]);
+  // A sync of a job that is settled is made after its end, too.
+  engine.store.jobs.setState(JOB, 'settled');
+  await pass(false);
+  expect(unproven()).toEqual([]);
+});
+
+it('a file whose first bytes could not be brought is not proven, though nothing of it is here', async () => {
+  const { remote, pass, unproven } = place();
+  remote.rawAccess = false;
+  remote.files.set(NAME, Buffer.from([0xe2, 0x82]));
+  await pass(true);
+  expect(unproven()).toHaveLength(1);
+});
+
+it('a mirror that was cut and filled again is not proven by the bytes before', async () => {
+  const { remote, engine, pass, unproven } = place();
+  remote.files.set(NAME, Buffer.from(LINE));
+  await pass(true);
+  const row = engine.store.liveFiles.get(JOB, STDOUT);
+  fs.truncateSync(engine.mirror(STDOUT), 4);
+  await engine.poll();
+  await engine.poll();
+  expect(engine.store.liveFiles.get(JOB, STDOUT)).toMatchObject({ position: row?.position });
+  expect(unproven()).toEqual(['task 9001 stdout: not verified']);
+});
