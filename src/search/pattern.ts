@@ -2,6 +2,7 @@
 import { isAscii } from 'node:buffer';
 import { JobtailError } from '../errors.ts';
 import { statesOf, withoutColours } from '../line-states.ts';
+import { TextsFinder, textsIn } from './texts.ts';
 
 export interface Pattern {
   /** A regular expression of JavaScript (flags s and u), for one line as UTF-8. */
@@ -18,9 +19,9 @@ export class Window {
   /** Whether the last line goes on in the next window. */
   readonly isCut: boolean;
   #text: string | undefined;
-  #lower: string | undefined;
   #isAscii: boolean | undefined;
   #hasRareCases: boolean | undefined;
+  #hasColours: boolean | undefined;
 
   constructor(bytes: Buffer, isCut = false) {
     this.bytes = bytes;
@@ -32,16 +33,15 @@ export class Window {
     return this.#text;
   }
 
-  /** With small letters for those of ASCII; other bytes may differ. An expression that ignores case is three times as slow. */
-  get lower(): string {
-    this.#lower ??= this.text.toLowerCase();
-    return this.#lower;
-  }
-
   /** Whether there are other cases of s and k than those of ASCII. */
   get hasRareCases(): boolean {
     this.#hasRareCases ??= RARE_CASES.some((bytes) => this.bytes.includes(bytes));
     return this.#hasRareCases;
+  }
+
+  get hasColours(): boolean {
+    this.#hasColours ??= this.bytes.includes(ESC);
+    return this.#hasColours;
   }
 
   /** Much faster than searching `text`, if the bytes do not occur. */
@@ -76,6 +76,7 @@ export class Window {
 }
 
 export const NEWLINE = 0x0a;
+const ESC = 0x1b;
 const RARE_CASES = ['\u017f', '\u212a'].map((character) => Buffer.from(character));
 
 /** The offset of the first occurrence at or after `from`; -1 if there is none. */
@@ -101,21 +102,16 @@ export class LineMatcher {
     this.#maxCharacters = maxCharacters;
     this.#expression = expressionOf(pattern);
     this.#invert = invert;
-    const { text, isWhole } = textInEachMatch(source, ignoreCase);
-    this.#find =
-      text === '' || invert || maxCharacters !== undefined
-        ? undefined
-        : ignoreCase
-          ? anyCaseFinder(text)
-          : finder(text);
+    const { texts, isWhole } = textsIn(source, ignoreCase);
+    this.#find = invert ? undefined : finderOf(texts, ignoreCase);
     this.isText = isWhole && !invert;
-    this.#hasRareCases = ignoreCase && /[ks]/i.test(text);
+    this.#hasRareCases = ignoreCase && /[ks]/i.test(texts.join());
   }
 
   /** Finds the next selected line at or after `from`, the start of a line. */
   next(window: Window, from: number): boolean {
     for (let at = from; at < window.bytes.length; at = this.end) {
-      const find = this.#hasRareCases && window.hasRareCases ? undefined : this.#find;
+      const find = this.#mayHideTexts(window) ? undefined : this.#find;
       const found = find === undefined ? at : find(window, at);
       if (found < 0) return false;
       this.start = at;
@@ -129,6 +125,12 @@ export class LineMatcher {
       if (this.#isMatch(window.decodedLine(this.start, this.end)) !== this.#invert) return true;
     }
     return false;
+  }
+
+  /** Whether a line may match without one of the texts: with another case of a letter, or a colour within the text. */
+  #mayHideTexts(window: Window): boolean {
+    if (this.#hasRareCases && window.hasRareCases) return true;
+    return this.#maxCharacters !== undefined && window.hasColours;
   }
 
   get isInverted(): boolean {
@@ -153,40 +155,14 @@ export function expressionOf({ source, ignoreCase }: Pattern, flags = ''): RegEx
   }
 }
 
-function finder(text: string): Finder {
+function finderOf(texts: readonly string[], ignoreCase: boolean): Finder | undefined {
+  const [text] = texts;
+  if (text === undefined) return undefined;
+  if (texts.length > 1 || ignoreCase) {
+    const finder = new TextsFinder(texts);
+    return finder.canFind ? ({ bytes }, from) => finder.find(bytes, from) : undefined;
+  }
   const bytes = Buffer.from(text);
   const asBytes = bytes.toString('latin1');
   return (window, from) => (window.has(bytes) ? window.text.indexOf(asBytes, from) : -1);
-}
-
-function anyCaseFinder(text: string): Finder {
-  const lower = text.toLowerCase();
-  return (window, from) => window.lower.indexOf(lower, from);
-}
-
-/** A class, an escape sequence, a quantifier, or one character. */
-const PART = /\[(?:[^\]\\]|\\.)*\]|\\(?:x..|u\{[^}]*\}|u....|c.|k<[^>]*>|[pP]\{[^}]*\}|\d+|.)|\{[^}]*\}|./gsu;
-
-/** The longest text that each match contains, empty if none was found, and whether it is the whole pattern. */
-function textInEachMatch(source: string, ignoreCase: boolean): { text: string; isWhole: boolean } {
-  const texts = [''];
-  let depth = 0;
-  for (const [part] of source.matchAll(PART)) {
-    if (part === '|' && depth === 0) return { text: '', isWhole: false };
-    const text = depth === 0 ? textOf(part) : undefined;
-    const last = texts.pop() ?? '';
-    if (text !== undefined && !(ignoreCase && /\P{ASCII}/u.test(text))) texts.push(last + text);
-    // These quantifiers make the character before optional.
-    else texts.push(/^[*?{]/.test(part) ? [...last].slice(0, -1).join('') : last, '');
-    if (part === '(') depth++;
-    if (part === ')') depth--;
-  }
-  const text = texts.reduce((longest, other) => (other.length > longest.length ? other : longest));
-  return { text, isWhole: texts.length === 1 };
-}
-
-/** The literal character of a part of a pattern; undefined for an operator. */
-function textOf(part: string): string | undefined {
-  if (/^\\[^A-Za-z0-9]$/u.test(part)) return part.slice(1);
-  return /^[\\[\](){}|*+?.^$\n]/.test(part) ? undefined : part;
 }

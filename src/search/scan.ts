@@ -5,7 +5,7 @@ import { READ } from '../system/regular-files.ts';
 import { type LineMatcher, NEWLINE, Window } from './pattern.ts';
 
 export interface Wanted {
-  /** lines: each selected line. ends: the first and the last one. count: their number. any: whether there is one. */
+  /** lines: each selected line. ends: the first one with its context, and the last one. count: their number. any: whether there is one. */
   readonly what: 'lines' | 'ends' | 'count' | 'any';
   /** Selected lines that are returned; further ones are only counted. Default: all. */
   readonly maxLines?: number;
@@ -139,10 +139,11 @@ class Selection {
     if (what === 'any' || what === 'count' || this.count > maxLines) return;
     this.#passOver(window, at, start, found);
     const line = this.#line(window, start, end, true);
-    if (what === 'ends' && this.count > 1) this.last = line;
+    const isOfFirst = this.#after > 0;
+    if (what === 'ends' && this.count > 1 && !isOfFirst) this.last = line;
     else found.push(...this.#before.slice(Math.max(0, this.#before.length - before)), line);
     this.#before = [];
-    this.#after = after;
+    this.#after = what !== 'ends' || this.count === 1 ? after : this.#after - 1;
   }
 
   /** Counts the lines [from, to), which are not selected, and returns or keeps those of the context. */

@@ -3,9 +3,10 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { errorsIn, groupsOf, likenessOf } from '../../src/search/errors.ts';
+import { type ErrorProgress, errorsIn, groupsOf, likenessOf } from '../../src/search/errors.ts';
 import { mirrorsIn } from '../../src/search/mirrors.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
+import { ERRORS, OTHERS } from './error-lines.ts';
 
 /** The errors of mirrors, given by job, task and name. */
 async function errorsOf(mirrors: Readonly<Record<string, string>>, patterns: readonly string[] | null = null) {
@@ -18,9 +19,11 @@ async function errorsOf(mirrors: Readonly<Record<string, string>>, patterns: rea
   }
   const unreadable: string[] = [];
   const onUnreadable = (error: string) => unreadable.push(error);
-  const tasks = await errorsIn({ files: mirrorsIn(directory, { jobs: [] }), patterns, onUnreadable });
+  const found: ErrorProgress[] = [];
+  for await (const progress of errorsIn({ files: mirrorsIn(directory, { jobs: [] }), patterns, onUnreadable }))
+    found.push(progress);
   expect(unreadable).toEqual([]);
-  return tasks;
+  return [...(found.at(-1)?.tasks.values() ?? [])];
 }
 
 it('a pattern gets a long line in pieces of 4,096 characters', async () => {
@@ -34,41 +37,6 @@ it('a coloured error is one with the same error without colours', async () => {
   const groups = groupsOf(await errorsOf({ '1/1/stdout': coloured, '1/2/stdout': 'fatal: no mesh\n' }));
   expect(groups).toMatchObject([{ tasks: 2, first: { text: 'fatal: no mesh' } }]);
 });
-
-const ERRORS = [
-  'RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB',
-  'make: *** [all] Error 2',
-  'Error: 12 ranks failed',
-  'FATAL: cannot open the mesh',
-  'java.lang.NullPointerException',
-  'Traceback (most recent call last):',
-  'srun: job step killed: Segmentation fault (core dumped)',
-  '/bin/sh: line 1:  4711 Killed                  ./solver',
-  'slurmstepd: *** JOB 7 CANCELLED DUE TO TIME LIMIT ***',
-  'MPI_ABORT was invoked on rank 3',
-  'thread main panic at src/main.rs',
-  'CUDA_ERROR_ILLEGAL_ADDRESS',
-  'solver: mesh.c:12: Assertion `n > 0` failed.',
-  'write: No space left on device',
-  '\u001b[31mfatal\u001b[0m: not a repository',
-  '\u001b[1;31mKilled',
-  '2026-03-01 CRITICAL - the solver stopped',
-  "terminate called after throwing an instance of 'std::bad_alloc'",
-];
-const OTHERS = [
-  'relative error = 1.2e-05',
-  'error: 0.001',
-  'max error 3e-7',
-  'finished without errors',
-  '0 errors, 2 warnings',
-  'Errors: 0',
-  'Using CUDA 12.4',
-  'error_norm converges',
-  'skilled workers',
-  'terror in the night',
-  '\u001b[1merrors\u001b[0m: \u001b[32m0',
-  'critical path length 7',
-];
 
 let search: Promise<ReadonlySet<string | undefined>> | undefined;
 
@@ -148,7 +116,6 @@ it('groups tasks whose errors are alike, the largest group first', async () => {
   ]);
   expect(groups).toEqual([
     [3, 'Error: rank <n> of node cn<n> failed', '1/2 stderr:3'],
-    [2, 'Traceback (most recent call last):', '1/2 stderr:1'],
     [1, 'only here: fatal', '1/1 stderr:1'],
   ]);
 });
@@ -169,4 +136,39 @@ it('different errors are in different groups', () => {
 
 it('a directory that is not there yet has no mirrors', () => {
   expect(mirrorsIn(path.join(os.tmpdir(), 'jobtail-no-such-directory'), { jobs: [] })).toEqual([]);
+});
+
+it('a traceback of Python is shown by what was raised', async () => {
+  const traceback = [
+    'Traceback (most recent call last):',
+    '  File "train.py", line 3, in <module>',
+    '    raise ValueError("no mesh")  # an error: see above',
+    'train.MeshMissing: no mesh',
+  ].join('\n');
+  const tasks = await errorsOf({
+    '1/1/stderr': `fine\n${traceback}\nfine\n`,
+    '1/2/stderr': `${traceback}\nfatal: end\n`,
+  });
+  expect(tasks.map(({ first, last }) => [first.line, first.text, last.text])).toEqual([
+    [5, 'train.MeshMissing: no mesh', 'train.MeshMissing: no mesh'],
+    [4, 'train.MeshMissing: no mesh', 'fatal: end'],
+  ]);
+});
+
+it('failed jobs are searched first, then tasks with few bytes', async () => {
+  const directory = temporaryDirectory();
+  const sizes = { '1/1': 300, '2/2': 200, '3/3': 100 };
+  for (const [key, size] of Object.entries(sizes)) {
+    const [job = '', task = ''] = key.split('/');
+    const file = path.join(directory, job, 'live', task, 'stdout.log');
+    fs.mkdirSync(path.dirname(file), { recursive: true });
+    fs.writeFileSync(file, `fatal ${'x'.repeat(size)}\n`);
+  }
+  const files = mirrorsIn(directory, { jobs: [] });
+  const isFailed = (jobId: string) => jobId === '2';
+  const order: string[] = [];
+  for await (const { tasks, filesDone } of errorsIn({ files, patterns: null, isFailed, onUnreadable: String }))
+    order.push(`${filesDone}: ${[...tasks.values()].map((task) => task.jobId).join(' ')}`);
+  // At the end in the order of the files.
+  expect(order).toEqual(['1: 2', '2: 2 3', '3: 1 2 3']);
 });

@@ -5,7 +5,7 @@ import type { JobId, LiveFileName, TaskId } from '../../job.ts';
 import { countOf } from '../../numbers.ts';
 import { printable, printableJson } from '../../printable.ts';
 import { literal } from '../../quick-pattern.ts';
-import { type ErrorGroup, errorsIn, groupsOf } from '../../search/errors.ts';
+import { type ErrorGroup, type ErrorProgress, errorsIn, groupsOf } from '../../search/errors.ts';
 import { hasMirrors, type MirrorChoice, type MirrorFile, mirrorsIn } from '../../search/mirrors.ts';
 import { expressionOf, type Pattern } from '../../search/pattern.ts';
 import type { FoundLine, Wanted } from '../../search/scan.ts';
@@ -15,6 +15,7 @@ import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { reportError } from '../process.ts';
 import { pc } from '../show/colours.ts';
 import { JSON_VERSION, jsonReport } from '../show/json.ts';
+import { BottomLines } from '../show/terminal.ts';
 
 interface GrepOptions extends JsonOption {
   /** In place of the first argument, each line that matches one of them. */
@@ -215,14 +216,18 @@ export async function errors(jobs: readonly JobId[], options: JsonOption): Promi
     const { mirror, errors: settings } = await configurationAsOwner(options);
     let isUnreadable = false;
     const files = mirrorsOrError(mirror.directory, { jobs });
-    const tasks = await errorsIn({
-      files,
-      patterns: settings.patterns,
-      onUnreadable: (error) => {
-        isUnreadable = true;
-        reportUnreadable(error);
-      },
-    });
+    const onUnreadable = (error: string) => {
+      isUnreadable = true;
+      reportUnreadable(error);
+    };
+    const progress = new BottomLines(process.stderr);
+    let found: ErrorProgress['tasks'] = new Map();
+    for await (const { tasks, filesDone } of errorsIn({ files, patterns: settings.patterns, onUnreadable })) {
+      found = tasks;
+      progress.show([`${filesDone} of ${countOf(files.length, 'file')}, ${countOf(tasks.size, 'task')} with errors`]);
+    }
+    progress.clear();
+    const tasks = [...found.values()];
     const groups = groupsOf(tasks);
     if (options.json === true) await print(jsonReport({ tasks, groups }));
     else await print(groups.map(lineOf).join(''));

@@ -18,7 +18,7 @@
  *                            byte is in (`byte=`). Waits until the lines are counted so far
  *   api/search?CONTENT&...   `SearchLine`s, as they are found (`SearchQuery`)
  *   api/find?text&regex      `FindLine`s: lines of the mirrors of all jobs, whatever their case
- *   api/errors               `ErrorGroups`: lines that look like errors, of all jobs
+ *   api/errors               lines of JSON, `ErrorGroups`: lines that look like errors, of all jobs
  *   api/numbers?CONTENT&like&from  `NumbersLine`s: from byte `from`, the numbers of the lines with the same words as the
  *                            line at byte `like`
  *   api/raw?CONTENT&plain    the bytes themselves, as a download, or as plain text (`plain=1`)
@@ -122,8 +122,14 @@ export type SearchLine =
   /** The last line. `cut`: why not everything was looked through. */
   | { readonly done: true; readonly count: number; readonly version: string; readonly cut?: string };
 
-/** The first and the last line of each task that looks like an error, those that are alike together. */
+/** The first and the last line of each task that looks like an error, those that are alike together: found so far. */
 export interface ErrorGroups {
+  readonly files: number;
+  readonly filesDone: number;
+  /** Whether it is the last line of the answer. */
+  readonly isDone: boolean;
+  /** Why not everything was searched. */
+  readonly cut?: string;
   /** Tasks with such a line. */
   readonly tasks: number;
   /** The first 200, those of most tasks first; the place is that of the first of them. */

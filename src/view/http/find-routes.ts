@@ -1,8 +1,9 @@
 /** A search over the mirrors of all jobs, as `agent grep` does it. */
 import { asJobtailError } from '../../errors.ts';
+import type { JobId } from '../../job.ts';
 import { LinkedAbort } from '../../linked-abort.ts';
 import { literal } from '../../quick-pattern.ts';
-import { errorsIn, groupsOf } from '../../search/errors.ts';
+import { type ErrorProgress, errorsIn, groupsOf } from '../../search/errors.ts';
 import { mirrorsIn } from '../../search/mirrors.ts';
 import { search } from '../../search/search.ts';
 import type { ErrorGroups, FindLine } from '../contract/addresses.ts';
@@ -17,6 +18,7 @@ const MAX_HITS = 1_000;
 const MAX_HITS_OF_FILE = 20;
 const MAX_CHARACTERS = 400;
 const LIMIT_MS = 60_000;
+const SHOW_MS = 500;
 const MAX_GROUPS = 200;
 const THREADS = 2;
 
@@ -38,26 +40,56 @@ export function addFind(app: ViewApp, parts: ViewParts): void {
     return streamed(parts, context, jsonLines(lines), { headers: { 'content-type': 'application/x-ndjson' }, end });
   });
 
-  app.get('/api/errors', async (context) => {
-    const files = mirrorsOf(parts);
-    const { errorPatterns: patterns } = parts.settings;
-    const release = parts.limits.take('searches');
+  app.get('/api/errors', (context) => {
     const stop = new LinkedAbort(context.req.raw.signal).within(LIMIT_MS);
-    try {
-      const tasks = await errorsIn({ files, patterns, onUnreadable: () => {}, signal: stop.signal });
-      const groups = groupsOf(tasks).slice(0, MAX_GROUPS);
-      const shown = groups.map(({ tasks: count, first: { jobId: job, taskId: task, file, line, text } }) => ({
-        ...{ tasks: count, job, task, file, line, text: text.slice(0, MAX_CHARACTERS) },
-      }));
-      return context.json({ tasks: tasks.length, groups: shown } satisfies ErrorGroups);
-    } catch (thrown) {
-      throw new Refused(503, reasonOf(thrown));
-    } finally {
+    const release = parts.limits.take('searches');
+    const end = () => {
+      stop.abort();
       stop.release();
       release();
-    }
+    };
+    const lines = errorLines(parts, stop.signal);
+    return streamed(parts, context, jsonLines(lines), { headers: { 'content-type': 'application/x-ndjson' }, end });
   });
 }
+
+/** What was found so far, at most every `SHOW_MS`, and once at the end. */
+async function* errorLines(parts: ViewParts, signal: AbortSignal): AsyncGenerator<ErrorGroups> {
+  const files = mirrorsOf(parts);
+  const failed = failedJobs(parts);
+  const shown = ({ tasks, filesDone }: ErrorProgress, rest: Pick<ErrorGroups, 'isDone' | 'cut'>): ErrorGroups => {
+    const groups = groupsOf(tasks.values()).slice(0, MAX_GROUPS);
+    return {
+      ...{ ...rest, tasks: tasks.size, files: files.length, filesDone },
+      groups: groups.map(({ tasks: count, first: { jobId: job, taskId: task, file, line, text } }) => ({
+        ...{ tasks: count, job, task, file, line, text: text.slice(0, MAX_CHARACTERS) },
+      })),
+    };
+  };
+  let last: ErrorProgress = { tasks: new Map(), files: files.length, filesDone: 0 };
+  let shownAt = 0;
+  try {
+    const { errorPatterns: patterns } = parts.settings;
+    const isFailed = (jobId: JobId) => failed.has(jobId);
+    for await (last of errorsIn({ files, patterns, isFailed, onUnreadable: () => {}, signal })) {
+      if (performance.now() - shownAt < SHOW_MS) continue;
+      yield shown(last, { isDone: false });
+      shownAt = performance.now();
+    }
+    yield shown(last, { isDone: true });
+  } catch (thrown) {
+    yield shown(last, { isDone: true, cut: reasonOf(thrown) });
+  }
+}
+
+/** By the state of this agent. */
+const failedJobs = ({ store }: ViewParts) =>
+  new Set(
+    store
+      .get()
+      .jobInformation.all()
+      .flatMap(({ jobId, information: { state } }) => (state === 'Failed' ? [jobId] : [])),
+  );
 
 const mirrorsOf = ({ settings }: ViewParts) => mirrorsIn(settings.mirrorDirectory, { jobs: [] });
 

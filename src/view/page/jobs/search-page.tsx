@@ -4,9 +4,8 @@ import { useEffect, useRef } from 'preact/hooks';
 import { printable } from '../../../printable.ts';
 import { literal } from '../../../quick-pattern.ts';
 import type { ErrorGroups, FindLine, FoundFile, FoundLine, FoundLines } from '../../contract/addresses.ts';
-import { address, askJson, askLines, askPlace } from '../api.ts';
+import { address, askLines, askPlace } from '../api.ts';
 import { useLive } from '../live.ts';
-import { useAnswer } from '../parts/hooks.ts';
 import { Failure, Outside } from '../parts/words.tsx';
 import { hashOf, type Route } from '../route.ts';
 import { plainLine } from '../text/terminal.ts';
@@ -181,24 +180,36 @@ function parts(text: string, needle: string): string[] {
 /** The lines of all jobs that look like errors, once they are asked for: that reads every mirror. */
 function Errors() {
   const times = useSignal(0);
-  const ask = async () => (times.value > 0 ? await askJson<ErrorGroups>(address('errors', {})) : undefined);
-  const { answer, problem } = useAnswer(ask, [times.value]);
+  const answer = useSignal<ErrorGroups | undefined>(undefined);
+  const problem = useSignal<string | undefined>(undefined);
+  useEffect(() => {
+    if (times.value === 0) return;
+    const stop = new AbortController();
+    const ask = async () => {
+      for await (const found of askLines<ErrorGroups>(address('errors', {}), stop.signal)) answer.value = found;
+      problem.value = answer.value?.cut && `Not everything was searched: ${answer.value.cut}`;
+    };
+    ask().catch((error: Error) => {
+      if (!stop.signal.aborted) problem.value = error.message;
+    });
+    return () => stop.abort();
+  }, [times.value]);
   const jobs = useLive().jobs.value;
   const hasFailed = ({ job }: { job: string }) => {
     const summary = jobs?.get(job);
     return summary !== undefined && groupOf(summary) === 'failed';
   };
   /** What failed is looked for first, however few tasks it has. */
-  const groups = [...(answer?.groups ?? [])].sort((a, b) => Number(hasFailed(b)) - Number(hasFailed(a)));
+  const groups = [...(answer.value?.groups ?? [])].sort((a, b) => Number(hasFailed(b)) - Number(hasFailed(a)));
   return (
     <section class="found-errors" aria-label="Errors">
       <button type="button" class="button" onClick={() => times.value++}>
         Show errors of all jobs
       </button>
       <span class="fine" role="status">
-        {answer !== undefined ? counted(answer.tasks, 'task') : times.value > 0 && 'reading'}
+        {answer.value === undefined ? times.value > 0 && 'reading' : errorSummary(answer.value)}
       </span>
-      {problem !== undefined && <Failure error={{ message: problem.message, hint: null }} />}
+      {problem.value !== undefined && <Failure error={{ message: problem.value, hint: null }} />}
       {groups.map(({ tasks, ...first }) => (
         <Found
           key={`${first.job}/${first.task}/${first.file}/${first.line}`}
@@ -210,3 +221,8 @@ function Errors() {
     </section>
   );
 }
+
+const errorSummary = ({ tasks, files, filesDone, isDone }: ErrorGroups) =>
+  isDone
+    ? counted(tasks, 'task')
+    : `${counted(tasks, 'task')}, ${grouped(filesDone)} of ${counted(files, 'file')} searched`;
