@@ -62,8 +62,12 @@ export class Jobs extends JobTable<JobRow> {
     this.sql.run('INSERT OR REPLACE INTO former_jobs (job_id, forgotten_at) VALUES (?, ?)', jobId, now);
   }
 
+  /** Jobs that hold a place of the rule. An earlier version also took jobs that were created and never submitted. */
   followedByRule(): number {
-    return this.#ids("WHERE source = 'mine' AND state IN ('watched', 'ending')").length;
+    const isUnsubmitted = `SELECT 1 FROM job_information AS last
+      WHERE last.job_id = jobs.job_id AND information ->> '$.state' = 'Configuring'`;
+    return this.#ids(`WHERE source = 'mine' AND state IN ('watched', 'ending') AND NOT EXISTS (${isUnsubmitted})`)
+      .length;
   }
 
   /** Jobs with a command or a new state since `revision`, the oldest change first; all since -1. */

@@ -109,7 +109,7 @@ export class FollowedJob implements OneJob {
     if (this.#stop.signal.aborted) return;
     this.stall.watched(job);
     this.#life = { ...this.#life, settleAfterMs: job.settleAfterMs };
-    if (job.state !== 'watched') this.happened(job.state === 'ending' ? 'unwatched' : 'unwatched at once');
+    if (job.state !== 'watched') this.happened(job.state === 'ending' ? 'unwatched' : 'left');
     else if (isFollowed(this.#life)) this.happened('watched', delays);
     else this.#begin(job, delays.poll ?? 0);
   }
@@ -128,6 +128,11 @@ export class FollowedJob implements OneJob {
     this.stall.followed(job, last);
     this.#last = last?.information;
     log.info({ jobId, source }, 'job followed');
+  }
+
+  /** Ends all work on the job here; its row stays as it is. */
+  leave(): void {
+    this.happened('left');
   }
 
   /** The middleware refuses to report the job, or is not available. */

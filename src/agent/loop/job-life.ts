@@ -38,7 +38,8 @@
  *   21   given up                                 settled    `REFUSED_PASSES` were refused, and `FAILING_MS` are over
  *   22   given up                                 ended      the same
  *   23   unwatched                                ending     its last pass runs
- *   24   unwatched at once                        ended      all work ends
+ *   24   left: unwatched at once, forgotten, or       ended      all work ends
+ *        no command waits for it any more
  *
  * Times are milliseconds of the monotonic clock, and are passed in. What fails and may still come (a file, a listing, a
  * pass) delays the end once: neither a failed poll nor an outage starts that time anew.
@@ -151,7 +152,7 @@ const NEXT = {
   'pass failed': { unclear: 20, active: 20, stored: 20, over: 20, deleted: 20, ending: 20, settled: 0, ended: 0 },
   'given up': { unclear: 21, active: 21, stored: 0, over: 21, deleted: 21, ending: 22, settled: 0, ended: 0 },
   unwatched: { unclear: 23, active: 23, stored: 23, over: 23, deleted: 23, ending: 0, settled: 23, ended: 23 },
-  'unwatched at once': { unclear: 24, active: 24, stored: 24, over: 24, deleted: 24, ending: 24, settled: 0, ended: 0 },
+  left: { unclear: 24, active: 24, stored: 24, over: 24, deleted: 24, ending: 24, settled: 0, ended: 0 },
 } as const satisfies Readonly<Record<string, Readonly<Record<Stage, RowNumber>>>>;
 
 export type JobEvent = keyof typeof NEXT;

@@ -1,8 +1,9 @@
 /** Requests the reports of the middleware about all jobs (docs/dev/soap.md 10): states, tasks, new jobs of the user. */
 import { BackOff } from '../../back-off.ts';
+import { BackOffs, eachAlone } from '../../each-alone.ts';
 import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
-import { type JobInformation, phaseOf } from '../../job-information.ts';
+import { isOtherRun, type JobInformation, jobTimeOf } from '../../job-information.ts';
 import { inSlices } from '../../slices.ts';
 import type { StoredError } from '../../store/rows.ts';
 import { STATE } from '../failures.ts';
@@ -10,9 +11,10 @@ import type { JobRegister } from '../ownership.ts';
 import { storedErrorFrom } from '../poll/poll.ts';
 import type { JobService } from '../ports/server.ts';
 import { saveReported } from '../tasks/task-search.ts';
+import { byNeed, takeMine } from '../watch-mine.ts';
 import type { AgentContext } from './agent-context.ts';
-import { byNeed, takeMine } from './configured-jobs.ts';
 import type { FollowedJob } from './followed-job.ts';
+import { reportEvent, rowOf } from './job-life.ts';
 import { withJitter } from './pace.ts';
 import type { Scheduled } from './scheduler.ts';
 
@@ -46,6 +48,8 @@ export class JobStates implements Scheduled {
   readonly #options: JobStatesOptions;
   readonly #context: AgentContext;
   readonly #backOff: BackOff;
+  /** Of the jobs whose own reports fail. */
+  readonly #pauses: BackOffs<JobId>;
   #dueAt = Number.POSITIVE_INFINITY;
   #listedAt = Number.NEGATIVE_INFINITY;
   #running: Promise<void> | undefined;
@@ -61,8 +65,9 @@ export class JobStates implements Scheduled {
     const { clock, random } = options.context;
     this.#options = options;
     this.#context = options.context;
-    const nowMs = () => clock.monotonic();
-    this.#backOff = new BackOff({ firstMs: INTERVAL_MS, maxMs: MAX_PAUSE_MS, nowMs, random });
+    const pauses = { firstMs: INTERVAL_MS, maxMs: MAX_PAUSE_MS, nowMs: clock.monotonic, random };
+    this.#backOff = new BackOff(pauses);
+    this.#pauses = new BackOffs(pauses);
   }
 
   get nextDue(): number {
@@ -107,7 +112,6 @@ export class JobStates implements Scheduled {
   async #run(): Promise<void> {
     const { signal } = this.#options;
     const { random, failures, events } = this.#context;
-    this.#reports.length = 0;
     const { ofService } = failures;
     try {
       await this.#refresh();
@@ -126,8 +130,8 @@ export class JobStates implements Scheduled {
   }
 
   async #refresh(): Promise<void> {
-    const { service, only, signal, register, resultsOfMine, followed, onNewJobs } = this.#options;
-    const { clock, poll } = this.#context;
+    const { service, only, signal, register, followed } = this.#options;
+    const { clock } = this.#context;
     if (clock.monotonic() - this.#storedAgainAt >= STORED_AGAIN_MS) this.#storeAgain();
     const listed = only === undefined ? byNeed(await service.listJobs(signal)) : [];
     this.#listed = listed.length;
@@ -143,39 +147,65 @@ export class JobStates implements Scheduled {
       if (job !== undefined) await this.#report(job, information);
       else if (settled.has(id) && runsAgain(information, settled.get(id) ?? null)) resumed.push(information);
     }
-    await this.#askFor([...unlisted.values()]);
-    const mine =
-      only === undefined ? await takeMine(listed, { context: this.#context, register, resultsOfMine }) : NONE_TAKEN;
-    this.#waiting = mine.waiting;
-    if (mine.taken > 0) {
-      onNewJobs();
-      const taken = new Map(followed().flatMap((job) => (jobs.has(job.jobId) ? [] : [[job.jobId, job] as const])));
-      for await (const information of inSlices(listed)) {
-        const job = taken.get(information.id);
-        if (job !== undefined) await this.#report(job, information);
-      }
-    }
-    const reports = [...this.#reports.splice(0), ...resumed];
-    if (reports.length > 0) await poll.commit(() => this.#keep(reports));
-    await register.resume(resumed.map(({ id }) => id));
-    if (resumed.length > 0) onNewJobs();
+    // Each of these is done, whatever fails of the others.
+    const steps = [
+      () => this.#keep(resumed),
+      () => this.#resume(resumed),
+      () => (only === undefined ? this.#takeMine(listed, jobs) : undefined),
+      () => this.#askFor([...unlisted.values()], only !== undefined),
+      () => this.#keep(),
+    ];
+    const [failed] = await eachAlone(steps, (step) => step(), signal);
+    if (failed !== undefined) throw failed.error;
   }
 
-  /** Requests some of the jobs that no list names; for a refused one, tasks are searched by probes. */
-  async #askFor(jobs: readonly FollowedJob[]): Promise<void> {
-    const { service, signal } = this.#options;
-    const begin = jobs.length > MAX_REQUESTED ? this.#turn % jobs.length : 0;
-    const turn = [...jobs.slice(begin), ...jobs.slice(0, begin)].slice(0, MAX_REQUESTED);
-    this.#turn = begin + turn.length;
-    for (const job of turn) {
-      try {
-        await this.#report(job, await service.getJob(job.jobId, signal));
-      } catch (thrown) {
-        const { policy, code } = asJobtailError(thrown);
-        if (!policy.isRefusal && code !== 'session-lost') throw thrown;
-        job.unreported('report refused');
-      }
+  async #resume(jobs: readonly JobInformation[]): Promise<void> {
+    await this.#options.register.resume(jobs.map(({ id }) => id));
+    if (jobs.length > 0) this.#options.onNewJobs();
+  }
+
+  async #takeMine(listed: readonly JobInformation[], before: ReadonlyMap<JobId, FollowedJob>): Promise<void> {
+    const { register, resultsOfMine, followed, onNewJobs } = this.#options;
+    const { taken, waiting } = await takeMine(listed, { context: this.#context, register, resultsOfMine });
+    this.#waiting = waiting;
+    if (taken === 0) return;
+    onNewJobs();
+    const jobs = new Map(followed().flatMap((job) => (before.has(job.jobId) ? [] : [[job.jobId, job] as const])));
+    for await (const information of inSlices(listed)) {
+      const job = jobs.get(information.id);
+      if (job !== undefined) await this.#report(job, information);
     }
+  }
+
+  /**
+   * Requests some of the jobs that no list names, in turn; for a refused one, tasks are searched by probes. A job whose
+   * report fails waits for its own back-off. Rejects if nothing else was asked, and all fail.
+   */
+  async #askFor(jobs: readonly FollowedJob[], isAlone: boolean): Promise<void> {
+    const { service, signal } = this.#options;
+    const due = jobs.filter(({ jobId }) => this.#pauses.isDue(jobId));
+    const begin = due.length > MAX_REQUESTED ? this.#turn % due.length : 0;
+    const turn = [...due.slice(begin), ...due.slice(0, begin)].slice(0, MAX_REQUESTED);
+    this.#turn = begin + turn.length;
+    const failed = await eachAlone(turn, async (job) => this.#ask(job, service, signal), signal);
+    const [first] = failed;
+    if (isAlone && first !== undefined && failed.length === turn.length) throw first.error;
+    for (const { thing: job, error } of failed) {
+      this.#context.failures.failed(scopeOf(job), error, 0, true);
+      if (this.#pauses.failed(job.jobId, error) >= LASTING_FAILURES) job.unreported('not reported');
+    }
+  }
+
+  async #ask(job: FollowedJob, service: JobService, signal: AbortSignal): Promise<void> {
+    const information = await service.getJob(job.jobId, signal).catch((thrown: unknown) => {
+      const { policy, code } = asJobtailError(thrown);
+      if (!policy.isRefusal && code !== 'session-lost') throw thrown;
+      return undefined;
+    });
+    this.#pauses.worked(job.jobId);
+    this.#context.failures.cleared(scopeOf(job));
+    if (information === undefined) job.unreported('report refused');
+    else await this.#report(job, information);
   }
 
   /** Passes a report to the followed job. If it is not stored yet, its tasks are saved at once, the rest at the end. */
@@ -196,17 +226,21 @@ export class JobStates implements Scheduled {
     for (const job of this.#options.followed()) job.storedReport = undefined;
   }
 
-  #keep(reports: readonly JobInformation[]): void {
-    const { store, clock } = this.#context;
-    const reportedAt = clock.now();
-    for (const information of reports) {
-      const { id: jobId, state } = information;
-      if (store.jobs.get(jobId) === undefined) continue;
-      const before = store.jobInformation.get(jobId);
-      const isSame =
-        before?.information.state === state && !hasOtherStart(information, before.information.startTime?.text ?? null);
-      store.jobInformation.save({ jobId, information, since: isSame ? before.since : reportedAt, reportedAt });
-    }
+  /** Stores the reports of this round, and `others`. */
+  async #keep(others: readonly JobInformation[] = []): Promise<void> {
+    const { store, clock, poll } = this.#context;
+    const reports = [...this.#reports.splice(0), ...others];
+    if (reports.length === 0) return;
+    await poll.commit(() => {
+      const reportedAt = clock.now();
+      for (const information of reports) {
+        const { id: jobId, state, startTime } = information;
+        if (store.jobs.get(jobId) === undefined) continue;
+        const before = store.jobInformation.get(jobId);
+        const isSame = before?.information.state === state && !isOtherRun(startTime, before.information.startTime);
+        store.jobInformation.save({ jobId, information, since: isSame ? before.since : reportedAt, reportedAt });
+      }
+    });
   }
 
   #failed(error: JobtailError): void {
@@ -238,11 +272,10 @@ export class JobStates implements Scheduled {
   }
 }
 
+/** Whether a settled job is followed again; `startedBefore` is the start time of its last report. */
 function runsAgain(information: JobInformation, startedBefore: string | null): boolean {
-  return phaseOf(information.state) === 'active' || hasOtherStart(information, startedBefore);
+  const event = reportEvent(information, startedBefore === null ? null : jobTimeOf(startedBefore));
+  return rowOf('settled', event).next !== undefined;
 }
 
-const hasOtherStart = ({ startTime }: JobInformation, before: string | null) =>
-  before !== null && startTime !== null && before !== startTime.text;
-
-const NONE_TAKEN = { taken: 0, waiting: 0 };
+const scopeOf = ({ jobId }: FollowedJob) => `job ${jobId} report`;

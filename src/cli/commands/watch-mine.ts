@@ -1,5 +1,5 @@
 /** `agent watch --mine` and `unwatch --mine`: follow every job of the user from its submission until it is settled. */
-import { choiceOf } from '../../agent/loop/configured-jobs.ts';
+import { choiceOf } from '../../agent/watch-mine.ts';
 import { type Config, type FleetConfig, hasFleet } from '../../config/config.ts';
 import { makeDirectories, withStore } from '../../daemon/own-state.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';

@@ -50,7 +50,7 @@ const ROWS: readonly (readonly [JobEvent, readonly Stage[], Stage | 'the same', 
   ['given up', ['unclear', 'active', 'over', 'deleted'], 'settled', ''],
   ['given up', ['ending'], 'ended', ''],
   ['unwatched', [...FOLLOWED, 'settled', 'ended'], 'ending', 'pass'],
-  ['unwatched at once', [...FOLLOWED, 'ending'], 'ended', 'ends'],
+  ['left', [...FOLLOWED, 'ending'], 'ended', 'ends'],
 ];
 
 /** Events that change times alone, or nothing. */
@@ -85,7 +85,7 @@ describe('the table', () => {
 
   it('ends a job by a pass that is equal, by giving up, or at a command', () => {
     const ends = ROWS.filter(([, , next]) => next === 'settled' || next === 'ended').map(([event]) => event);
-    expect(new Set(ends)).toEqual(new Set(['pass equal', 'pass unequal', 'given up', 'unwatched at once']));
+    expect(new Set(ends)).toEqual(new Set(['pass equal', 'pass unequal', 'given up', 'left']));
   });
 });
 

@@ -3,7 +3,8 @@ import fs from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
 import { mirrorPath } from '../../../src/agent/live/mirror/mirror.ts';
 import { JobtailError } from '../../../src/errors.ts';
-import { keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../../src/job.ts';
+import { type JobId, keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../../src/job.ts';
+import { jobTimeOf } from '../../../src/job-information.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
@@ -234,6 +235,92 @@ it('a job that no list names is asked for by itself, and its late tasks are foll
   await clock.passUntil('the late task', () => mirror(late) === 'late\n');
   expect(service.questions).toBeGreaterThan(0);
   expect(store.taskSearches.get(JOB)).toMatchObject({ foundBy: 'job-service', hint: null });
+});
+
+describe('a job that no list names, and whose own report fails', () => {
+  const BAD = ['90', '91', '92', '93', '94', '95', '96', '97', '98', '99'] as JobId[];
+  const failure = new JobtailError('http-status', 'status 500');
+
+  /** Ten such jobs, more than are asked for in one round, beside one that is listed and one that is not. */
+  async function beside() {
+    const started = await follow();
+    const { service, store, agent, clock } = started;
+    const getJob = service.getJob.bind(service);
+    const asked: JobId[] = [];
+    service.getJob = async (jobId) => {
+      asked.push(jobId);
+      if (BAD.includes(jobId)) throw failure;
+      return await getJob(jobId);
+    };
+    const usual = { files: LIVE_FILE_NAMES, results: false, settleAfterMs: null, source: 'command' } as const;
+    service.set(jobOf('100', 'Running'));
+    service.unlisted.add('100');
+    store.transaction(() => {
+      for (const jobId of [...BAD, '100' as JobId])
+        store.jobs.watch({ ...usual, jobId, tasks: ['101' as TaskId] }, clock.now());
+    });
+    agent.refresh();
+    const stateOf = (id: string) => store.jobInformation.get(id as JobId)?.information.state;
+    return { ...started, stateOf, asked };
+  }
+
+  it('keeps no other job from its end, and no job of the user from being followed', async () => {
+    const { clock, service, store, agent, tell, watchState, stateOf, warnings } = await beside();
+    await clock.passUntil('the other one', () => stateOf('100') === 'Running', 3 * MINUTE_MS);
+    tell('Finished');
+    service.set(jobOf('100', 'Finished'));
+    service.set(jobOf('700', 'Running', { tasks: tasksOf('701') }));
+    store.watchMine.save({
+      include: ['**'],
+      exclude: [],
+      maxAgeMs: 1,
+      maxJobs: 9,
+      source: 'command',
+      since: clock.now(),
+    });
+    agent.refresh();
+    await clock.passUntil(
+      'both reports',
+      () => stateOf(JOB) === 'Finished' && stateOf('100') === 'Finished',
+      5 * MINUTE_MS,
+    );
+    await clock.passUntil('its end', () => watchState() === 'settled', 3 * MINUTE_MS);
+    expect(stateOf('700')).toBe('Running');
+    expect(store.jobInformation.lastListing()).toMatchObject({ failures: 0, error: null });
+    for (const jobId of BAD)
+      expect(
+        warnings.filter((line) => line.includes(`scope="job ${jobId} report"`)),
+        jobId,
+      ).toHaveLength(1);
+  });
+
+  it('is asked for at its own back-off', async () => {
+    const { clock, asked } = await beside();
+    await clock.pass(30 * MINUTE_MS);
+    asked.length = 0;
+    await clock.pass(60 * MINUTE_MS);
+    for (const jobId of BAD) {
+      const times = asked.filter((one) => one === jobId).length;
+      expect(times, jobId).toBeGreaterThanOrEqual(10);
+      expect(times, jobId).toBeLessThanOrEqual(20);
+    }
+  });
+});
+
+it('a settled job whose start is only written otherwise is not followed again', async () => {
+  const { clock, service, said, watchState } = await follow();
+  const startingAt = (start: string) =>
+    service.set({ ...jobOf(JOB, 'Finished', { tasks: tasksOf(TASK) }), startTime: jobTimeOf(start) });
+  startingAt('2026-01-01T00:00:00');
+  await clock.passUntil('its end', () => watchState() === 'settled', 10 * MINUTE_MS);
+  said.length = 0;
+  for (const start of ['2026-01-01T00:00:00Z', '2026-01-01T00:00:00.000Z', '2026-01-01T01:00:00+01:00']) {
+    startingAt(start);
+    await clock.pass(5 * MINUTE_MS);
+  }
+  expect(said.filter((line) => line.startsWith('job followed'))).toEqual([]);
+  startingAt('2026-01-03T00:00:00Z');
+  await clock.passUntil('its next run', () => said.some((line) => line.startsWith('job followed')), 5 * MINUTE_MS);
 });
 
 describe('a report that is the same as the one before', () => {

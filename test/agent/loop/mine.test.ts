@@ -1,7 +1,7 @@
 /** All jobs of the user: which are taken, how many at a time, and what becomes of them. */
 import { describe, expect, it } from 'vitest';
-import { chooseMine } from '../../../src/agent/loop/configured-jobs.ts';
-import { keyText, type TaskId } from '../../../src/job.ts';
+import { chooseMine } from '../../../src/agent/watch-mine.ts';
+import { type JobId, keyText, type TaskId } from '../../../src/job.ts';
 import type { JobInformation } from '../../../src/job-information.ts';
 import type { WatchMineRow } from '../../../src/store/rows.ts';
 import { startAgent } from '../../support/composed-agent.ts';
@@ -29,7 +29,7 @@ describe('a job of the user', () => {
       jobOf('5', 'Somehow'),
       jobOf('6', 'Running'),
     ];
-    expect(await choose({}, ...jobs)).toEqual(['6', '4', '3', '5', '7', '2', '1']);
+    expect(await choose({}, ...jobs)).toEqual(['6', '4', '5', '7', '2', '1']);
   });
 
   it('that ended before the rule began, and longer ago than it says, is left alone', async () => {
@@ -117,6 +117,24 @@ describe('all jobs of the user', () => {
     await clock.pass(5 * MINUTE_MS);
     expect(inState('watched')).toHaveLength(10);
   });
+});
+
+it('jobs that were created and never submitted hold no place', async () => {
+  const { clock, service, order, store } = await thirty();
+  service.jobs.clear();
+  for (const id of ['901', '902', '903']) service.set(jobOf(id, 'Configuring', { tasks: tasksOf(`${id}1`) }));
+  order({ maxJobs: 2 });
+  // One was taken by an earlier version.
+  const usual = { tasks: null, files: [], results: false, settleAfterMs: null, source: 'mine' } as const;
+  store.transaction(() => store.jobs.watch({ ...usual, jobId: '901' as JobId }, clock.now()));
+  await clock.pass(5 * MINUTE_MS);
+  for (const id of ['904', '905']) service.set(jobOf(id, 'Running', { tasks: tasksOf(`${id}1`) }));
+  await clock.pass(5 * MINUTE_MS);
+  expect(new Set(store.jobs.all().map(({ jobId }) => jobId))).toEqual(new Set(['901', '904', '905']));
+  expect(store.jobs.followedByRule()).toBe(2);
+  service.set(jobOf('904', 'Finished', { tasks: tasksOf('9041') }));
+  service.set(jobOf('902', 'Queued', { tasks: tasksOf('9021') }));
+  await clock.passUntil('the place', () => store.jobs.get('902' as JobId)?.state === 'watched', 10 * MINUTE_MS);
 });
 
 it('without a service that tells of jobs, the rule is refused in words that help', async () => {
