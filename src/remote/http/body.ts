@@ -34,6 +34,7 @@ interface BodyLimits {
   readonly idleMs: number;
   readonly target: Target;
   readonly measure?: ((bytes: number, waitedMs: number) => void) | undefined;
+  readonly onBroken?: (() => void) | undefined;
 }
 
 /** A reader that never has to wait yields after this time. */
@@ -58,7 +59,7 @@ export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer>
   }
 
   async next(): Promise<IteratorResult<Buffer, undefined>> {
-    const { stop, target } = this.#limits;
+    const { stop, target, onBroken } = this.#limits;
     if (this.#over) return { done: true, value: undefined };
     try {
       stop.signal.throwIfAborted();
@@ -71,6 +72,7 @@ export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer>
       return { done: true, value: undefined };
     } catch (error) {
       const failure = describeFailure(stop.signal.aborted ? stop.signal.reason : error, target);
+      if (failure.code === 'interrupted') onBroken?.();
       await this.destroy();
       throw failure;
     }

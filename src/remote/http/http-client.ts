@@ -18,6 +18,7 @@ import {
   type Target,
   timeoutError,
 } from './failures.ts';
+import { Spacing } from './spacing.ts';
 import { connectorOf, type HttpWay, RoundTrip, routeOf, targetOf } from './ways.ts';
 
 export type { HttpTls, HttpWay } from './ways.ts';
@@ -99,6 +100,7 @@ interface Sending {
   readonly target: Target;
   readonly stop: CallStop;
   readonly encoding: 'gzip' | 'identity';
+  readonly spacing: Spacing;
 }
 
 /** Connections are kept alive between calls. Redirects are responses like any other. */
@@ -107,6 +109,7 @@ export class HttpClient implements HttpSender {
   readonly #dispatcher: Dispatcher;
   readonly #limits: HttpLimits;
   readonly #roundTrip = new RoundTrip();
+  readonly #spacings = new Map<string, Spacing>();
   readonly #closed = new AbortController();
   #openedConnections = 0;
   readonly #compression: HttpClientOptions['compression'];
@@ -130,23 +133,11 @@ export class HttpClient implements HttpSender {
     const limits = this.#limits;
     const stop = new CallStop(request.signal, request.totalMs ?? limits.totalMs, target);
     const encoding = this.#compression?.isWanted === true ? 'gzip' : 'identity';
-    const sending = { url, target, stop, encoding } as const;
-    let exchange = this.#send(request, sending);
-    let response: ResponseHeader | undefined;
-    while (response === undefined) {
-      try {
-        response = await exchange.header();
-      } catch (error) {
-        const failure = describeFailure(error, target);
-        // Each failure closes an open connection: in the end, a new one is used.
-        const isStale = exchange.isOnOpenConnection && failure.code === 'interrupted';
-        if (!isStale || request.isRepeatable !== true || stop.signal.aborted) {
-          stop.release();
-          throw failure;
-        }
-        exchange = this.#send(request, sending);
-      }
-    }
+    const sending = { url, target, stop, encoding, spacing: this.#spacingOf(url) } as const;
+    const { exchange, header: response } = await this.#exchange(request, sending).catch((error: unknown) => {
+      stop.release();
+      throw error;
+    });
     const { status, headers } = response;
     if (status === 407 && this.#way.proxy !== undefined) {
       stop.stop(proxyRefusal(target, status, headers['proxy-authenticate']));
@@ -160,7 +151,8 @@ export class HttpClient implements HttpSender {
     const workMs = Math.max(0, firstByteMs - this.#roundTrip.ms);
     this.#onAnswer?.({ status, firstByteMs, workMs, retryAfterMs, quota });
     const measure = this.#compression?.measuring();
-    const wire = new LimitedBody(exchange, { stop, idleMs: limits.idleMs, target, measure });
+    const onBroken = () => sending.spacing.failed();
+    const wire = new LimitedBody(exchange, { stop, idleMs: limits.idleMs, target, measure, onBroken });
     const body = await this.#decoded(wire, header('content-encoding'), sending, request);
     const contentType = header('content-type');
     return {
@@ -171,6 +163,35 @@ export class HttpClient implements HttpSender {
       location: header('location'),
       body,
     };
+  }
+
+  /** Sends a request until its response begins, or it fails. */
+  async #exchange(request: HttpRequest, sending: Sending): Promise<{ exchange: Exchange; header: ResponseHeader }> {
+    const { stop, spacing, target } = sending;
+    for (;;) {
+      await spacing.turn(stop.signal);
+      const exchange = this.#send(request, sending);
+      try {
+        const header = await exchange.header();
+        spacing.answered();
+        return { exchange, header };
+      } catch (error) {
+        const failure = describeFailure(error, target);
+        // Each failure closes an open connection: in the end, a new one is used.
+        const isStale = exchange.isOnOpenConnection && failure.code === 'interrupted' && request.isRepeatable === true;
+        if (isStale) spacing.doubted();
+        else if (failure.code !== 'aborted') spacing.failed();
+        if (!isStale || stop.signal.aborted) throw failure;
+      }
+    }
+  }
+
+  /** Of the server, or of the proxy on the way to it. */
+  #spacingOf({ origin }: URL): Spacing {
+    const key = this.#way.proxy ?? origin;
+    const spacing = this.#spacings.get(key) ?? new Spacing();
+    this.#spacings.set(key, spacing);
+    return spacing;
   }
 
   async #decoded(
