@@ -82,12 +82,12 @@ class LongFirst extends BaseSequencer {
 
 const isLong = (file: string) => /e2e-until|child_process|runFor/.test(fs.readFileSync(file, 'utf8'));
 
-/** A source with a planted mistake. */
-const MUTANT = JSON.parse(process.env['JOBTAIL_MUTANT'] ?? '{}') as { readonly file?: string; readonly text?: string };
+/** Sources as `npm run test:mutants` changed them. */
 const planting = {
   ...{ name: 'mutant', enforce: 'pre' },
-  load: (id: string) => (id === MUTANT.file ? MUTANT.text : undefined),
+  load: (id: string) => (globalThis as { jobtailSources?: (id: string) => string | undefined }).jobtailSources?.(id),
 } as const;
+const MUTANTS = process.env['JOBTAIL_MUTANTS'] === undefined ? [] : ['scripts/mutants-setup.mjs'];
 
 export default defineConfig({
   plugins: [planting],
@@ -99,7 +99,7 @@ export default defineConfig({
     hookTimeout: TEST_TIMEOUT_MS,
     // Lines for people are compared as text: without colours, and not wrapped to the width of a terminal.
     env: { NO_COLOR: '1', COLUMNS: '', ...TEMPORARY },
-    setupFiles: ['test/support/property-setup.ts'],
+    setupFiles: ['test/support/property-setup.ts', ...MUTANTS],
     reporters: [new RunReporter()],
     sequence: { sequencer: LongFirst, seed: Date.now() % 2 ** 31 },
     projects: [

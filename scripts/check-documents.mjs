@@ -57,7 +57,9 @@ function itemsOf(page) {
 /** Each guarantee, and each row of the tables of hostile input, names a test that exists. */
 function checkEvidence() {
   const [promises = '', others = ''] = read('docs/guarantees.md').split(/\n(?=## When the raw bytes)/);
-  const [tests = '', hostile = ''] = read('docs/dev/evidence.md').split(/\n(?=## A service that lies)/);
+  const [tests = '', hostile = ''] = read('docs/dev/evidence.md').split(
+    /\n(?=## A service that lies|## Mistakes that)/,
+  );
   const guarantees = promises
     .split(/\n## /)
     .slice(1)

@@ -18,7 +18,8 @@ const LARGE = {
 };
 
 /** Where each step's output has these words, they are kept as its result. */
-const RESULTS = /^.*(?: passed, \d+ failed|simulated hours|seed|newer|installs and runs|equal| run$|mismatch).*$/gm;
+const RESULTS =
+  /^.*(?: passed, \d+ failed|simulated hours| found, |seed|newer|installs and runs|equal| run$|mismatch).*$/gm;
 
 const STEPS = {
   packages: { command: ['node', 'scripts/nightly.mjs', '--newer'] },
@@ -29,6 +30,7 @@ const STEPS = {
     environment: { JOBTAIL_LONG: '1', JOBTAIL_VIRTUAL_SECONDS: '7200' },
   },
   long: { command: [...VITEST, '/long/', 'test/e2e/kill.test.ts'], environment: LARGE },
+  mutants: { command: ['npm', 'run', '--silent', 'test:mutants', '--', '--write'], environment: { JOBTAIL_LONG: '1' } },
   'system packages': { command: ['scripts/check-system-packages.sh'] },
   soak: { command: ['npm', 'run', '--silent', 'soak'] },
 };

@@ -48,9 +48,11 @@ export async function runSeeds({ of, first, step, runs, seconds }: Seeds): Promi
   return result();
 }
 
-/** The same in a process of its own, where a mistake may be planted. */
+/** The same in a process of its own. */
 export async function runApart(seeds: Seeds, options: { signal?: AbortSignal; env?: NodeJS.ProcessEnv } = {}) {
-  const [hook = '', script = ''] = ['planting.mjs', 'seeds.ts'].map((name) => path.join(import.meta.dirname, name));
+  const [hook = '', script = ''] = ['../../scripts/typescript.mjs', 'seeds.ts'].map((name) =>
+    path.join(import.meta.dirname, name),
+  );
   const args = ['--import', hook, script, JSON.stringify(seeds)];
   const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 2 ** 26, ...options });
   return JSON.parse(stdout) as Ran;

@@ -1,0 +1,242 @@
+// `npm run test:mutants`: makes random mistakes in the sources, one at a time and in memory only, and runs the tests of the
+// same module that run the changed place. Prints each mistake that no test finds, with its place (`not run`: no test runs
+// it), and for each module how many were found. Long tests take part with JOBTAIL_LONG=1 only.
+//
+// FOLDER...      of these modules or files (src/agent/loop, or agent/loop); all, if none
+// --count N      so many mistakes of each module (60), or with --changed in all
+// --changed REF  in the files that differ from REF only
+// --seed N       the same mistakes again: a run prints its seed
+// --least N      ends with 1 if less than N percent are found
+// --minutes N    begins none later than that
+// --write        puts the scores into docs/dev/evidence.md
+import { execFileSync, fork } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { thatCompile } from './mutants-types.mjs';
+import { countedIn, mutationsOf } from './mutations.mjs';
+
+/** Few of the candidates compile. */
+const CANDIDATES = 8;
+/** A mistake that makes tests hang is found. */
+const HANG_MS = 20_000;
+const COVERING_MS = 600_000;
+const EVIDENCE = 'docs/dev/evidence.md';
+
+const root = path.dirname(import.meta.dirname);
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    count: { type: 'string', default: '60' },
+    changed: { type: 'string' },
+    seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
+    least: { type: 'string', default: '0' },
+    minutes: { type: 'string', default: '600' },
+    write: { type: 'boolean', default: false },
+  },
+});
+const place = mkdtempSync(path.join(os.tmpdir(), 'jobtail-mutants-'));
+process.on('exit', () => rmSync(place, { recursive: true, force: true }));
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1));
+const chance = chanceOf(Number(values.seed));
+const texts = new Map(wantedFiles().map((file) => [file, readFileSync(path.join(root, file), 'utf8')]));
+const mutants = await chosen();
+const { sources, placeOf } = countedIn(texts, mutants);
+say(`${mutants.length} mistakes in ${Object.keys(sources).length} files, --seed ${values.seed}`);
+const workers = Array.from({ length: mutants.length === 0 ? 0 : os.availableParallelism() }, startWorker);
+const testFiles = (await workers[0]?.files()) ?? [];
+const tests = await testsByFile();
+await inTurn(mutants, async (mutant, worker) => {
+  if (performance.now() < values.minutes * 60_000) Object.assign(mutant, await outcomeOf(mutant, worker));
+});
+for (const worker of workers) worker.stop();
+report();
+
+function wantedFiles() {
+  const folders = positionals.map((folder) => folder.replace(/^(?!src\/)/, 'src/').replace(/\/$/, ''));
+  const isWanted = (file) => folders.length === 0 || folders.some((folder) => `${file}/`.startsWith(`${folder}/`));
+  const changed = values.changed && execFileSync('git', ['diff', '--name-only', values.changed], { encoding: 'utf8' });
+  return readdirSync(path.join(root, 'src'), { recursive: true, encoding: 'utf8' })
+    .map((file) => `src/${file}`)
+    .filter((file) => /\.tsx?$/.test(file) && !file.endsWith('.d.ts') && isWanted(file))
+    .filter((file) => changed === undefined || changed.split('\n').includes(file))
+    .sort();
+}
+
+/** `agent/loop` for src/agent/loop/x.ts, `store` for src/store/x.ts, and nothing for src/x.ts. */
+function moduleOf(file) {
+  const [, first, second, third] = file.split('/');
+  if (second === undefined) return '';
+  return first === 'agent' && third !== undefined ? `agent/${second}` : first;
+}
+
+/** The tests of a module: in its folder or, for parts of the agent, in that of the agent; and those of the wiring. */
+function testsOf(module) {
+  const places = [...(module === '' || module === 'agent' ? [] : [`test/${module}/`]), 'test/wiring/'];
+  const beside = module === '' ? 'test' : module.startsWith('agent') ? 'test/agent' : undefined;
+  return testFiles.filter((file) => path.dirname(file) === beside || places.some((place) => file.startsWith(place)));
+}
+
+async function chosen() {
+  const groupOf = ({ file }) => (values.changed === undefined ? moduleOf(file) : '');
+  const count = Number(values.count);
+  const all = [...texts].flatMap(([file, text]) => mutationsOf(text, file));
+  const candidates = groups(all, groupOf).flatMap(([, group]) => shuffled(group).slice(0, count * CANDIDATES));
+  const compiling = await thatCompile(candidates, applied);
+  return groups(compiling, groupOf).flatMap(([, group]) => group.slice(0, count));
+}
+
+function applied({ file, start, end, instead }) {
+  const text = texts.get(file);
+  return text.slice(0, start) + instead + text.slice(end);
+}
+
+/** For each test file of the modules its tests, with their milliseconds and places. */
+async function testsByFile() {
+  const found = new Map();
+  const files = [...new Set(mutants.flatMap(({ file }) => testsOf(moduleOf(file))))];
+  await inTurn(files, async (file, worker) => {
+    const outcome = await worker.run({ tests: [{ file }], sources, isCounting: true }, COVERING_MS);
+    if (outcome.isOk) found.set(file, outcome.tests);
+    else say(`${file} fails without a mistake: ${outcome.why}`);
+  });
+  return found;
+}
+
+async function outcomeOf(mutant, worker) {
+  const place = placeOf(mutant);
+  const runs = testsOf(moduleOf(mutant.file)).flatMap((file) => {
+    const all = tests.get(file) ?? [];
+    const isAtImport = all.some(({ atImport }) => atImport.includes(place));
+    const running = isAtImport ? all : all.filter(({ places }) => places.includes(place));
+    const ms = running.reduce((sum, test) => sum + test.ms, 1_000);
+    return running.length === 0 ? [] : [{ file, ids: running.map(({ id }) => id), ms }];
+  });
+  if (runs.length === 0) return { state: 'not run' };
+  runs.sort((a, b) => a.ms - b.ms);
+  const limit = HANG_MS + 5 * runs.reduce((sum, { ms }) => sum + ms, 0);
+  const { isOk } = await worker.run({ tests: runs, sources: { [mutant.file]: applied(mutant) } }, limit);
+  return { state: isOk === true ? 'not found' : 'found' };
+}
+
+/** Works on all items, each by a worker that is free. */
+async function inTurn(items, work) {
+  const queue = [...items];
+  const workOn = async (worker) => {
+    for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item, worker);
+  };
+  await Promise.all(workers.map(workOn));
+}
+
+function startWorker() {
+  let child;
+  let files;
+  const start = () => {
+    const env = { ...process.env, JOBTAIL_MUTANTS: place };
+    const stdio = ['ignore', 'ignore', 'ignore', 'ipc'];
+    child = fork(path.join(root, 'scripts', 'mutants-worker.mjs'), { cwd: root, detached: true, stdio, env });
+    files = new Promise((resolve) => child.once('message', resolve));
+  };
+  /** With what the tests have started. */
+  const stop = () => {
+    try {
+      process.kill(-child.pid, 'SIGKILL');
+    } catch {
+      // It has ended.
+    }
+  };
+  start();
+  process.once('exit', stop);
+  /** What a run answers, or nothing if it ended or took too long: then another process takes its place. */
+  const run = async (message, limit) => {
+    await files;
+    const { promise, resolve } = withResolvers();
+    const timer = setTimeout(resolve, limit, {});
+    const onExit = () => resolve({});
+    child.once('exit', onExit).once('message', resolve).send(message);
+    const answer = await promise;
+    clearTimeout(timer);
+    child.off('exit', onExit);
+    if (answer.isOk === undefined) {
+      stop();
+      start();
+    }
+    return answer;
+  };
+  return { files: () => files, stop, run };
+}
+
+function report() {
+  const tried = mutants.filter(({ state }) => state !== undefined);
+  const shown = (text) => text.replaceAll(/\s+/g, ' ').trim().slice(0, 100);
+  const inOrder = tried.sort((a, b) => (a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1));
+  for (const mutant of inOrder.filter(({ state }) => state !== 'found')) {
+    const was = texts.get(mutant.file).slice(mutant.start, mutant.end);
+    say(`${mutant.state}: ${mutant.file}:${mutant.line} ${mutant.kind}: ${shown(was)} -> ${shown(mutant.instead)}`);
+  }
+  const scores = groups(inOrder, ({ file }) => moduleOf(file)).map(([module, own]) => [module, scoreOf(own)]);
+  for (const [module, { text }] of scores) say(`${module || 'src'}: ${text}`);
+  const { text, percent } = scoreOf(tried);
+  say(`${text}, in ${Math.round(performance.now() / 1_000)} s`);
+  if (percent < Number(values.least)) process.exitCode = 1;
+  if (values.write) writeScores(scores);
+}
+
+function scoreOf(own) {
+  const found = own.filter(({ state }) => state === 'found').length;
+  const percent = own.length === 0 ? 100 : Math.floor((100 * found) / own.length);
+  return { found, all: own.length, percent, text: `${found} of ${own.length} found, ${percent} %` };
+}
+
+/** The rows of modules that were not run stay. */
+function writeScores(scores) {
+  const file = path.join(root, EVIDENCE);
+  const rows = new Map(scores.map(([module, { found, all, percent }]) => [module || 'src', [found, all, percent]]));
+  const old = readFileSync(file, 'utf8');
+  const table = /(?<=\n\| module .*\n\|---.*\n)(?:\|.*\n)*/;
+  for (const [, module, ...row] of table.exec(old)[0].matchAll(/\| (\S+) \| (\d+) \| (\d+) \| (\d+) % \|/g))
+    if (!rows.has(module)) rows.set(module, row);
+  const lines = [...rows]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([module, row]) => `| ${module} | ${row.join(' | ')} % |\n`);
+  writeFileSync(file, old.replace(table, lines.join('')));
+}
+
+function groups(items, keyOf) {
+  const found = new Map();
+  for (const item of items) {
+    const key = keyOf(item);
+    if (!found.has(key)) found.set(key, []);
+    found.get(key).push(item);
+  }
+  return [...found];
+}
+
+function shuffled(items) {
+  const keyed = items.map((item) => [chance(), item]);
+  return keyed.sort(([a], [b]) => a - b).map(([, item]) => item);
+}
+
+/** Numbers from 0 to 1 by a seed (mulberry32). */
+function chanceOf(seed) {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+function say(text) {
+  process.stdout.write(`${text}\n`);
+}
+
+function withResolvers() {
+  let resolve;
+  const promise = new Promise((given) => {
+    resolve = given;
+  });
+  return { promise, resolve };
+}

@@ -1,0 +1,52 @@
+/** The daemon as `agent run` composes it, in the process of the test: its log, its metrics, and what it says to systemd. */
+import { Writable } from 'node:stream';
+import { onTestFinished } from 'vitest';
+import { loadConfig } from '../../src/config/load.ts';
+import { Daemon } from '../../src/daemon/daemon.ts';
+import { createLog, LogStream } from '../../src/daemon/log.ts';
+import { openOwnStore } from '../../src/daemon/own-state.ts';
+import { Secrets } from '../../src/redact.ts';
+import type { Place } from '../support/e2e-place.ts';
+
+export async function runDaemon(place: Place) {
+  const config = await loadConfig(place.configFile);
+  const lines: string[] = [];
+  const said: Readonly<Record<string, string>>[] = [];
+  const output = new Writable({
+    write: (text, _, done) => {
+      lines.push(String(text));
+      done();
+    },
+  });
+  const stop = new AbortController();
+  const secrets = new Secrets();
+  const log = createLog({ level: 'debug', secrets, stream: new LogStream({ output }) });
+  const notifier = {
+    send: (fields: (typeof said)[number]) => void said.push(fields),
+    watchdogMs: undefined,
+    close() {},
+  };
+  const owned = openOwnStore(config, log, secrets);
+  let onReady = () => {};
+  const ready = new Promise<void>((resolve) => {
+    onReady = resolve;
+  });
+  const logLinesLost = () => 0;
+  const options = { version: '0.0.0', config, log, secrets, logLinesLost, notifier, stop: stop.signal, onReady };
+  const daemon = new Daemon({ ...owned, ...options });
+  const running = daemon.run();
+  const end = async () => {
+    stop.abort();
+    await running.finally(() => owned.close());
+  };
+  onTestFinished(end);
+  await Promise.race([ready, running]);
+  return { config, daemon, lines, said, end, store: owned.store, transfers: owned.transfers };
+}
+
+/** The value of each series of `/metrics`. */
+export async function seriesAt(port: number): Promise<Map<string, number>> {
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const values = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return new Map(values.map((line) => [line.replace(/ \S+$/, ''), Number(line.split(' ').at(-1))]));
+}
