@@ -17,7 +17,7 @@ import { MAX_RETRY_AFTER_MS } from '../src/remote/http/http-client.ts';
 import * as signIn from '../src/remote/signin/sign-in.ts';
 import { BUSY_TIMEOUT_MS } from '../src/store/database.ts';
 import { HEARTBEAT_MS } from '../src/view/http/event-routes.ts';
-import { TICKET_MS } from '../src/view/token.ts';
+import { TICKET_MS } from '../src/view/proof.ts';
 import { logEventsOf } from './log-events.mjs';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));

@@ -5,8 +5,8 @@ import type { IncomingMessage } from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
 import { inTheWay } from '../system/regular-files.ts';
+import { endpointOf, type Hello, isSame, newNonce, seal, ticketFor } from './proof.ts';
 import type { ViewSettings } from './settings.ts';
-import { endpointOf, type Hello, isSame, newNonce, proofOf, ticketFor } from './token.ts';
 
 type Listen = ViewSettings['listen'];
 type Place = Pick<ViewSettings, 'listen' | 'publicUrl'>;
@@ -56,7 +56,7 @@ export async function findView(listen: Listen, token: string | undefined): Promi
     const { remoteAddress, remotePort } = response.socket;
     const endpoint = 'path' in listen ? listen.path : endpointOf(remoteAddress, remotePort);
     const { start, proof } = await helloIn(response);
-    if (token !== undefined && isSame(proof, proofOf(token, start, { nonce, endpoint })))
+    if (token !== undefined && isSame(proof, seal(token, 'proof', start, nonce, endpoint)))
       return { kind: 'view', start };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;

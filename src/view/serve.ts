@@ -6,10 +6,11 @@ import path from 'node:path';
 import { getRequestListener } from '@hono/node-server';
 import { packageFile } from '../system/package-file.ts';
 import { appOf, pageFilesIn } from './http/app.ts';
-import { Gate } from './http/gate.ts';
-import { linkWith, listenAt } from './link.ts';
+import { Connections } from './http/gate.ts';
+import { addressOf, linkWith, listenAt } from './link.ts';
 import { partsOf, type ViewOptions, type ViewParts } from './parts.ts';
-import { Sessions, tokenFileOf, tokenOf } from './token.ts';
+import { Proofs } from './proof.ts';
+import { tokenFileOf, tokenOf } from './token.ts';
 
 export interface RunningView {
   /** 0 of a Unix socket. */
@@ -29,16 +30,16 @@ const TICK_MS = 2_000;
 export async function serveView(options: ViewOptions): Promise<RunningView> {
   const { settings } = options;
   const { listen } = settings;
-  const sessions = new Sessions(tokenOf(tokenFileOf(settings)));
+  let port = 0;
+  const proofs = new Proofs(tokenOf(tokenFileOf(settings)), () => addressOf(listen, port));
   const page = pageFilesIn(path.dirname(packageFile('dist/view/page/index.html')));
   const parts = partsOf(options);
-  let port = 0;
   const limits = { headersTimeout: HEADERS_MS, requestTimeout: HEADERS_MS, connectionsCheckingInterval: TICK_MS };
   const server = http.createServer(limits);
-  const gate = new Gate({ server, settings, sessions, place: () => ('path' in listen ? listen.path : port) });
-  const answer = getRequestListener(appOf(parts, page).fetch);
+  const connections = new Connections(server);
+  const answer = getRequestListener(appOf(parts, { page, proofs, connections }).fetch);
   server.on('request', (request, response) => {
-    if (gate.lets(request, response)) void answer(request, response);
+    if (connections.begin(request, response)) void answer(request, response);
   });
   server.timeout = IDLE_MS;
   let leave: () => void;
@@ -52,7 +53,7 @@ export async function serveView(options: ViewOptions): Promise<RunningView> {
   return {
     port,
     parts,
-    link: () => linkWith(sessions.ticket(), settings, port),
+    link: () => linkWith(proofs.ticket(), settings, port),
     async close() {
       leave();
       server.close();

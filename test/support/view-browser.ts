@@ -33,6 +33,8 @@ export async function viewSection(): Promise<{ view: { listen: string } }> {
 
 /** The link that `agent view` prints. */
 export async function linkOf(place: Place): Promise<string> {
+  // A command that finds no view serves one of its own.
+  await place.programs.findLast(({ args }) => args[0] === 'run')?.logs('view listening');
   return await until('the link of the view', async () => {
     const { stdout, code } = await place.agent('view', '--no-open');
     return code === 0 && stdout.startsWith('http://') ? stdout.trim() : undefined;

@@ -1,4 +1,4 @@
-/** Server-sent events of the view, as a test waits for them. */
+/** Events of the view, as a test waits for them. */
 import type { Events } from '../../src/view/contract/events.ts';
 import { until } from './e2e-until.ts';
 
@@ -9,12 +9,9 @@ export class EventReader {
 
   take(text: string): void {
     this.#text += text;
-    const events = this.#text.split('\n\n');
-    this.#text = events.pop() ?? '';
-    for (const event of events) {
-      const [, name, data] = /^event: (\w+)\ndata: (.*)$/.exec(event) ?? [];
-      if (name !== undefined) this.#seen.push([name, JSON.parse(data ?? '')]);
-    }
+    const lines = this.#text.split('\n');
+    this.#text = lines.pop() ?? '';
+    for (const line of lines) if (line !== '') this.#seen.push(JSON.parse(line) as [string, unknown]);
   }
 
   /** The stream broke off: what came of an event is lost. */

@@ -1,17 +1,20 @@
-/** How a person gets in: a listener that proves to be the view, a ticket that works once, a session that ends with the token. */
+/** How a person gets in: a listener that proves to be the view, a ticket that works once, a session that its page alone goes on with. */
 import { once } from 'node:events';
 import fs from 'node:fs';
 import http from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Refusal } from '../../src/view/contract/addresses.ts';
 import { findView, linkTo } from '../../src/view/link.ts';
-import { openTicket, TICKET_MS, ticketFor, tokenFileOf } from '../../src/view/token.ts';
+import { type Hello, newNonce, openTicket, type Session, seal, TICKET_MS, ticketFor } from '../../src/view/proof.ts';
+import { tokenFileOf } from '../../src/view/token.ts';
 import { freePort } from '../support/free-port.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { STDOUT, ViewPlace } from '../support/view-place.ts';
 
 const LINES = `/api/lines?${STDOUT}`;
+const SEALED = /^[A-Za-z0-9_-]{43}\.[A-Za-z0-9_-]{43}$/;
 const NO_TOKEN = { authorization: undefined };
 
 async function placeWithJob(settings: Parameters<typeof ViewPlace.serve>[0] = {}): Promise<ViewPlace> {
@@ -21,19 +24,16 @@ async function placeWithJob(settings: Parameters<typeof ViewPlace.serve>[0] = {}
   return place;
 }
 
-/** Follows a link as a browser does; the cookie that came with it. */
-async function enter(place: ViewPlace, link: string, headers: Record<string, string> = {}) {
-  const {
-    status,
-    headers: came,
-    text,
-  } = await place.ask(`/${new URL(link).search}`, { headers: { ...NO_TOKEN, ...headers } });
-  const [whole = ''] = came['set-cookie'] ?? [];
-  return { status, text, whole, cookie: whole.split(';')[0] ?? '' };
+/** Follows a link as its page does: what it gets for the ticket. */
+async function enter(place: ViewPlace, link: string) {
+  const ticket = new URL(link).searchParams.get('ticket');
+  const { status, text } = await place.ask('/api/session', { headers: { authorization: `Ticket ${ticket}` } });
+  const { access = '', key = '', message = '' } = JSON.parse(text) as Partial<Session & Refusal>;
+  return { status, access, key, message };
 }
 
-const ask = (place: ViewPlace, cookie: string, target = LINES) =>
-  place.ask(target, { headers: { ...NO_TOKEN, cookie } });
+const ask = (place: ViewPlace, access: string, target = LINES) =>
+  place.ask(target, { headers: { authorization: `Bearer ${access}` } });
 
 async function listening(server: net.Server, port = 0): Promise<number> {
   server.listen(port, '127.0.0.1');
@@ -42,30 +42,45 @@ async function listening(server: net.Server, port = 0): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
+/** The view again, where it was. */
+async function startAgain(place: ViewPlace): Promise<void> {
+  const { port } = place.view;
+  await place.view.close();
+  Object.assign(place.settings, { listen: at(port) });
+  await place.start();
+}
+
 const at = (port: number) => ({ host: '127.0.0.1', port });
 
 describe('a link', () => {
-  it('opens the view once: the cookie is a session of its own', async () => {
+  it('opens the view once: its page gets a session of its own', async () => {
     const place = await placeWithJob();
     const link = place.view.link();
     const entered = await enter(place, link);
-    expect(entered).toMatchObject({ status: 200, text: expect.stringContaining('url=./"') });
-    expect(entered.whole).toMatch(
-      /^jobtail-view-[0-9]+=[A-Za-z0-9_-]{43}\.[A-Za-z0-9_-]{43}; HttpOnly; SameSite=Strict$/,
-    );
-    expect(entered.cookie).not.toContain(place.token);
-    expect((await ask(place, entered.cookie)).text).toBe('of the job\n');
-    expect((await ask(place, entered.cookie, '/')).headers['content-type']).toBe('text/html; charset=utf-8');
+    expect(entered).toMatchObject({
+      status: 200,
+      access: expect.stringMatching(SEALED),
+      key: expect.stringMatching(SEALED),
+    });
+    expect(JSON.stringify(entered)).not.toContain(place.token);
+    expect((await ask(place, entered.access)).text).toBe('of the job\n');
     const again = await enter(place, link);
-    expect({ status: again.status, cookie: again.cookie }).toEqual({ status: 401, cookie: '' });
-    expect(again.text).toContain('This link is not valid any more');
-    expect((await place.ask('/', { headers: NO_TOKEN })).text).toContain('This browser has no session');
-    // A tab that is opened again with its first address is let in by its session, and gets no other one.
-    const reopened = await enter(place, link, { cookie: entered.cookie });
-    expect({ status: reopened.status, cookie: reopened.cookie }).toEqual({ status: 200, cookie: '' });
-    const other = await enter(place, place.view.link());
-    expect(other.cookie).not.toBe(entered.cookie);
-    expect((await ask(place, `${other.cookie}x; ${entered.cookie}; other=1`)).status, 'beside others').toBe(200);
+    expect(again).toMatchObject({ status: 401, access: '', message: expect.stringContaining('not valid any more') });
+    const { status, text } = await place.ask(LINES, { headers: NO_TOKEN });
+    expect({ status, text }).toEqual({ status: 401, text: expect.stringContaining('no session of this start') });
+    expect((await enter(place, place.view.link())).key).not.toBe(entered.key);
+    // A page that loads again goes on with its session.
+    const { access, key } = JSON.parse((await ask(place, entered.access, '/api/session')).text) as Session;
+    expect({ access, key }).toEqual({ access: entered.access, key: entered.key });
+  });
+
+  it('opens nothing but a session', async () => {
+    const place = await placeWithJob();
+    const ticket = new URL(place.view.link()).searchParams.get('ticket');
+    for (const authorization of [`Bearer ${ticket}`, `Ticket ${ticket}`])
+      expect((await place.ask(LINES, { headers: { authorization } })).status).toBe(401);
+    expect((await place.ask(`/api/session?ticket=${ticket}`, { headers: NO_TOKEN })).status).toBe(401);
+    expect((await enter(place, `http://x/?ticket=${ticket}`)).status).toBe(200);
   });
 
   it('opens nothing after a minute, before its time, by another token or at another start', () => {
@@ -81,40 +96,82 @@ describe('a link', () => {
       expect(openTicket('token', 'start', wrong, 1_000_001), wrong).toBeUndefined();
   });
 
-  it('ends with the start of the server; its session goes on until there is another token', async () => {
+  it('ends with the start of the server, and so does what a page sends and stores', async () => {
     const place = await placeWithJob();
-    const { cookie } = await enter(place, place.view.link());
+    const { access, key } = await enter(place, place.view.link());
     const unused = place.view.link();
-    const { port } = place.view;
-    const startAgain = async () => {
-      await place.view.close();
-      Object.assign(place.settings, { listen: at(port) });
-      await place.start();
-    };
-    await startAgain();
-    expect((await ask(place, cookie)).status).toBe(200);
+    await startAgain(place);
+    for (const shown of [access, key]) expect((await ask(place, shown)).status).toBe(401);
     expect((await enter(place, unused)).status).toBe(401);
     expect((await enter(place, place.view.link())).status).toBe(200);
-    const [name = '', session = ''] = cookie.split('=');
-    const [number = '', seal = ''] = session.split('.');
+  });
+});
+
+describe('the page of a session', () => {
+  /** As page/session.ts does it. */
+  async function goOn(place: ViewPlace, key: string) {
+    const [number = '', secret = ''] = key.split('.');
+    const nonce = newNonce();
+    const answer = await place.ask(`/api/hello?nonce=${nonce}&session=${number}`, { headers: NO_TOKEN });
+    const { start, proof } = JSON.parse(answer.text) as Hello;
+    return {
+      isProven: proof === seal(secret, 'proof', start, nonce),
+      access: `${number}.${seal(secret, 'access', start)}`,
+      answer: answer.text,
+    };
+  }
+
+  it('goes on at the next start, which proves that it is the view; no answer has what opens it', async () => {
+    const place = await placeWithJob();
+    const { access, key } = await enter(place, place.view.link());
+    await startAgain(place);
+    const next = await goOn(place, key);
+    expect(next.isProven).toBe(true);
+    expect(next.access).not.toBe(access);
+    expect(next.answer).not.toContain(next.access.split('.')[1]);
+    expect((await ask(place, next.access)).text).toBe('of the job\n');
     const changed = (text: string) => `${text.startsWith('x') ? 'y' : 'x'}${text.slice(1)}`;
-    for (const wrong of [number, `${number}.`, `${changed(number)}.${seal}`, `${number}.${changed(seal)}`, `.${seal}`])
-      expect((await ask(place, `${name}=${wrong}`)).status, wrong).toBe(401);
-    fs.rmSync(tokenFileOf(place.settings));
-    await startAgain();
-    expect((await ask(place, cookie)).status).toBe(401);
+    const [number = '', sealed = ''] = next.access.split('.');
+    for (const wrong of [
+      number,
+      `${number}.`,
+      `${changed(number)}.${sealed}`,
+      `${number}.${changed(sealed)}`,
+      `.${sealed}`,
+    ])
+      expect((await ask(place, wrong)).status, wrong).toBe(401);
   });
 
-  it.each([
-    ['https://gateway.example.org/jobs/', {}, true],
-    ['http://gateway.example.org/jobs/', {}, false],
-    ['http://gateway.example.org/jobs/', { 'x-forwarded-proto': 'https' }, true],
-    [null, { 'x-forwarded-proto': 'https' }, true],
-    [null, {}, false],
-  ])('behind %s with %j makes a cookie for TLS alone: %s', async (publicUrl, headers, isSecure) => {
-    const place = await placeWithJob({ publicUrl });
-    const { whole } = await enter(place, place.view.link(), headers as Record<string, string>);
-    expect(whole.endsWith('; SameSite=Strict; Secure')).toBe(isSecure);
+  it('does not go on with another token, or where the view listens elsewhere', async () => {
+    const place = await placeWithJob();
+    const { key } = await enter(place, place.view.link());
+    const other = await placeWithJob({ tokenFile: tokenFileOf(place.settings) });
+    expect(await goOn(other, key)).toMatchObject({ isProven: false });
+    fs.rmSync(tokenFileOf(place.settings));
+    await startAgain(place);
+    const next = await goOn(place, key);
+    expect(next.isProven).toBe(false);
+    expect((await ask(place, next.access)).status).toBe(401);
+  });
+
+  it('gets a pass for one address, which a link and a frame can show, until the view starts again', async () => {
+    const place = await placeWithJob();
+    const { access } = await enter(place, place.view.link());
+    const passed = async (to: string) => await ask(place, access, `/api/pass?to=${encodeURIComponent(to)}`);
+    const without = async (target: string) => await place.ask(target, { headers: NO_TOKEN });
+    const { address } = JSON.parse((await passed(`raw?${STDOUT}`)).text) as { address: string };
+    expect((await without(`/${address}`)).text).toBe('of the job\n');
+    for (const wrong of [
+      address.replace('stdout', 'stderr'),
+      address.replace('raw', 'preview'),
+      `${address}&x=1`,
+      address.slice(0, -1),
+    ])
+      expect((await without(`/${wrong}`)).status, wrong).toBe(401);
+    expect((await without(`/${address.replace('raw', 'lines')}`)).status).toBe(401);
+    for (const to of [`lines?${STDOUT}`, '../x', '', 'session']) expect((await passed(to)).status, to).toBe(400);
+    await startAgain(place);
+    expect((await without(`/${address}`)).status).toBe(401);
   });
 });
 
@@ -123,11 +180,8 @@ describe('what listens where the view should be', () => {
     const place = await placeWithJob();
     const found = await findView(at(place.view.port), place.token);
     if (found.kind !== 'view') throw new Error(found.kind);
-    const { cookie } = await enter(
-      place,
-      linkTo(found.start, place.token, { listen: at(place.view.port), publicUrl: null }),
-    );
-    expect((await ask(place, cookie)).status).toBe(200);
+    const link = linkTo(found.start, place.token, { listen: at(place.view.port), publicUrl: null });
+    expect((await ask(place, (await enter(place, link)).access)).status).toBe(200);
   });
 
   it('is nothing where no process listens', async () => {

@@ -3,7 +3,6 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { loadConfig, userConfig } from '../../config/load.ts';
 import { EXIT, JobtailError } from '../../errors.ts';
-import { configFileOf } from '../configuration.ts';
 import { type Answers, answersOf, askerOf, type InitFlags } from '../init/answers.ts';
 import { configText } from '../init/config-text.ts';
 import { untilStopped } from '../process.ts';
@@ -62,7 +61,7 @@ async function checkUntilSignedIn(file: string, { secret }: Answers): Promise<vo
 
 function nextStep(file: string, { service }: InitOptions): string {
   if (service) return '\nnext: systemctl enable --now agent, then agent jobs\n';
-  const given = file === configFileOf({}) ? '' : ` -c ${file}`;
+  const given = file === userConfig(process.env) && !process.env['AGENT_CONFIG'] ? '' : ` -c ${file}`;
   return `\nnext: agent jobs${given}, then agent watch JOB --foreground${given}, or agent run${given} as a daemon\n`;
 }
 

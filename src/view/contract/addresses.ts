@@ -6,10 +6,14 @@
  * positions are bytes, ids are decimal text (64 bits). All text is as it came from outside: the page shows it as text,
  * never as anything else.
  *
- *   ./                       the page; `?ticket=...` makes the cookie of a session once, and leads to `./` without it
- *   api/hello?nonce=...      `Hello`: proves that the server has the token; the one answer without a session
+ * Each address below `api/` but `api/hello` wants `Authorization: Bearer` with the token or the access of a session.
+ *
+ *   ./                       the page; with `?ticket=...`, it asks for a session
  *   assets/NAME              what the page is made of; kept by the browser for ever
- *   api/events?LOOKS         server-sent events of what the page looks at (`Events`)
+ *   api/hello?nonce=...      `Hello`: proves that the server has the token, or the key of `session=...`
+ *   api/session              `Session`: for `Authorization: Ticket`, once, and for the access of a session
+ *   api/pass?to=...          `{address}`: of `raw?...` or `preview?...`, opened without a header until the view restarts
+ *   api/events?LOOKS         `EventLine`s of what the page looks at
  *   api/generations?FILE     `Generations`: what there is of one live file
  *   api/lines?CONTENT&...    bytes of a content, cut at lines (`LinesQuery`). Headers: `view-version`;
  *                          `view-start`, where they begin; `view-bytes`, how long the content is; `view-begins`,
@@ -26,8 +30,8 @@
  *   api/results?job&X        `ResultEntries`: one directory (`under=a/b/`), from behind the entry `after=`, of the results
  *                            of a job; or one result (`name=`)
  *
- * Every answer that is no success is a `Refusal` as JSON: 400 (a wrong query), 401 (no session), 403 (a foreign Host or
- * Origin), 404 (nothing there), 409 (`version`: the content is another by now), 415, 429 (too many at a time; try
+ * Every answer that is no success is a `Refusal` as JSON: 400 (a wrong query), 401 (no session), 403 (a page of another
+ * origin), 404 (nothing there), 409 (`version`: the content is another by now), 415, 429 (too many at a time; try
  * again after `Retry-After` seconds), 500, 503 (the state cannot be read now).
  */
 import type { LiveFileName } from '../../job.ts';

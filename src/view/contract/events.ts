@@ -20,10 +20,7 @@ export interface StreamTopics {
   readonly service?: '1';
 }
 
-/**
- * By the name of the event; `data` is one line of JSON. After the stream opens, everything that it looks at comes once,
- * whole; then what changed. EventSource opens a stream that broke again by itself, and everything comes once again.
- */
+/** By the name of the event. After the stream opens, everything that it looks at comes once, whole; then what changed. */
 export interface Events {
   readonly hello: Hello;
   readonly agent: AgentState;
@@ -41,6 +38,9 @@ export interface Events {
   /** Why the server cannot report, such as a store that cannot be read; null when it is over. */
   readonly stateError: { readonly message: string; readonly hint: string | null } | null;
 }
+
+/** A line of the stream. */
+export type EventLine = { [Name in keyof Events]: readonly [name: Name, data: Events[Name]] }[keyof Events];
 
 export interface Hello {
   /** Of the program. Another one than before: the page loads itself again. */

@@ -1,4 +1,4 @@
-/** The addresses of the view, for requests that passed its gate. */
+/** The addresses of the view. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -7,15 +7,48 @@ import { asJobtailError } from '../../errors.ts';
 import { parseJobId } from '../../job.ts';
 import type { Refusal } from '../contract/addresses.ts';
 import type { ViewParts } from '../parts.ts';
+import type { Proofs } from '../proof.ts';
 import { Refused } from '../refused.ts';
 import type { ViewApp } from './answers.ts';
 import { addContents } from './content-routes.ts';
 import { addEvents } from './event-routes.ts';
 import { addFind } from './find-routes.ts';
-import { HEADERS } from './gate.ts';
+import { addGate, type Connections } from './gate.ts';
 import { addResults } from './result-routes.ts';
 
-export function appOf(parts: ViewParts, page: PageFiles): ViewApp {
+/** What the page may do: load its own files, ask its own server, and show what is previewed in a frame. */
+const PAGE_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' blob: data:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "frame-src 'self'",
+  "manifest-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** Default headers of every response. */
+const HEADERS: Readonly<Record<string, string>> = {
+  'content-security-policy': PAGE_POLICY,
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'permissions-policy': 'camera=(), geolocation=(), microphone=()',
+  'x-robots-tag': 'noindex',
+};
+
+interface AppOptions {
+  readonly page: PageFiles;
+  readonly proofs: Proofs;
+  readonly connections: Connections;
+}
+
+export function appOf(parts: ViewParts, { page, proofs, connections }: AppOptions): ViewApp {
   const app: ViewApp = new Hono();
 
   app.use(async (context, next) => {
@@ -23,6 +56,9 @@ export function appOf(parts: ViewParts, page: PageFiles): ViewApp {
     for (const [name, value] of Object.entries(HEADERS))
       if (!context.res.headers.has(name)) context.res.headers.set(name, value);
   });
+
+  const { listen } = parts.settings;
+  addGate(app, proofs, connections, 'path' in listen ? listen.path : undefined);
 
   app.use('/api/*', async ({ req }, next) => {
     const isOfResults = req.path.endsWith('/api/results') || req.query('result') !== undefined;

@@ -1,7 +1,7 @@
 /** The streams of events: what a page looks at, as it changes. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
-import type { Events, FileLength, FileState, JobSummary } from '../contract/events.ts';
+import type { EventLine, Events, FileLength, FileState, JobSummary } from '../contract/events.ts';
 import type { Snapshots } from '../events/snapshots.ts';
 import type { ViewParts } from '../parts.ts';
 import { Refused } from '../refused.ts';
@@ -36,7 +36,7 @@ export function addEvents(app: ViewApp, parts: ViewParts): void {
       over.abort();
       release();
     };
-    const headers = { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' };
+    const headers = { 'content-type': 'application/x-ndjson', 'x-accel-buffering': 'no' };
     return streamed(parts, context, reported(parts, topics, over.signal), { headers, end });
   });
 }
@@ -48,18 +48,16 @@ async function* reported({ settings, snapshots }: ViewParts, topics: readonly To
     snapshots.refresh();
     const news = topics.flatMap((topic) => topic());
     if (news.length === 0 && performance.now() - sentAt < HEARTBEAT_MS) continue;
-    yield news.length > 0 ? textOf(news) : Buffer.from(':\n\n');
+    yield news.length > 0 ? textOf(news) : Buffer.from('\n');
     sentAt = performance.now();
   }
 }
 
-const textOf = (messages: readonly Message[]) =>
-  Buffer.from(messages.map(([name, data]) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`).join(''));
-
-type Message = { [Name in keyof Events]: readonly [Name, Events[Name]] }[keyof Events];
+const textOf = (messages: readonly EventLine[]) =>
+  Buffer.from(messages.map((message) => `${JSON.stringify(message)}\n`).join(''));
 
 /** What a stream can be about: all of it at the first call, then what changed since the last one. */
-type Topic = () => Message[];
+type Topic = () => EventLine[];
 
 /** A value that is sent as a whole when its JSON is another than before. */
 function whenOther<Name extends keyof Events>(
@@ -77,7 +75,7 @@ function whenOther<Name extends keyof Events>(
     const text = JSON.stringify(now);
     if (text === sent) return [];
     sent = text;
-    return [[name, now] as unknown as Message];
+    return [[name, now] as unknown as EventLine];
   };
 }
 
@@ -119,7 +117,7 @@ export function jobTopic(
     const files = snapshots.job(jobId)?.files;
     if (files === undefined) return missing();
     const change = changesOf(files);
-    const news: Message[] =
+    const news: EventLine[] =
       change === undefined ? [] : [['files', { jobId, whole: change.whole, files: change.items }]];
     return [...job(), ...news];
   };

@@ -27,9 +27,17 @@ export function address(name: string, parameters: object): string {
   return `api/${name}?${query}`;
 }
 
+type Send = (to: string, signal: AbortSignal | null) => Promise<Response>;
+let send: Send = (to, signal) => fetch(to, { signal });
+
+/** From now on, requests are sent with the session of the page (session.ts). */
+export function sendBy(how: Send): void {
+  send = how;
+}
+
 /** An answer that is a success; throws `Refused` for any other. */
 export async function ask(to: string, signal?: AbortSignal): Promise<Response> {
-  const response = await fetch(to, { signal: signal ?? null });
+  const response = await send(to, signal ?? null);
   if (response.ok) return response;
   const refusal = (await response.json().catch(() => ({}))) as Partial<Refusal>;
   const retryAfter = Number(response.headers.get('retry-after'));

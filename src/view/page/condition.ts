@@ -27,18 +27,20 @@ export interface Known {
   readonly connection: Connection;
   /** When the connection broke. */
   readonly lostAt: number | null;
+  /** Why there is no access. */
+  readonly refusal: string;
   readonly agent: AgentState | undefined;
   readonly fleet: FleetState | undefined;
   readonly stateError: NonNullable<Events['stateError']> | null;
 }
 
 /** What is nearest to the page comes first: behind a lost view nothing else is known. */
-export function conditionOf({ connection, lostAt, agent, fleet, stateError }: Known): Condition {
+export function conditionOf({ connection, lostAt, refusal, agent, fleet, stateError }: Known): Condition {
   if (connection === 'connecting') return { kind: connection };
   if (connection === 'refused')
     return problem('refused', {
-      message: 'No access: the token of the view is another one, or this browser has no session.',
-      hint: 'Run `agent view`, and open the link that it prints. This page goes on then.',
+      message: `No access: ${refusal}.`,
+      hint: 'Run `agent view` where the agent runs, and open the link that it prints. This page goes on then.',
       since: lostAt,
       next: null,
     });

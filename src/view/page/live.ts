@@ -5,6 +5,7 @@ import { useContext } from 'preact/hooks';
 import { nominalPause } from '../../back-off.ts';
 import type {
   AgentState,
+  EventLine,
   Events,
   Figure,
   FileLength,
@@ -15,9 +16,11 @@ import type {
   ServiceState,
   StreamTopics,
 } from '../contract/events.ts';
-import { address, pause } from './api.ts';
+import { address, askLines, pause, Refused } from './api.ts';
 import { type Connection, conditionOf } from './condition.ts';
+import { canGoOn, isProven, onEntry } from './session.ts';
 
+const UNPROVEN = 'what answers at this address has not proven to be the view';
 const RECONNECTS = { firstMs: 250, maxMs: 5_000 };
 /** Of two hours. */
 const MAX_FIGURES = 1_440;
@@ -37,11 +40,14 @@ export class Live {
   readonly figures = signal<readonly Figure[] | null | undefined>(undefined);
   readonly stateError = signal<Events['stateError']>(null);
   readonly #lostAt = signal<number | null>(null);
+  /** Why there is no access, in the words of the server. */
+  readonly #refusal = signal('');
   /** Whether the shown data are current. */
   readonly condition = computed(() =>
     conditionOf({
       connection: this.connection.value,
       lostAt: this.#lostAt.value,
+      refusal: this.#refusal.value,
       agent: this.agent.value,
       fleet: this.fleet.value,
       stateError: this.stateError.value,
@@ -53,8 +59,6 @@ export class Live {
   readonly #lengths = new Map<string, Set<(length: FileLength) => void>>();
   readonly #watchedFiles = signal<readonly string[]>([]);
   readonly #isHidden = signal(document.hidden);
-  /** A tab that signs in notifies the others: cookies are shared. */
-  readonly #tabs = new BroadcastChannel('jobtail-view');
   #clockAhead = 0;
   #program: string | undefined;
   #failures = 0;
@@ -71,9 +75,9 @@ export class Live {
       this.#isHidden.value ? undefined : address('events', { ...this.#topics.value, file: this.#watchedFiles.value }),
     );
     const attempt = signal(0);
-    this.#tabs.onmessage = () => {
+    onEntry(() => {
       if (this.connection.value === 'refused') attempt.value++;
-    };
+    });
     effect(() => {
       const to = wanted.value;
       void attempt.value;
@@ -98,84 +102,78 @@ export class Live {
     };
   }
 
-  /** Opens the stream; what is returned closes it. `again` is called when the browser has given up. */
+  /** Opens the stream; what is returned closes it. `again` is called when it broke. */
   #listen(to: string, again: () => void): () => void {
-    const stream = new EventSource(to);
     const over = new AbortController();
-    stream.onerror = () => {
-      if (this.connection.value !== 'refused') {
-        this.#lostAt.value ??= this.now.value;
-        this.connection.value = 'lost';
-      }
-      if (stream.readyState === EventSource.CLOSED) void goOn();
+    const { signal } = over;
+    const read = async () => {
+      // What answers after a break may be another process.
+      if (this.#failures > 0 && canGoOn() && !(await isProven())) throw new Refused(401, { message: UNPROVEN });
+      for await (const [name, data] of askLines<EventLine>(to, signal)) this.#taken[name]?.(data as never);
     };
-    const goOn = async () => {
-      if (await this.#isRefused()) {
-        this.connection.value = 'refused';
-        return;
-      }
+    const goOn = async (error?: unknown) => {
+      if (signal.aborted) return;
+      const isRefused = error instanceof Refused && error.status === 401;
+      this.#lostAt.value ??= this.now.value;
+      this.#refusal.value = isRefused ? error.message : '';
+      this.connection.value = isRefused ? 'refused' : 'lost';
+      if (isRefused && !canGoOn()) return;
       this.#failures++;
-      await pause(nominalPause(this.#failures, RECONNECTS), over.signal);
-      if (!over.signal.aborted) again();
+      await pause(nominalPause(this.#failures, RECONNECTS), signal);
+      if (!signal.aborted) again();
     };
-    const take = <K extends keyof Events>(name: K, taken: (data: Events[K]) => void) =>
-      stream.addEventListener(name, ({ data }: MessageEvent<string>) => taken(JSON.parse(data) as Events[K]));
-    this.#take(take);
-    return () => {
-      over.abort();
-      stream.close();
-    };
+    read().then(goOn, goOn);
+    return () => over.abort();
   }
 
-  /** A stream does not show its status; any other request does, and this one costs nothing. */
-  async #isRefused(): Promise<boolean> {
-    const response = await fetch('api/place', { cache: 'no-store' }).catch(() => undefined);
-    return response?.status === 401;
-  }
-
-  #take(take: <K extends keyof Events>(name: K, taken: (data: Events[K]) => void) => void): void {
-    take('hello', ({ program, now }) => {
+  readonly #taken: { readonly [Name in keyof Events]: (data: Events[Name]) => void } = {
+    hello: ({ program, now }) => {
       // A page of another version of the program might misread what comes.
       if (this.#program !== undefined && this.#program !== program) location.reload();
       this.#program = program;
       this.#failures = 0;
       this.#clockAhead = now - Date.now();
       this.now.value = now;
-      if (this.connection.value !== 'open') this.#tabs.postMessage('open');
       this.connection.value = 'open';
       this.#lostAt.value = null;
-    });
-    take('jobs', ({ whole, jobs }) => {
+    },
+    jobs: ({ whole, jobs }) => {
       const all = new Map(whole ? [] : (this.jobs.value ?? []));
       for (const job of jobs) all.set(job.jobId, job);
       this.jobs.value = all;
-    });
-    take('job', (job) => {
+    },
+    job: (job) => {
       this.details.value = new Map(this.details.value).set(job.jobId, job);
       this.missing.value = new Set([...this.missing.value].filter((jobId) => jobId !== job.jobId));
-    });
-    take('missing', ({ jobId }) => {
+    },
+    missing: ({ jobId }) => {
       this.missing.value = new Set(this.missing.value).add(jobId);
-    });
-    take('files', ({ jobId, whole, files }) => {
+    },
+    files: ({ jobId, whole, files }) => {
       const all = new Map((whole ? [] : (this.files.value.get(jobId) ?? [])).map((one) => [nameOf(one), one]));
       for (const file of files) all.set(nameOf(file), file);
       this.files.value = new Map(this.files.value).set(jobId, [...all.values()]);
-    });
-    take('length', (length) => {
+    },
+    length: (length) => {
       for (const reported of this.#lengths.get(length.file) ?? []) reported(length);
-    });
-    take('figures', (figures) => {
+    },
+    figures: (figures) => {
       const from = figures?.[0]?.at ?? Number.POSITIVE_INFINITY;
       const before = this.figures.value?.filter(({ at }) => at < from) ?? [];
       this.figures.value = figures && [...before, ...figures].slice(-MAX_FIGURES);
-    });
-    for (const name of ['agent', 'fleet', 'service', 'stateError'] as const)
-      take(name, (data) => {
-        (this[name] as Signal<typeof data>).value = data;
-      });
-  }
+    },
+    agent: into(this.agent),
+    fleet: into(this.fleet),
+    service: into(this.service),
+    stateError: into(this.stateError),
+  };
 }
+
+const into =
+  <T>(kept: Signal<T>) =>
+  (value: T) => {
+    kept.value = value;
+  };
 
 const nameOf = ({ taskId, file }: FileState) => `${taskId}/${file}`;
 

@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { render } from 'preact';
 import { useEffect } from 'preact/hooks';
+import { sendBy } from './api.ts';
 import { CONDITION_WORDS } from './condition.ts';
 import { JobPage } from './job/job-page.tsx';
 import { LiveFiles } from './job/live-files.tsx';
@@ -16,6 +17,7 @@ import { startTheme, theme, toggleTheme } from './parts/theme.ts';
 import { ResultsPage } from './results/results-page.tsx';
 import { hashOf, type Route, routeOf } from './route.ts';
 import { ServicePage } from './service/service-page.tsx';
+import { request } from './session.ts';
 
 function App() {
   const route = useSignal(routeOf(location.hash));
@@ -102,6 +104,7 @@ function Top({ page }: { page: Route['page'] }) {
 }
 
 startTheme();
+sendBy(request);
 const live = new Live();
 live.start();
 render(

@@ -143,6 +143,6 @@ describe('agent init', () => {
     // What it wrote works, and is found from everywhere.
     const checked = await new Program(['check'], { cwd: '/', env: { ...process.env, HOME: place.directory } }).ended;
     expect(checked).toMatchObject({ code: 0 });
-    expect(fs.readdirSync(place.directory).sort()).toEqual(['.config', '.local', 'cluster']);
+    expect(fs.readdirSync(place.directory).sort()).toEqual(['.config', 'cluster']);
   });
 });

@@ -4,7 +4,10 @@ import { conditionOf, isOwn, isStale, type Known } from '../../../src/view/page/
 
 const error = { code: 'unreachable', message: 'refused', hint: 'wait', since: 5, retryAt: 9, isOfService: true };
 const agent: AgentState = { running: true, pid: 1, watchMine: null, serviceError: null, lastPolledAt: null };
-const known: Known = { connection: 'open', lostAt: null, agent, fleet: undefined, stateError: null };
+const known: Known = {
+  ...{ connection: 'open', lostAt: null, refusal: '' },
+  ...{ agent, fleet: undefined, stateError: null },
+};
 const member: FleetAgent = {
   ...{ name: 'anna', state: 'alive', jobs: 3, maxJobs: 9, lagMs: 0, callsLastMinute: 1, lacks: null },
   ...{ notFollowed: 0, seenAt: 1, host: 'h', version: '1', view: null },

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { address } from '../api.ts';
-import { Icon, IconButton } from '../parts/button.tsx';
+import { Icon, IconButton, Passed } from '../parts/button.tsx';
 import type { Opened } from './opened.ts';
 
 interface ToolbarProps {
@@ -81,6 +81,7 @@ function GoTo({ opened, onGone }: Pick<ToolbarProps, 'opened' | 'onGone'>) {
 function Menu({ opened }: Pick<ToolbarProps, 'opened'>) {
   const { wraps, kinds } = opened;
   const menu = useRef<HTMLDetailsElement>(null);
+  const isOpen = useSignal(false);
   // It closes after a choice, and when the reader goes elsewhere.
   useEffect(() => {
     const over = new AbortController();
@@ -108,7 +109,7 @@ function Menu({ opened }: Pick<ToolbarProps, 'opened'>) {
     </button>
   );
   return (
-    <details class="menu" ref={menu}>
+    <details class="menu" ref={menu} onToggle={() => (isOpen.value = menu.current?.open === true)}>
       <summary class="icon-button" aria-label="More" title="More">
         <Icon name="more" />
       </summary>
@@ -116,14 +117,18 @@ function Menu({ opened }: Pick<ToolbarProps, 'opened'>) {
         {item('Copy the selected lines, or the screen', 'c', () => void opened.copy())}
         {item('Wrap lines', 'w', () => (wraps.value = !wraps.value), wraps.value)}
         {item('Plot the numbers', 'p', () => opened.togglePlot(), kinds.value !== undefined)}
-        <a href={address('raw', { ...opened.content(), plain: '1' })} target="_blank" rel="noopener">
-          <span class="tick" />
-          Plain text in a tab of its own
-        </a>
-        <a href={address('raw', opened.content())} download>
-          <span class="tick" />
-          Download
-        </a>
+        {isOpen.value && (
+          <>
+            <Passed to={address('raw', { ...opened.content(), plain: '1' })} isTab>
+              <span class="tick" />
+              Plain text in a tab of its own
+            </Passed>
+            <Passed to={address('raw', opened.content())}>
+              <span class="tick" />
+              Download
+            </Passed>
+          </>
+        )}
       </div>
     </details>
   );

@@ -1,6 +1,7 @@
 /** Controls: a button that is a picture, whose label is read out and shown with its key, and a box to check. */
 import type { Signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
+import { usePassed } from './hooks.ts';
 
 interface IconButtonProps {
   readonly icon: IconName;
@@ -40,6 +41,25 @@ export function IconButton({
       {children}
     </button>
   );
+}
+
+/** A link that downloads, or opens a tab of its own. */
+export function Passed({ to, isTab = false, ...props }: PassedProps) {
+  const href = usePassed(to);
+  return (
+    <a
+      {...(href !== undefined && { href })}
+      {...props}
+      {...(isTab ? { target: '_blank', rel: 'noopener' } : { download: '' })}
+    />
+  );
+}
+
+interface PassedProps {
+  readonly to: string;
+  readonly isTab?: boolean;
+  readonly class?: string;
+  readonly children: ComponentChildren;
 }
 
 export const Check = ({ value, children }: { value: Signal<boolean>; children: ComponentChildren }) => (

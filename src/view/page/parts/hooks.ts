@@ -8,7 +8,8 @@ import {
   type VirtualizerOptions,
 } from '@tanstack/virtual-core';
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks';
-import { pause } from '../api.ts';
+import { address, askJson, pause } from '../api.ts';
+import { useLive } from '../live.ts';
 
 type Chosen = 'count' | 'getScrollElement' | 'estimateSize';
 type Options = Pick<VirtualizerOptions<HTMLElement, HTMLElement>, Chosen> &
@@ -32,6 +33,14 @@ export function useVirtual(options: Options): Virtualizer<HTMLElement, HTMLEleme
   useLayoutEffect(() => virtualizer._didMount(), [virtualizer]);
   useLayoutEffect(() => virtualizer._willUpdate());
   return virtualizer;
+}
+
+/** An address with a pass, for a link or a frame, which send no header; undefined until it came. */
+export function usePassed(to: string): string | undefined {
+  const ask = () => askJson<{ address: string }>(address('pass', { to: to.slice('api/'.length) }));
+  // A pass ends with the start of the server.
+  const { answer } = useAnswer(ask, [to, useLive().connection.value]);
+  return answer?.address.startsWith(`${to}&`) ? answer.address : undefined;
 }
 
 const RETRY_MS = 3_000;

@@ -6,7 +6,8 @@ import { address, askJson } from '../api.ts';
 import { useLive } from '../live.ts';
 import { isLoose } from '../pane/keys.ts';
 import { Pane } from '../pane/pane.tsx';
-import { Icon } from '../parts/button.tsx';
+import { Icon, Passed } from '../parts/button.tsx';
+import { usePassed } from '../parts/hooks.ts';
 import { Fact, Failure, Outside } from '../parts/words.tsx';
 import { hashOf, openedFile } from '../route.ts';
 import { bytes, clock, counted, grouped } from '../text/units.ts';
@@ -27,9 +28,9 @@ export function ResultView({ jobId, file }: ResultViewProps) {
           <Outside text={file.name} />
         </h2>
         {isHere && file.live === null && (
-          <a class="button" href={address('raw', { job: jobId, result: file.name })} download>
+          <Passed class="button" to={address('raw', { job: jobId, result: file.name })}>
             <Icon name="download" /> Download
-          </a>
+          </Passed>
         )}
         <a class="icon-button" href={hashOf({ page: 'results', jobId })} aria-label="Close" title="Close">
           <Icon name="close" />
@@ -70,7 +71,8 @@ export function ResultView({ jobId, file }: ResultViewProps) {
 /** What the browser draws by itself, where nothing of it runs: the answer is in a sandbox, too. */
 function Frame({ jobId, file: { name, preview } }: ResultViewProps) {
   useEffect(() => (preview === 'image' ? takeArrows(jobId, name) : undefined), [jobId, name, preview]);
-  const to = address('preview', { job: jobId, result: name });
+  const to = usePassed(address('preview', { job: jobId, result: name }));
+  if (to === undefined) return null;
   // Chromium shows no PDF in a frame with this attribute; the sandbox of its answer it takes.
   return <iframe class="preview" title={name} src={to} {...(preview === 'pdf' ? {} : { sandbox: '' })} />;
 }
