@@ -57,10 +57,10 @@ export function addFind(app: ViewApp, parts: ViewParts): void {
 async function* errorLines(parts: ViewParts, signal: AbortSignal): AsyncGenerator<ErrorGroups> {
   const files = mirrorsOf(parts);
   const failed = failedJobs(parts);
-  const shown = ({ tasks, filesDone }: ErrorProgress, rest: Pick<ErrorGroups, 'isDone' | 'cut'>): ErrorGroups => {
+  const shown = ({ tasks, filesDone }: ErrorProgress, isDone: boolean, cut?: string): ErrorGroups => {
     const groups = groupsOf(tasks.values()).slice(0, MAX_GROUPS);
     return {
-      ...{ ...rest, tasks: tasks.size, files: files.length, filesDone },
+      ...{ tasks: tasks.size, files: files.length, filesDone, isDone, ...(cut !== undefined && { cut }) },
       groups: groups.map(({ tasks: count, first: { jobId: job, taskId: task, file, line, text } }) => ({
         ...{ tasks: count, job, task, file, line, text: text.slice(0, MAX_CHARACTERS) },
       })),
@@ -73,12 +73,12 @@ async function* errorLines(parts: ViewParts, signal: AbortSignal): AsyncGenerato
     const isFailed = (jobId: JobId) => failed.has(jobId);
     for await (last of errorsIn({ files, patterns, isFailed, onUnreadable: () => {}, signal })) {
       if (performance.now() - shownAt < SHOW_MS) continue;
-      yield shown(last, { isDone: false });
+      yield shown(last, false);
       shownAt = performance.now();
     }
-    yield shown(last, { isDone: true });
+    yield shown(last, true);
   } catch (thrown) {
-    yield shown(last, { isDone: true, cut: reasonOf(thrown) });
+    yield shown(last, true, reasonOf(thrown));
   }
 }
 
