@@ -62,7 +62,7 @@ async function startAgent({ parts, signal }: Story): Promise<AgentProcess> {
   const agent = await parts.startAgent(ALONE, 'run');
   const isUp = () => {
     requireAlive('the agent', agent.process);
-    return lockHolder(path.join(parts.directory, 'state')) === agent.process.pid ? true : undefined;
+    return lockHolder(path.join(parts.directory, 'state'))?.pid === agent.process.pid ? true : undefined;
   };
   await until(isUp, { what: 'the agent was up', limitMs: PROCESS_MS, signal });
   return agent;

@@ -1,15 +1,17 @@
-/** Requests to the running agent in its state, and its answers. */
+/** Requests in the state to the process that serves it, and its answers. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { withoutNextSignIn } from '../auth.ts';
 import type { Config } from '../config/config.ts';
-import { sharedStoreIfReadable } from '../daemon/state.ts';
+import { SharedState } from '../daemon/state.ts';
 import { ERROR_POLICIES, type ErrorCode, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
+import { RENEWED_MS } from '../store/jobs.ts';
 import { lockHolder } from '../store/lock.ts';
 import type { RequestRow, ServiceRequestRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
+import { commandLog } from './process.ts';
 
 const TICK_MS = 100;
 const TICKS_A_LIFE_SIGN = 10;
@@ -53,46 +55,117 @@ export function resultOf<T extends object>(answer: T | Refused): T {
 interface AgentRequest {
   readonly kind: (RequestRow | ServiceRequestRow)['kind'];
   readonly jobId: JobId | null;
-  /** Prepares the state; returns whether this agent can answer. */
-  readonly prepare?: (store: Store) => boolean;
+  /** Called before the request is made. @throws JobtailError if it cannot be answered */
+  readonly prepare?: (store: Store) => void;
   readonly onWait?: (store: Store) => void;
-  /** Whether the next agent executes the request, if this one stops. */
-  readonly isKept?: boolean;
+}
+
+/** One request in the state for as long as its command waits: renewed, and made again in a state that was replaced. */
+export class PendingRequest {
+  readonly #state: SharedState;
+  readonly #request: AgentRequest;
+  #made: { readonly store: Store; readonly requestId: number; readonly at: number } | undefined;
+
+  constructor(state: SharedState, request: AgentRequest) {
+    this.#state = state;
+    this.#request = request;
+  }
+
+  /** The answer so far. Called again and again while the command waits. @throws JobtailError of `prepare` */
+  renew(): string | undefined {
+    const store = this.#state.ifReadable;
+    if (store === undefined) return undefined;
+    const { kind, jobId, prepare, onWait } = this.#request;
+    const now = systemClock.monotonic();
+    const made = this.#made?.store === store ? this.#made : undefined;
+    const row = made && store.requests.get(made.requestId);
+    if (made === undefined || row === undefined) {
+      const requestId = store.transaction(() => {
+        prepare?.(store);
+        return store.requests.add(jobId, kind, systemClock.now());
+      });
+      this.#made = { store, requestId, at: now };
+      store.wake();
+    } else if (row.answer !== null) return row.answer;
+    else if (now - made.at >= RENEWED_MS) {
+      store.requests.renew(made.requestId, systemClock.now());
+      this.#made = { ...made, at: now };
+    }
+    onWait?.(store);
+    return undefined;
+  }
+
+  /** Removes it, and what it began is stopped. */
+  end(): void {
+    if (this.#made === undefined) return;
+    const { store, requestId } = this.#made;
+    if (this.#state.ifReadable !== store) return;
+    store.requests.remove(requestId);
+    store.wake();
+  }
 }
 
 /**
- * What the running agent answers, whose calls and limits the request shares; undefined if none runs here, or it has no such
- * job. @throws JobtailError what the agent answers as an error, or that it stopped before
+ * What the process that serves the state answers, whose calls and limits the request shares; undefined if none does any
+ * more, or there is no state. @throws JobtailError what it answers as an error
  */
-export async function askRunningAgent<T extends object>(
+export async function askAgent<T extends object>(
   config: Config,
-  { kind, jobId, prepare = () => true, onWait = () => {}, isKept = false }: AgentRequest,
+  request: AgentRequest,
   signal: AbortSignal,
 ): Promise<T | undefined> {
   const isThere = () => lockHolder(config.state.directory) !== undefined;
-  const store = isThere() ? sharedStoreIfReadable(config) : undefined;
-  if (store === undefined) return undefined;
-  const { requests } = store;
-  let text: string | undefined;
-  let requestId: number | undefined;
+  const state = new SharedState(config);
   try {
-    requestId = store.transaction(() => (prepare(store) ? requests.add(jobId, kind, systemClock.now()) : undefined));
-    if (requestId === undefined) return undefined;
-    const added = requestId;
-    store.wake();
-    const read = () => {
-      const answer = requests.get(added)?.answer ?? undefined;
-      if (answer === undefined) onWait(store);
-      return answer;
-    };
-    text = await answerFrom({ read, isThere }, signal);
+    return isThere() && state.ifReadable !== undefined
+      ? await answerTo<T>(state, request, { isThere, signal })
+      : undefined;
   } finally {
-    if (requestId !== undefined && (text !== undefined || signal.aborted || !isKept)) requests.remove(requestId);
-    // An interrupted request is stopped.
-    if (signal.aborted) store.wake();
-    store.close();
+    state.close();
   }
-  if (text !== undefined) return resultOf(JSON.parse(text) as T | Refused);
-  const what = jobId === null ? '' : ` with job ${jobId}`;
-  throw new JobtailError('store', `the agent stopped before it was done${what}`, { hint: 'run the command again' });
+}
+
+/** The same by this process if no other one serves the state. */
+export async function askServed<T extends object>(config: Config, request: AgentRequest): Promise<T> {
+  const [{ withStore }, { withServedState }] = await Promise.all([
+    import('../daemon/own-state.ts'),
+    import('./serve-state.ts'),
+  ]);
+  await withStore(config, commandLog(), (store) => store.transaction(() => request.prepare?.(store)));
+  return await withServedState(config, async (state, signal) => {
+    const answer = await askIn<T>(state, request, signal);
+    return () => answer;
+  });
+}
+
+/** In a state that this process serves if no other one does. */
+export async function askIn<T extends object>(
+  state: SharedState,
+  request: AgentRequest,
+  signal: AbortSignal,
+): Promise<T> {
+  const answer = await answerTo<T>(state, request, { isThere: () => true, signal });
+  if (answer === undefined) throw new Error('an answer without end');
+  return answer;
+}
+
+interface Wait {
+  readonly isThere: () => boolean;
+  readonly signal: AbortSignal;
+}
+
+/** The answer to a request; undefined if no process serves the state. @throws JobtailError what it answers as an error */
+async function answerTo<T extends object>(
+  state: SharedState,
+  request: AgentRequest,
+  { isThere, signal }: Wait,
+): Promise<T | undefined> {
+  const pending = new PendingRequest(state, request);
+  try {
+    pending.renew();
+    const text = await answerFrom({ read: () => pending.renew(), isThere }, signal);
+    return text === undefined ? undefined : resultOf(JSON.parse(text) as T | Refused);
+  } finally {
+    pending.end();
+  }
 }

@@ -1,9 +1,9 @@
 /** The followed jobs, in the state of this machine or in the database of its fleet. */
 import { type Config, hasFleet } from '../config/config.ts';
-import { openSharedStore } from '../daemon/state.ts';
+import { SharedState } from '../daemon/state.ts';
 import type { JobId } from '../job.ts';
-import { lockHolder } from '../store/lock.ts';
 import type { Store } from '../store/store.ts';
+import { type Follower, followerOf } from './follower.ts';
 import { reportOf } from './show/status-report.ts';
 import type { ShownReport } from './show/status-table.ts';
 
@@ -14,8 +14,9 @@ export interface FollowedJobs {
    */
   read<T>(only: JobId | undefined, work: (store: Store) => T | Promise<T>, withResults?: boolean): Promise<T>;
   report(only: JobId | 'all' | undefined): Promise<ShownReport>;
-  /** Whether an agent runs that follows them. */
-  isFollowed(): Promise<boolean>;
+  follower(jobId: JobId): Promise<Follower>;
+  /** Whether a command for a fleet was executed. @throws JobtailError if it was refused */
+  isExecuted(commandId: string): Promise<boolean>;
   /** The agent whose machine has the mirrors of a job; undefined if they are here. */
   elsewhere(jobId: JobId): Promise<string | undefined>;
   close(): Promise<void>;
@@ -25,7 +26,7 @@ export interface FollowedJobs {
 export async function withJobs<T>(config: Config, work: (jobs: FollowedJobs) => Promise<T>): Promise<T> {
   const jobs: FollowedJobs = hasFleet(config)
     ? (await import('./fleet/client.ts')).jobsOfFleet(config)
-    : jobsOfThisMachine(config);
+    : jobsOfThisMachine(config, new SharedState(config));
   try {
     return await work(jobs);
   } finally {
@@ -37,17 +38,13 @@ export function readJobs<T>(config: Config, only: JobId | undefined, work: (stor
   return withJobs(config, (jobs) => jobs.read(only, work, true));
 }
 
-function jobsOfThisMachine(config: Config): FollowedJobs {
-  let opened: Store | undefined;
-  const store = (): Store => {
-    opened ??= openSharedStore(config);
-    return opened;
-  };
+export function jobsOfThisMachine(config: Config, state: SharedState): FollowedJobs {
   return {
-    read: async (_, work) => await work(store()),
-    report: async (only) => reportOf(config, store(), only),
-    isFollowed: async () => lockHolder(config.state.directory) !== undefined,
+    read: async (_, work) => await work(state.store),
+    report: async (only) => reportOf(config, state.store, only),
+    follower: async (jobId) => followerOf(config, state.store, jobId),
+    isExecuted: async () => true,
     elsewhere: async () => undefined,
-    close: async () => opened?.close(),
+    close: async () => state.close(),
   };
 }

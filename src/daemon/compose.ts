@@ -56,7 +56,8 @@ export interface EngineOptions {
   readonly remote: Remote;
   readonly jobService?: JobService | null;
   readonly log: Log;
-  readonly only?: ReadonlySet<JobId>;
+  /** `all` if omitted. */
+  readonly follows?: 'all' | 'asked';
   readonly observer?: Observer;
   readonly onProgress?: (progress: ResultSyncRow) => void;
   readonly clock?: Clock;
@@ -71,7 +72,7 @@ export interface EngineOptions {
 }
 
 export function buildEngine(options: EngineOptions): Engine {
-  const { config, store, transfers, remote, log, only, observer, onProgress } = options;
+  const { config, store, transfers, remote, log, follows = 'all', observer, onProgress } = options;
   const { jobService = null, clock = systemClock, random = Math.random, ownership = ALONE } = options;
   const { mirror, poll, service, results } = config;
   const { requestsPerMinute, concurrency, maxConcurrency } = service;
@@ -166,6 +167,7 @@ export function buildEngine(options: EngineOptions): Engine {
     },
     scheduler: new Scheduler(clock),
     failures: new Failures(log),
+    asked: follows === 'asked' ? new Set() : undefined,
     served: new Set(),
   };
   const agent = new Agent({
@@ -173,11 +175,10 @@ export function buildEngine(options: EngineOptions): Engine {
     resultsOfMine: results.enabled,
     commits,
     hide: (text) => transfers.secrets.hide(text),
-    only,
     ownership,
     register: options.register,
-    // A fleet, and an agent for some jobs only, remove no others.
-    retention: options.register === undefined && only === undefined ? config.retention : KEEP_ALL,
+    // A fleet, and a command that serves the state, remove no old jobs.
+    retention: options.register === undefined && follows === 'all' ? config.retention : KEEP_ALL,
   });
   return {
     agent,

@@ -1,13 +1,14 @@
 /** The directories of a configuration and the state in them, for the owner of the state. */
 import fs from 'node:fs';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../agent/ports/host.ts';
 import type { Config } from '../config/config.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import { Secrets } from '../redact.ts';
-import { lockDirectory, lockHolder } from '../store/lock.ts';
+import { isServed, lockDirectory, lockHolder, type Role, waitAsAgent } from '../store/lock.ts';
 import { Store } from '../store/store.ts';
-import { systemClock } from '../system/clock.ts';
+import { type Clock, systemClock } from '../system/clock.ts';
 import { isWritableByOthers } from '../system/owners.ts';
 import { openSharedStore, storeOf } from './state.ts';
 import { Transfers } from './transfers.ts';
@@ -47,11 +48,18 @@ export interface OwnedStore {
   close(): void;
 }
 
-/** Takes the lock of the state directory and opens the store. @throws JobtailError locked if another agent has it */
-export function openOwnStore(config: Config, log: Log, secrets = new Secrets(), clock = systemClock): OwnedStore {
+interface OwnStoreOptions {
+  readonly secrets?: Secrets;
+  readonly clock?: Clock;
+  readonly role?: Role;
+}
+
+/** Takes the lock of the state directory and opens the store. @throws JobtailError locked if another process has it */
+export function openOwnStore(config: Config, log: Log, options: OwnStoreOptions = {}): OwnedStore {
+  const { secrets = new Secrets(), clock = systemClock, role = 'agent' } = options;
   refuseForeignState(config);
   makeDirectories(config);
-  const lock = lockDirectory(config.state.directory);
+  const lock = lockDirectory(config.state.directory, role);
   let store: Store | undefined;
   try {
     store = new Store({ ...storeOf(config), owner: true, now: clock.now });
@@ -74,23 +82,64 @@ export function openOwnStore(config: Config, log: Log, secrets = new Secrets(), 
   }
 }
 
-/** Opens the store as its owner, or beside a running agent. */
+/** The same for an agent: it waits until a command releases the state. Undefined if it is stopped before. */
+export async function openAsAgent(
+  config: Config,
+  log: Log,
+  { secrets, stop }: { readonly secrets: Secrets; readonly stop: AbortSignal },
+): Promise<OwnedStore | undefined> {
+  const { directory } = config.state;
+  refuseForeignState(config);
+  makeDirectories(config);
+  const waiting = waitAsAgent(directory);
+  try {
+    for (let tries = 0, agents = 0; !stop.aborted; tries += 1) {
+      try {
+        return openOwnStore(config, log, { secrets });
+      } catch (thrown) {
+        if (asJobtailError(thrown).code !== 'locked') throw thrown;
+        const holder = lockHolder(directory);
+        // A process that has just taken the lock has not written yet what it is.
+        if (holder?.role === 'agent' && ++agents > 1) throw thrown;
+        if (tries === 0 && holder !== undefined)
+          log.info({ pid: holder.pid }, 'waiting for a command to release the state');
+        await sleep(TRY_MS, undefined, { signal: stop }).catch(() => {});
+      }
+    }
+    return undefined;
+  } finally {
+    waiting.release();
+  }
+}
+
+const TRY_MS = 100;
+const MAX_TRIES = 50;
+
+/** Opens the store as its owner for a moment, or beside the process that serves it, which may be creating it. */
 export async function withStore<T>(
   config: Config,
   log: Log,
-  work: (store: Store, owned: OwnedStore | undefined) => Promise<T>,
+  work: (store: Store, owned: OwnedStore | undefined) => T | Promise<T>,
 ): Promise<T> {
-  let owned: OwnedStore | undefined;
-  try {
-    if (lockHolder(config.state.directory) === undefined) owned = openOwnStore(config, log);
-  } catch (error) {
-    if (asJobtailError(error).code !== 'locked') throw error;
-  }
-  const store = owned?.store ?? openSharedStore(config);
-  try {
-    return await work(store, owned);
-  } finally {
-    (owned ?? store).close();
+  const { directory } = config.state;
+  for (let tries = 0; ; tries += 1) {
+    let owned: OwnedStore | undefined;
+    let store: Store;
+    try {
+      if (!isServed(directory)) owned = openOwnStore(config, log, { role: 'command' });
+      store = owned?.store ?? openSharedStore(config);
+    } catch (thrown) {
+      const { code } = asJobtailError(thrown);
+      const isOfOther = code === 'locked' || (code === 'store' && isServed(directory));
+      if (!isOfOther || tries === MAX_TRIES) throw thrown;
+      await sleep(TRY_MS);
+      continue;
+    }
+    try {
+      return await work(store, owned);
+    } finally {
+      (owned ?? store).close();
+    }
   }
 }
 

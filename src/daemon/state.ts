@@ -20,12 +20,44 @@ export async function withSharedStore<T>(config: Config, work: (store: Store) =>
   }
 }
 
-/** Undefined if there is no store, or the user may not read it. */
-export function sharedStoreIfReadable(config: Config): Store | undefined {
-  try {
-    return openSharedStore(config);
-  } catch {
-    return undefined;
+/** The store beside its owner. */
+export class SharedState {
+  readonly #config: Config;
+  #opened: Store | undefined;
+
+  constructor(config: Config) {
+    this.#config = config;
+  }
+
+  /** Opened again if another process removed or replaced it. @throws JobtailError store while there is none */
+  get store(): Store {
+    if (this.#opened?.isGone() === true) this.close();
+    this.#opened ??= openSharedStore(this.#config);
+    return this.#opened;
+  }
+
+  /** Undefined while there is no store, or if the user may not read it. */
+  get ifReadable(): Store | undefined {
+    try {
+      return this.store;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** What `work` returns; undefined without a store. Closes it. */
+  use<T>(work: (store: Store) => T): T | undefined {
+    try {
+      const store = this.ifReadable;
+      return store && work(store);
+    } finally {
+      this.close();
+    }
+  }
+
+  close(): void {
+    this.#opened?.close();
+    this.#opened = undefined;
   }
 }
 

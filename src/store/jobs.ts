@@ -205,9 +205,15 @@ const KINDS = {
   pass: "'sync', 'unwatch'",
   forget: "'forget', 'forget-files'",
   service: "'report', 'verify', 'verify-complete'",
+  follow: "'follow'",
 };
 
-/** Requests of commands to the running agent. The wake file only makes the agent read them sooner. */
+/** A command renews its request at this interval. */
+export const RENEWED_MS = 5_000;
+/** After this time without that, it has ended. */
+const UNRENEWED_MS = 60_000;
+
+/** Requests of commands to the process that serves the state. The wake file only makes it read them sooner. */
 export class Requests {
   readonly #sql: Sql;
   readonly #table: Table<RequestRow | ServiceRequestRow>;
@@ -237,6 +243,17 @@ export class Requests {
 
   remove(requestId: number): void {
     this.#sql.run('DELETE FROM requests WHERE request_id = ?', requestId);
+  }
+
+  /** False if it is gone. */
+  renew(requestId: number, now: number): boolean {
+    return this.#sql.run('UPDATE requests SET made_at = ? WHERE request_id = ?', now, requestId).changes > 0;
+  }
+
+  /** Removes requests whose command has ended; passes and removals are executed anyway. */
+  forgetUnrenewed(now: number): void {
+    const remove = `DELETE FROM requests WHERE answer IS NULL AND kind IN (${KINDS.service}, ${KINDS.follow})`;
+    this.#sql.run(`${remove} AND abs(made_at - ?) > ?`, now, UNRENEWED_MS);
   }
 
   forgetAnswered(before: number): void {

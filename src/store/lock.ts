@@ -12,30 +12,31 @@ interface DirectoryLock {
   release(): void;
 }
 
+/** command: a command that serves the state while no agent runs, and releases it to an agent that waits. */
+export type Role = 'agent' | 'command';
+
+export interface Holder {
+  /** Null if it is unknown. */
+  readonly pid: number | null;
+  readonly role: Role;
+  /** ` on HOST` if it is on another host, or in a container; where its pid is another one. */
+  readonly host: string;
+}
+
 const lockFile = (directory: string) => path.join(directory, 'agent.lock');
+const waitingFile = (directory: string) => path.join(directory, 'agent.waiting');
 const pidFile = (directory: string) => path.join(directory, 'agent.pid');
 
 /** A reader that checks who has the lock holds it for a moment; taking the lock waits that long. */
 const BUSY_TIMEOUT_MS = 1_000;
 
-export function lockDirectory(directory: string): DirectoryLock {
-  try {
-    makePrivateDatabase(lockFile(directory));
-  } catch (error) {
-    // Another agent that starts at the same time created it.
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw asJobtailError(error);
-  }
-  const db = unlessBusy(lockFile(directory), { timeout: BUSY_TIMEOUT_MS }, 'BEGIN EXCLUSIVE');
-  if (db === undefined) {
-    const holder = holderOf(directory);
-    const who = holder === undefined ? '' : ` (pid ${holder.pid}${onOtherHost(holder.host)})`;
-    throw new JobtailError('locked', `another agent works on ${directory}${who}`, {
-      hint: 'one agent at a time may use a state directory: stop the other one, or give this one its own state.directory',
-    });
-  }
+/** @throws JobtailError locked */
+export function lockDirectory(directory: string, role: Role = 'agent'): DirectoryLock {
+  const db = locked(lockFile(directory));
+  if (db === undefined) throw lockedBy(directory, holderOf(directory));
   try {
     if (fs.lstatSync(pidFile(directory), { throwIfNoEntry: false })) fs.unlinkSync(pidFile(directory));
-    fs.writeFileSync(pidFile(directory), `${process.pid}\n${os.hostname()}\n`, { flag: 'wx', mode: 0o600 });
+    fs.writeFileSync(pidFile(directory), `${process.pid}\n${os.hostname()}\n${role}\n`, { flag: 'wx', mode: 0o600 });
   } catch (error) {
     db.close();
     throw asJobtailError(Object.assign(error as Error, { path: pidFile(directory) }));
@@ -48,19 +49,53 @@ export function lockDirectory(directory: string): DirectoryLock {
   };
 }
 
-/** The pid of the process with the lock, `null` if it is unknown; undefined if no process has it. */
-export function lockHolder(directory: string): number | null | undefined {
-  if (!fs.existsSync(lockFile(directory))) return undefined;
-  const db = unlessBusy(lockFile(directory), { timeout: 0, readonly: true }, 'SELECT 1 FROM sqlite_schema');
-  db?.close();
-  return db === undefined ? (holderOf(directory)?.pid ?? null) : undefined;
+/** Requests the lock from the command that has it. @throws JobtailError locked if another agent waits for it */
+export function waitAsAgent(directory: string): DirectoryLock {
+  const db = locked(waitingFile(directory));
+  if (db === undefined) throw lockedBy(directory, undefined);
+  return { release: () => void db.close() };
 }
 
-/** ` on HOST` if the process with the lock is on another host, or in a container; where its pid is another one. */
-export const hostOfHolder = (directory: string) => onOtherHost(holderOf(directory)?.host);
+/** Whether the lock is not for a command: another process has it, or an agent waits for it. */
+export const isServed = (directory: string) => isHeld(lockFile(directory)) || isAgentWaiting(directory);
 
-const onOtherHost = (host: string | undefined) =>
-  host === undefined || host === os.hostname() ? '' : ` on ${printable(host)}`;
+export const isAgentWaiting = (directory: string) => isHeld(waitingFile(directory));
+
+/** The process with the lock; undefined if no process has it. */
+export function lockHolder(directory: string): Holder | undefined {
+  if (!isHeld(lockFile(directory))) return undefined;
+  return holderOf(directory) ?? { pid: null, role: 'agent', host: '' };
+}
+
+/** The running agent: a command that has the lock is none. */
+export function runningAgent(directory: string): Holder | undefined {
+  const holder = lockHolder(directory);
+  return holder?.role === 'agent' ? holder : undefined;
+}
+
+function lockedBy(directory: string, holder: Holder | undefined): JobtailError {
+  const who = holder === undefined ? '' : ` (pid ${holder.pid}${holder.host})`;
+  return new JobtailError('locked', `another agent works on ${directory}${who}`, {
+    hint: 'one agent at a time may use a state directory: stop the other one, or give this one its own state.directory',
+  });
+}
+
+function locked(file: string): Database.Database | undefined {
+  try {
+    makePrivateDatabase(file);
+  } catch (error) {
+    // Another process that starts at the same time created it.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw asJobtailError(error);
+  }
+  return unlessBusy(file, { timeout: BUSY_TIMEOUT_MS }, 'BEGIN EXCLUSIVE');
+}
+
+function isHeld(file: string): boolean {
+  if (!fs.existsSync(file)) return false;
+  const db = unlessBusy(file, { timeout: 0, readonly: true }, 'SELECT 1 FROM sqlite_schema');
+  db?.close();
+  return db === undefined;
+}
 
 function unlessBusy(file: string, options: Database.Options, sql: string): Database.Database | undefined {
   requireRegularDatabase(file);
@@ -96,8 +131,11 @@ function requireLocks(directory: string): void {
   }
 }
 
-function holderOf(directory: string): { readonly pid: number; readonly host: string | undefined } | undefined {
-  const [digits = '', host = ''] = readStateFile(pidFile(directory))?.split('\n') ?? [];
+/** Earlier versions wrote no role. */
+function holderOf(directory: string): Holder | undefined {
+  const [digits = '', host = '', role = ''] = readStateFile(pidFile(directory))?.split('\n') ?? [];
   const pid = Number.parseInt(digits, 10);
-  return Number.isSafeInteger(pid) ? { pid, host: host === '' ? undefined : host } : undefined;
+  if (!Number.isSafeInteger(pid)) return undefined;
+  const isElsewhere = host !== '' && host !== os.hostname();
+  return { pid, role: role === 'command' ? role : 'agent', host: isElsewhere ? ` on ${printable(host)}` : '' };
 }

@@ -171,16 +171,18 @@ export interface LeaseRow {
   readonly reason: string | null;
 }
 
-/** A request of a command to the running agent. */
+/** A request of a command to the process that serves the state. */
 interface Request {
   readonly requestId: number;
+  /** When it was made, or last renewed by its command. */
   readonly madeAt: number;
   readonly answer: string | null;
 }
 
 export interface RequestRow extends Request {
   readonly jobId: JobId;
-  readonly kind: 'sync' | 'unwatch' | 'forget' | 'forget-files';
+  /** follow: a command waits for the end of the job. */
+  readonly kind: 'sync' | 'unwatch' | 'forget' | 'forget-files' | 'follow';
 }
 
 export interface ServiceRequestRow extends Request {

@@ -11,7 +11,7 @@ import { temporaryDirectory } from '../support/temp-directory.ts';
 it('an agent can take the state while the command asks the service for the jobs', async () => {
   const directory = temporaryDirectory();
   const state = path.join(directory, 'state');
-  const holders: (number | null | undefined)[] = [];
+  const holders: unknown[] = [];
   const server = http.createServer((_, response) => {
     holders.push(lockHolder(state));
     response.writeHead(500).end();

@@ -19,9 +19,15 @@ it('a purge removes what jobtail made, and no mirror, result, or file of another
   ];
   const goes = [
     ...['config.yaml', 'password', 'second/config.yaml'].map((name) => `etc/agent/${name}`),
-    ...['agent.db', 'agent.db-wal', 'agent.db.before-v9.now', 'agent.lock', 'known_hosts', 'view-token'].map(
-      (name) => `var/lib/agent/state/${name}`,
-    ),
+    ...[
+      'agent.db',
+      'agent.db-wal',
+      'agent.db.before-v9.now',
+      'agent.lock',
+      'agent.waiting',
+      'known_hosts',
+      'view-token',
+    ].map((name) => `var/lib/agent/state/${name}`),
     'var/lib/agent-second/state/agent.db',
   ];
   for (const file of [...stays, ...goes]) {

@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it, vi } from 'vitest';
-import { hostOfHolder, lockDirectory, lockHolder } from '../../src/store/lock.ts';
+import { lockDirectory, lockHolder } from '../../src/store/lock.ts';
 import { needsThat } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { READS_TYPESCRIPT } from '../support/typescript-hook.ts';
@@ -12,7 +12,7 @@ it('one process at a time has it, and its pid is known', () => {
   const directory = temporaryDirectory();
   expect(lockHolder(directory)).toBeUndefined();
   const lock = lockDirectory(directory);
-  expect(lockHolder(directory)).toBe(process.pid);
+  expect(lockHolder(directory)).toEqual({ pid: process.pid, role: 'agent', host: '' });
   expect(() => lockDirectory(directory)).toThrow(`another agent works on ${directory} (pid ${process.pid})`);
   lock.release();
   expect(lockHolder(directory)).toBeUndefined();
@@ -25,7 +25,7 @@ it('the pid file is removed before the lock is free, so that it is never that of
   const remove = vi.spyOn(fs, 'rmSync');
   const holders: unknown[] = [];
   remove.mockImplementation((file) => {
-    holders.push(lockHolder(directory));
+    holders.push(lockHolder(directory)?.pid);
     fs.unlinkSync(file);
   });
   lock.release();
@@ -74,9 +74,10 @@ it.each(['ENOLCK', 'ENOSYS'])(
 it('the pid of an agent on another host is shown with its host', () => {
   const directory = temporaryDirectory();
   const lock = lockDirectory(directory);
-  expect(hostOfHolder(directory)).toBe('');
+  expect(lockHolder(directory)).toMatchObject({ host: '' });
   fs.writeFileSync(path.join(directory, 'agent.pid'), '1\nlogin7\n');
-  expect(hostOfHolder(directory)).toBe(' on login7');
+  // As an earlier version wrote it.
+  expect(lockHolder(directory)).toEqual({ pid: 1, role: 'agent', host: ' on login7' });
   expect(() => lockDirectory(directory)).toThrow('(pid 1 on login7)');
   lock.release();
 });

@@ -155,7 +155,7 @@ export class SimulatedAgent {
     this.config = config;
     this.#place = place;
     this.clock = place.time.clockOf(this.process);
-    this.#owned = place.aside(() => openOwnStore(config, this.#log(), this.#secrets, this.clock));
+    this.#owned = place.aside(() => openOwnStore(config, this.#log(), { secrets: this.#secrets, clock: this.clock }));
     this.#reload = new Reload({
       ...{ current: config, clock: this.clock, log: this.#log() },
       connect: async (changed) => {

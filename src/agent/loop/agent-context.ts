@@ -1,4 +1,5 @@
 /** What never changes while an agent runs, and all its jobs share. */
+import type { JobId } from '../../job.ts';
 import type { FoundBy } from '../../store/rows.ts';
 import type { Calls } from '../calls.ts';
 import type { Failures } from '../failures.ts';
@@ -37,6 +38,8 @@ export interface AgentContext extends PassContext {
   readonly waiting: { readonly patient: Remote; readonly raw: Remote; readonly wanted: Remote };
   readonly scheduler: Scheduler;
   readonly failures: Failures;
+  /** The jobs that commands wait for: then no others are followed, nor is what the configuration names changed. */
+  readonly asked: Set<JobId> | undefined;
   /** Requests that a pass is to answer. */
   readonly served: Set<number>;
 }

@@ -23,7 +23,6 @@ interface AgentOptions {
   /** Whether results are fetched of jobs that are followed by the rule for all jobs of the user. */
   readonly resultsOfMine: boolean;
   readonly commits: Commits;
-  readonly only: ReadonlySet<JobId> | undefined;
   readonly ownership: Ownership;
   readonly retention: Retention;
   /** Removes secrets from a text. */
@@ -74,10 +73,10 @@ export class Agent {
     );
   }
 
-  /** `configured`: null in a fleet. `mine`: the rule for all jobs of the user. */
+  /** `configured`: null in a fleet, and for a command. `mine`: the rule for all jobs of the user. */
   start(configured: readonly WatchRequest[] | null, mine: WatchMineRule | null = null): void {
     if (configured !== null) takeConfigured(configured, this.#context);
-    if (this.#options.only === undefined) takeRule(mine, this.#context);
+    if (this.#context.asked === undefined) takeRule(mine, this.#context);
     // A settled job may have been started again.
     if (this.#context.store.jobs.settled().size > 0 || this.#options.register !== undefined) this.#jobStates?.soon();
     this.refresh();
@@ -149,32 +148,47 @@ export class Agent {
   }
 
   #readStore(): void {
-    const { store } = this.#context;
+    const { store, clock, asked } = this.#context;
+    const { ownership } = this.#options;
+    store.requests.forgetUnrenewed(clock.now());
     const changed = store.jobs.changedSince(this.#revision);
-    this.#update(changed);
+    this.#update(asked === undefined ? changed : this.#askedOf(changed, asked));
     this.#revision = changed.at(-1)?.revision ?? this.#revision;
     // After the changes: leaving a job cancels its runs, but a requested pass runs anyway.
     for (const jobId of jobsWithRequests(this.#context))
-      if (this.#isMine(jobId)) this.#jobOf(jobId).due.plan('pass', 0);
+      if (ownership.owns(jobId)) this.#jobOf(jobId).due.plan('pass', 0);
     this.#updateRule();
     this.#serviceRequests.serve();
-    this.#forgetting.serve((jobId) => this.#isMine(jobId));
+    this.#forgetting.serve((jobId) => ownership.owns(jobId));
   }
 
-  #isMine(jobId: JobId): boolean {
-    const { only, ownership } = this.#options;
-    return (only === undefined || only.has(jobId)) && ownership.owns(jobId);
+  /** Of the changed jobs, and those that a command waits for since now, or no longer: all that this process works on. */
+  #askedOf(changed: readonly JobRow[], asked: Set<JobId>): JobRow[] {
+    const { jobs, requests } = this.#context.store;
+    const before = new Set(asked);
+    const passes = requests.open('pass');
+    asked.clear();
+    for (const { jobId } of requests.open('follow')) asked.add(jobId);
+    for (const { jobId, kind } of passes) if (kind === 'unwatch') asked.add(jobId);
+    // Another one is left after its pass.
+    const isLeft = (jobId: JobId) => this.#jobs.has(jobId) && !passes.some((request) => request.jobId === jobId);
+    const other = [...asked, ...before].filter((jobId) => !(asked.has(jobId) && before.has(jobId)));
+    const rows = new Map(
+      [...changed, ...other.flatMap((jobId) => jobs.get(jobId) ?? [])].map((job) => [job.jobId, job]),
+    );
+    return [...rows.values()].filter(({ jobId }) => asked.has(jobId) || isLeft(jobId));
   }
 
   /** Jobs that may still run come first: their first polls do not wait for those of jobs that are over. */
   #update(changed: readonly JobRow[]): void {
     const { store } = this.#context;
+    const { ownership } = this.#options;
     const states = store.jobInformation.states(changed.length > 1 ? changed.map(({ jobId }) => jobId) : []);
     const over = new Set(changed.filter(({ jobId }) => phaseOf(states.get(jobId) ?? null) === 'over'));
     const stepMs = Math.min(STEP_MS, SPREAD_MS / changed.length);
     for (const [index, job] of [...changed.filter((job) => !over.has(job)), ...over].entries()) {
       const { jobId, state } = job;
-      if (!this.#isMine(jobId)) continue;
+      if (!ownership.owns(jobId)) continue;
       const isWorked = state === 'watched' || state === 'ending';
       (isWorked ? this.#jobOf(jobId) : this.#jobs.get(jobId))?.changed(job, index * stepMs);
       if (state === 'watched') this.#jobStates?.soon();
@@ -198,10 +212,10 @@ export class Agent {
   }
 
   #newJobStates(service: JobService): JobStates {
-    const { store, clock } = this.#context;
-    const { register = new StoreRegister(store, clock), resultsOfMine, only } = this.#options;
+    const { store, clock, asked } = this.#context;
+    const { register = new StoreRegister(store, clock), resultsOfMine } = this.#options;
     return new JobStates({
-      ...{ context: this.#context, service, register, resultsOfMine, only },
+      ...{ context: this.#context, service, register, resultsOfMine, takesMine: asked === undefined },
       followed: () => [...this.#jobs.values()].filter((job) => job.isFollowed),
       onNewJobs: () => this.refresh(),
       signal: this.#stop.signal,

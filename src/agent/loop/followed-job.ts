@@ -70,7 +70,7 @@ export class FollowedJob implements OneJob {
     this.stall = new Stall(context);
     this.#poll = new PollRun(this);
     this.#search = new SearchRun(this);
-    this.#pass = new PassRun(this);
+    this.#pass = new PassRun(this, this.#search);
   }
 
   get life(): Life {
@@ -109,7 +109,9 @@ export class FollowedJob implements OneJob {
     if (this.#stop.signal.aborted) return;
     this.stall.watched(job);
     this.#life = { ...this.#life, settleAfterMs: job.settleAfterMs };
-    if (job.state !== 'watched') this.happened(job.state === 'ending' ? 'unwatched' : 'left');
+    const isAsked = this.context.asked?.has(this.jobId) ?? true;
+    if (job.state === 'ending' && isAsked) this.happened('unwatched');
+    else if (job.state !== 'watched' || !isAsked) this.happened('left');
     else if (isFollowed(this.#life)) this.happened('watched', delays);
     else this.#begin(job, delays.poll ?? 0);
   }

@@ -25,7 +25,8 @@ interface JobStatesOptions {
   readonly register: JobRegister;
   /** Whether results are fetched of jobs that are followed by the rule for all jobs of the user. */
   readonly resultsOfMine: boolean;
-  readonly only: ReadonlySet<JobId> | undefined;
+  /** Whether it takes jobs of the user, and follows settled ones again: else it lists them only if that is cheaper. */
+  readonly takesMine: boolean;
   readonly followed: () => readonly FollowedJob[];
   readonly onNewJobs: () => void;
   readonly signal: AbortSignal;
@@ -130,15 +131,16 @@ export class JobStates implements Scheduled {
   }
 
   async #refresh(): Promise<void> {
-    const { service, only, signal, register, followed } = this.#options;
+    const { service, takesMine, signal, register, followed } = this.#options;
     const { clock } = this.#context;
     if (clock.monotonic() - this.#storedAgainAt >= STORED_AGAIN_MS) this.#storeAgain();
-    const listed = only === undefined ? byNeed(await service.listJobs(signal)) : [];
+    const lists = takesMine || followed().length > MAX_REQUESTED;
+    const listed = lists ? byNeed(await service.listJobs(signal)) : [];
     this.#listed = listed.length;
     this.#listedAt = clock.monotonic();
     const jobs = new Map(followed().map((job) => [job.jobId, job]));
     const unlisted = new Map(jobs);
-    const settled = only === undefined ? await register.settled() : new Map<JobId, string | null>();
+    const settled = takesMine ? await register.settled() : new Map<JobId, string | null>();
     const resumed: JobInformation[] = [];
     for await (const information of inSlices(listed)) {
       const { id } = information;
@@ -151,8 +153,8 @@ export class JobStates implements Scheduled {
     const steps = [
       () => this.#keep(resumed),
       () => this.#resume(resumed),
-      () => (only === undefined ? this.#takeMine(listed, jobs) : undefined),
-      () => this.#askFor([...unlisted.values()], only !== undefined),
+      () => (takesMine ? this.#takeMine(listed, jobs) : undefined),
+      () => this.#askFor([...unlisted.values()], !lists),
       () => this.#keep(),
     ];
     const [failed] = await eachAlone(steps, (step) => step(), signal);

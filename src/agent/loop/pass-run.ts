@@ -6,8 +6,9 @@ import type { Store } from '../../store/store.ts';
 import { completePass, type PassAnswer, type PassSummary, summaryWithoutPass } from '../pass/complete-pass.ts';
 import type { AgentContext } from './agent-context.ts';
 import { DUE_RUNS } from './due-runs.ts';
-import { endOf, isGivenUp, type JobEvent, passFailure, rowOf } from './job-life.ts';
+import { endOf, isFollowed, isGivenUp, type JobEvent, passFailure, rowOf } from './job-life.ts';
 import { mayStillCome, type OneJob } from './one-job.ts';
+import type { SearchRun } from './search-run.ts';
 
 const ANSWERS_MS = 24 * 60 * 60_000;
 
@@ -29,9 +30,11 @@ export function jobsWithRequests({ store, clock, served }: AgentContext): Set<Jo
 
 export class PassRun {
   readonly #job: OneJob;
+  readonly #search: SearchRun;
 
-  constructor(job: OneJob) {
+  constructor(job: OneJob, search: SearchRun) {
     this.#job = job;
+    this.#search = search;
   }
 
   /** Answers all requests from before it began. Rejects if it must be retried. */
@@ -44,6 +47,7 @@ export class PassRun {
     const isLast = this.#isLast;
     for (const { requestId } of requests) served.add(requestId);
     try {
+      if (!isFollowed(this.#job.life)) await this.#search.once(signal);
       // If no command waits for it, a pass must not delay running jobs.
       const remote = requests.length > 0 || job.state === 'ending' ? context.remote : context.waiting.wanted;
       const summary = await completePass(polls, { ...context, remote, isLast, signal });

@@ -13,9 +13,6 @@ export interface Refusal {
   readonly hint?: string | undefined;
 }
 
-/** The command that made an older request is gone, unless the request is being served. */
-const MAX_AGE_MS = 10 * 60_000;
-
 interface ServiceCalls {
   readonly jobService: JobService | null;
   readonly verify: (jobId: JobId, isComplete: boolean, signal: AbortSignal) => Promise<Verification>;
@@ -33,15 +30,10 @@ export class ServiceRequests {
 
   /** Serves the open requests of the store, and stops those whose command was interrupted. */
   serve(): void {
-    const { store, clock } = this.#context;
+    const { store } = this.#context;
     for (const [requestId, { stop }] of this.#serving) if (store.requests.get(requestId) === undefined) stop.abort();
-    const requests = store.requests.open('service').filter(({ requestId }) => !this.#serving.has(requestId));
-    if (requests.length === 0) return;
-    const oldest = clock.now() - MAX_AGE_MS;
-    for (const request of requests) {
-      if (request.madeAt < oldest) store.requests.remove(request.requestId);
-      else this.#begin(request);
-    }
+    for (const request of store.requests.open('service'))
+      if (!this.#serving.has(request.requestId)) this.#begin(request);
   }
 
   /** Stops all calls; resolves when no request is served any more. */

@@ -8,7 +8,7 @@ import { JobtailError } from '../../errors.ts';
 import { Rule } from '../../notify/rules.ts';
 import { countOf, showBytes } from '../../numbers.ts';
 import { isOnNetworkFileSystem } from '../../store/database.ts';
-import { hostOfHolder, lockHolder } from '../../store/lock.ts';
+import { runningAgent } from '../../store/lock.ts';
 import { Secret } from '../../system/secret.ts';
 import { addressOf, findView, unprovenText } from '../../view/link.ts';
 import type { ViewSettings } from '../../view/settings.ts';
@@ -106,9 +106,9 @@ export async function checkNotify({ notify }: Config, signal: AbortSignal): Prom
 }
 
 export function checkAgent({ state }: Config): Finding[] {
-  const pid = lockHolder(state.directory);
-  if (pid === undefined) return [note('not running (agent run)')];
-  return [ok(`running${pid === null ? '' : ` (pid ${pid}${hostOfHolder(state.directory)})`}`)];
+  const agent = runningAgent(state.directory);
+  if (agent === undefined) return [note('not running (agent run)')];
+  return [ok(`running${agent.pid === null ? '' : ` (pid ${agent.pid}${agent.host})`}`)];
 }
 
 export async function checkView({ view }: Config, settings: ViewSettings): Promise<Finding[]> {

@@ -1,6 +1,6 @@
 /** `agent check`: errors of the configuration, the connection and the service, with hints. Changes nothing. */
 import { type Config, hasFleet } from '../../config/config.ts';
-import { sharedStoreIfReadable } from '../../daemon/state.ts';
+import { SharedState } from '../../daemon/state.ts';
 import { viewSettingsOf } from '../../daemon/view-thread.ts';
 import type { JobId, TaskId } from '../../job.ts';
 import { versionOfProgram } from '../../system/package-file.ts';
@@ -49,7 +49,7 @@ async function checkAll(
   { job, task }: CheckOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const store = sharedStoreIfReadable(config);
+  const store = new SharedState(config).ifReadable;
   try {
     let agentRuns = false;
     await findings.step('agent', () => {

@@ -1,7 +1,6 @@
 /** `agent forget JOB...`: removes jobs that are not followed from the state, and on request their files. */
-import { forgetJob, isOver, lastWorkOn, requireOver } from '../../agent/forget.ts';
+import { isOver, lastWorkOn, requireOver } from '../../agent/forget.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
-import type { OwnedStore } from '../../daemon/own-state.ts';
 import { withSharedStore } from '../../daemon/state.ts';
 import { EXIT, JobtailError } from '../../errors.ts';
 import { compareIds, type JobId } from '../../job.ts';
@@ -10,10 +9,9 @@ import { printableLines } from '../../printable.ts';
 import { unprovenIn } from '../../proven.ts';
 import type { Store } from '../../store/store.ts';
 import type { RemovedFiles } from '../../system/remove-tree.ts';
-import { askRunningAgent } from '../ask-agent.ts';
+import { askServed } from '../ask-agent.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { lineTyped } from '../init/answers.ts';
-import { endGrants, withOwnState } from '../own-engine.ts';
 import { commandLog, forEach, untilStopped } from '../process.ts';
 
 interface ForgetOptions extends ConfigOption {
@@ -42,10 +40,7 @@ export async function forget(jobIds: readonly JobId[], options: ForgetOptions): 
       return;
     }
     const kind = deleteFiles ? 'forget-files' : 'forget';
-    const remove = async (jobId: JobId) =>
-      (await askRunningAgent<RemovedFiles>(config, { kind, jobId }, signal)) ??
-      (await withOwnState(config, (owned) => forgetHere(config, owned, jobId, options, signal)));
-    await withSharedStore(config, (store) => choose(store, remove));
+    await withSharedStore(config, (store) => choose(store, (jobId) => askServed(config, { kind, jobId })));
   });
 }
 
@@ -112,15 +107,4 @@ async function isAgreed(question: string, signal: AbortSignal): Promise<boolean>
     });
   const answer = await lineTyped(`${printableLines(question)} [y/N] `, false, signal);
   return /^y(es)?$/i.test(answer);
-}
-
-async function forgetHere(
-  config: Config,
-  owned: OwnedStore,
-  jobId: JobId,
-  { deleteFiles = false }: ForgetOptions,
-  signal: AbortSignal,
-): Promise<RemovedFiles> {
-  if (owned.store.leases.allOpen().some((lease) => lease.jobId === jobId)) await endGrants(config, owned, signal);
-  return await forgetJob(owned.store, jobId, { mirrorDirectory: config.mirror.directory, deleteFiles, now: Date.now });
 }

@@ -4,7 +4,7 @@ import tty from 'node:tty';
 import type { Config } from '../../config/config.ts';
 import { Daemon, type ProcessOptions, StateGone } from '../../daemon/daemon.ts';
 import { logFor, standardError } from '../../daemon/log.ts';
-import { openOwnStore } from '../../daemon/own-state.ts';
+import { openAsAgent } from '../../daemon/own-state.ts';
 import { createNotifier } from '../../daemon/systemd.ts';
 import { asJobtailError } from '../../errors.ts';
 import { Secrets } from '../../redact.ts';
@@ -68,7 +68,8 @@ async function followUntilStopped(options: ProcessOptions): Promise<void> {
   let isLogged = false;
   while (!stop.aborted) {
     try {
-      const owned = openOwnStore(options.config, log, options.secrets);
+      const owned = await openAsAgent(options.config, log, options);
+      if (owned === undefined) return;
       const daemon = new Daemon({ ...owned, ...options, onReady: () => (isLogged = false) });
       return await daemon.run().finally(() => owned.close());
     } catch (thrown) {

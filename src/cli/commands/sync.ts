@@ -1,4 +1,4 @@
-/** `agent sync JOB` and `agent unwatch JOB`: a complete pass by the running agent, or in this process if none runs. */
+/** `agent sync JOB` and `agent unwatch JOB`: a complete pass by the process that serves the state. */
 import type { PassSummary } from '../../agent/pass/complete-pass.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
 import { withStore } from '../../daemon/own-state.ts';
@@ -6,11 +6,11 @@ import { watchIfConfigured } from '../../daemon/state.ts';
 import { asJobtailError, EXIT } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { Store } from '../../store/store.ts';
-import { askRunningAgent } from '../ask-agent.ts';
+import { askServed } from '../ask-agent.ts';
 import { type ConfigOption, configurationAsOwner, type JsonOption } from '../configuration.ts';
-import { commandLog, untilStopped } from '../process.ts';
+import { commandLog } from '../process.ts';
 import { jsonReport } from '../show/json.ts';
-import { type ResultsProgress, resultsProgress, summaryIsWhole, summaryText } from '../show/pass.ts';
+import { resultsProgress, summaryIsWhole, summaryText } from '../show/pass.ts';
 
 export async function sync(jobId: JobId, options: JsonOption): Promise<void> {
   const config = await configurationAsOwner(options);
@@ -54,60 +54,28 @@ async function endNow(config: Config, jobId: JobId): Promise<void> {
     store.wake();
     // A running agent releases its grants itself.
     if (owned !== undefined && store.leases.allOpen().length > 0)
-      await (await import('../own-engine.ts')).endGrants(config, owned, new AbortController().signal);
+      await (await import('../serve-state.ts')).endGrants(config, owned);
   });
 }
 
 type Kind = 'sync' | 'unwatch';
 
-/** Runs one complete pass, here or by the running agent. The kind `unwatch` ends the job with it. */
+/** Has one complete pass run. The kind `unwatch` ends the job with it. */
 async function runCompletePass(config: Config, jobId: JobId, kind: Kind): Promise<PassSummary> {
   if (hasFleet(config)) return await (await import('../fleet/commands.ts')).passByFleet(config, jobId, kind);
   const progress = resultsProgress(process.stderr);
-  try {
-    return await untilStopped((signal) => passOf(config, { jobId, kind, progress, signal }));
-  } finally {
-    progress.close();
-  }
-}
-
-interface Pass {
-  readonly jobId: JobId;
-  readonly kind: Kind;
-  readonly progress: ResultsProgress;
-  readonly signal: AbortSignal;
-}
-
-async function passOf(config: Config, pass: Pass): Promise<PassSummary> {
-  const { jobId, kind, progress, signal } = pass;
   const askedAt = Date.now();
   const prepare = (store: Store) => {
     watchIfConfigured(store, config, jobId);
     if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ending');
-    return true;
   };
   const onWait = (store: Store) => {
     const row = store.resultSyncs.get(jobId);
     if (row !== undefined && row.startedAt >= askedAt) progress.show(row);
   };
-  const request = { kind, jobId, prepare, onWait, isKept: true };
-  const answer = await askRunningAgent<{ summary: PassSummary }>(config, request, signal);
-  if (answer !== undefined) return answer.summary;
-  // Loaded only here: a command that asks a running agent does not need these modules.
-  const [{ withEngine, withOwnState }, { completePass }, { findTasks }] = await Promise.all([
-    import('../own-engine.ts'),
-    import('../../agent/pass/complete-pass.ts'),
-    import('../job-service.ts'),
-  ]);
-  const onProgress = progress.show.bind(progress);
-  return await withOwnState(config, async (owned) => {
-    const { store } = owned;
-    prepare(store);
-    return await withEngine({ config, owned, onProgress, signal }, async (engine) => {
-      await findTasks(jobId, { ...engine.connection, store, log: commandLog(), signal });
-      const summary = await completePass(engine.polls(jobId), { ...engine.pass, isLast: kind === 'unwatch', signal });
-      if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ended');
-      return summary;
-    });
-  });
+  try {
+    return (await askServed<{ summary: PassSummary }>(config, { kind, jobId, prepare, onWait })).summary;
+  } finally {
+    progress.close();
+  }
 }

@@ -52,9 +52,9 @@ async function tailJob(config: Config, jobId: JobId, options: TailOptions): Prom
 type JobSeen = Awaited<ReturnType<typeof seenIn>>;
 
 async function seenIn(jobs: FollowedJobs, jobId: JobId) {
-  const [isFollowed, elsewhere] = [await jobs.isFollowed(), await jobs.elsewhere(jobId)];
+  const [follower, elsewhere] = [await jobs.follower(jobId), await jobs.elsewhere(jobId)];
   return await jobs.read(jobId, (store) => ({
-    ...{ isFollowed, elsewhere, tasks: store.taskSearches.knownTasks(jobId) },
+    ...{ isFollowed: follower.by !== 'nobody', elsewhere, tasks: store.taskSearches.knownTasks(jobId) },
     ...{ state: store.jobs.get(jobId)?.state, information: store.jobInformation.get(jobId) },
   }));
 }

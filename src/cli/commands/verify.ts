@@ -2,17 +2,15 @@
 import { isHere, type Verification, type Verified, verifyJob } from '../../agent/pass/verification.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
 import { connect, passingCapabilities } from '../../daemon/connection.ts';
-import { type OwnedStore, withStore } from '../../daemon/own-state.ts';
-import { requireWatched } from '../../daemon/state.ts';
+import { requireWatched, SharedState } from '../../daemon/state.ts';
 import { EXIT, JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { countOf, showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { Store } from '../../store/store.ts';
-import { askRunningAgent } from '../ask-agent.ts';
+import { askAgent, askServed } from '../ask-agent.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { readJobs } from '../followed-jobs.ts';
-import { withEngine, withOwnState } from '../own-engine.ts';
 import { commandLog, untilStopped } from '../process.ts';
 import { jsonReport } from '../show/json.ts';
 
@@ -32,8 +30,7 @@ export async function verify(jobId: JobId, options: VerifyOptions): Promise<void
     printed += 1;
     if (!json) process.stdout.write(`${lineOf(one)}\n`);
   };
-  const wanted = (signal: AbortSignal) => ({ config, jobId, isComplete, onVerified, signal });
-  const verification = await untilStopped((signal) => verificationOf(wanted(signal)));
+  const verification = await verificationOf({ config, jobId, isComplete, onVerified });
   const { files, cluster } = verification;
   for (const one of files.slice(printed)) onVerified(one);
   const notCompared = cluster === null ? NEVER_LISTED : null;
@@ -47,29 +44,27 @@ interface Wanted {
   readonly jobId: JobId;
   readonly isComplete: boolean;
   readonly onVerified: (one: Verified) => void;
-  readonly signal: AbortSignal;
 }
 
-/** By the running agent, if it has the job; else by this process, as the owner of the state if no agent is. */
+/** By the process that serves the state; in a fleet, by its agent here if it has the job, else by the service. */
 async function verificationOf(wanted: Wanted): Promise<Verification> {
-  const { config, jobId, isComplete, signal } = wanted;
-  const kind = isComplete ? 'verify-complete' : 'verify';
-  const prepare = (store: Store) => store.jobs.get(jobId) !== undefined;
-  const answer = await askRunningAgent<Verification>(config, { kind, jobId, prepare }, signal);
-  if (answer !== undefined) return answer;
-  if (hasFleet(config)) {
-    if (!isComplete) return await readJobs(config, jobId, (store) => verifyByService(store, wanted));
+  const { config, jobId, isComplete } = wanted;
+  const request = { kind: isComplete ? 'verify-complete' : 'verify', jobId } as const;
+  const prepare = (store: Store) => void requireWatched(store, jobId);
+  if (!hasFleet(config)) return await askServed<Verification>(config, { ...request, prepare });
+  return await untilStopped(async (signal) => {
+    const isHere = new SharedState(config).use((store) => store.jobs.get(jobId) !== undefined) === true;
+    const answer = isHere ? await askAgent<Verification>(config, { ...request, prepare }, signal) : undefined;
+    if (answer !== undefined) return answer;
+    if (!isComplete) return await readJobs(config, jobId, (store) => verifyByService(store, wanted, signal));
     throw new JobtailError('usage', `--complete is for the machine whose agent follows job ${jobId}`, {
       hint: `agent status ${jobId} names the agent; run the command where it runs`,
     });
-  }
-  if (isComplete) return await withOwnState(config, (owned) => verifyAsOwner(owned, wanted));
-  return await withStore(config, commandLog(), (store, owned) =>
-    owned === undefined ? verifyByService(store, wanted) : verifyAsOwner(owned, wanted),
-  );
+  });
 }
 
-async function verifyByService(store: Store, { config, jobId, ...options }: Wanted): Promise<Verification> {
+async function verifyByService(store: Store, wanted: Wanted, signal: AbortSignal): Promise<Verification> {
+  const { config, jobId, ...options } = wanted;
   requireWatched(store, jobId);
   const { remote, secrets, close } = await connect(config, commandLog(), {
     capabilities: passingCapabilities(store.capabilities),
@@ -77,19 +72,10 @@ async function verifyByService(store: Store, { config, jobId, ...options }: Want
   const hide = (text: string) => secrets.hide(text);
   try {
     const { directory: mirrorDirectory } = config.mirror;
-    return await verifyJob(jobId, { ...options, mirrorDirectory, store, remote, hide });
+    return await verifyJob(jobId, { ...options, mirrorDirectory, store, remote, hide, signal });
   } finally {
     await close();
   }
-}
-
-/** The owner of the state records the temporary key for the cluster. */
-async function verifyAsOwner(owned: OwnedStore, { config, jobId, ...options }: Wanted): Promise<Verification> {
-  requireWatched(owned.store, jobId);
-  const { signal } = options;
-  return await withEngine({ config, owned, signal }, ({ pass, connection }) =>
-    verifyJob(jobId, { ...options, ...pass, hide: (text) => connection.secrets.hide(text) }),
-  );
 }
 
 function conclusionOf(verified: readonly Verified[]): string {

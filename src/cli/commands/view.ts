@@ -10,7 +10,7 @@ import { fleetOfView } from '../../daemon/fleet.ts';
 import { openSharedStore } from '../../daemon/state.ts';
 import { PLAIN_VIEW_HINT, plainView, viewSettingsOf } from '../../daemon/view-thread.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
-import { lockHolder } from '../../store/lock.ts';
+import { runningAgent } from '../../store/lock.ts';
 import { versionOfProgram } from '../../system/package-file.ts';
 import { findView, linkTo, unprovenText } from '../../view/link.ts';
 import { type RunningView, serveView } from '../../view/serve.ts';
@@ -37,7 +37,7 @@ export async function view(options: ViewOptions): Promise<void> {
 
 /** Undefined if the server there has not proven to be the view. */
 async function linkOfAgent(config: Config, settings: ViewSettings): Promise<string | undefined> {
-  if (config.view === null || lockHolder(config.state.directory) === undefined) return undefined;
+  if (config.view === null || runningAgent(config.state.directory) === undefined) return undefined;
   const token = readToken(tokenFileOf(settings));
   const found = await findView(settings.listen, token);
   if (found.kind === 'view' && token !== undefined) return linkTo(found.start, token, settings);
@@ -57,7 +57,7 @@ async function serveHere(config: Config, settings: ViewSettings, { signal, ...op
   const served = await serve(config, settings);
   try {
     show(served.link(), settings, options);
-    const isFollowed = lockHolder(config.state.directory) !== undefined;
+    const isFollowed = runningAgent(config.state.directory) !== undefined;
     const more = isFollowed ? '' : '; no agent is running: start one to get new data (agent run)';
     process.stderr.write(`served until Ctrl-C${more}\n`);
     if (!signal.aborted) await once(signal, 'abort');
@@ -74,7 +74,7 @@ async function serve(config: Config, settings: ViewSettings): Promise<RunningVie
       figures: null,
       onFailure: (error) => process.stderr.write(`agent: ${asJobtailError(error).message}\n`),
     });
-  const isAgents = lockHolder(config.state.directory) !== undefined;
+  const isAgents = runningAgent(config.state.directory) !== undefined;
   try {
     return await serveAt(settings.listen);
   } catch (error) {

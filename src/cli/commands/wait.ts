@@ -1,21 +1,24 @@
 /** `agent wait JOB...`: blocks until each job is over and its last complete pass is done. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, type FleetConfig, hasFleet, hasJobService } from '../../config/config.ts';
-import { configuredJobs, withSharedStore } from '../../daemon/state.ts';
+import { withStore } from '../../daemon/own-state.ts';
+import { configuredJobs, type SharedState } from '../../daemon/state.ts';
 import { EXIT, JobtailError } from '../../errors.ts';
 import { type JobId, LIVE_FILE_NAMES } from '../../job.ts';
+import { phaseOf } from '../../job-information.ts';
 import { countOf } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
-import { lockHolder } from '../../store/lock.ts';
-import type { WatchRequest } from '../../store/rows.ts';
+import type { JobRow, WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
+import { PendingRequest } from '../ask-agent.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
-import { type FollowedJobs, withJobs } from '../followed-jobs.ts';
-import { untilStopped } from '../process.ts';
+import { type FollowedJobs, jobsOfThisMachine, withJobs } from '../followed-jobs.ts';
+import { commandLog, untilStopped } from '../process.ts';
 import { hasMessage, showJobState, taskLine } from '../show/job-text.ts';
 import { jsonReport } from '../show/json.ts';
 import { startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
 import { type JobReport, reportOf } from '../show/status-report.ts';
+import { refuseNoJob } from './watch.ts';
 
 interface WaitOptions extends JsonOption {
   readonly any?: boolean;
@@ -40,6 +43,14 @@ const EXIT_CODES = {
   canceled: EXIT.jobCanceled,
   finished: EXIT.ok,
 } as const;
+
+interface Waiting {
+  readonly signal: AbortSignal;
+  /** The state that this process serves if no other one does, and its requests to follow the jobs. */
+  readonly served?: { readonly state: SharedState; readonly pending: ReadonlyMap<JobId, PendingRequest> };
+  /** Commands for a fleet that may be refused. */
+  readonly commands?: readonly string[];
+}
 
 type Outcome = keyof typeof EXIT_CODES;
 
@@ -70,33 +81,50 @@ export async function wait(jobIds: readonly JobId[], options: WaitOptions): Prom
   const ids = [...new Set(jobIds)];
   const requests = ids.map((jobId) => requestOf(config, jobId));
   const work = waitOf(config, ids, options);
-  const waitFor = (signal: AbortSignal) => withJobs(config, (jobs) => work(jobs, signal));
-  if (hasFleet(config)) await watchInFleet(config, requests);
-  else {
-    const { refuseNoJob } = await import('./watch.ts');
-    for (const jobId of ids) await refuseNoJob(config, jobId);
-    const newIn = (store: Store) => requests.filter(({ jobId }) => store.jobs.get(jobId) === undefined);
-    if (lockHolder(config.state.directory) === undefined) {
-      const { followHere } = await import('./watch-foreground.ts');
-      return await followHere(config, { jobIds: ids, requests: newIn }, (_, signal) => waitFor(signal));
-    }
-    await withSharedStore(config, (store) => {
-      store.transaction(() => {
-        for (const request of newIn(store)) store.jobs.watch(request, Date.now());
-      });
-      store.wake();
+  const alone = (commands: readonly string[] = []) =>
+    untilStopped((signal) => withJobs(config, (jobs) => work(jobs, { signal, commands })));
+  if (hasFleet(config)) return (await alone(await watchInFleet(config, requests)))();
+  for (const jobId of ids) await refuseNoJob(config, jobId);
+  const areOver = await withStore(config, commandLog(), (store) => {
+    const fresh = requests.filter(({ jobId }) => store.jobs.get(jobId) === undefined);
+    store.transaction(() => {
+      for (const request of fresh) store.jobs.watch(request, Date.now());
     });
-  }
-  (await untilStopped(waitFor))();
+    return ids.every((jobId) => isOver(store.jobs.get(jobId)));
+  });
+  if (areOver) return (await alone())();
+  const { withServedState } = await import('../serve-state.ts');
+  await withServedState(config, async (state, signal) => {
+    const pending = new Map(requests.map((request) => [request.jobId, new PendingRequest(state, followOf(request))]));
+    try {
+      return await work(jobsOfThisMachine(config, state), { signal, served: { state, pending } });
+    } finally {
+      for (const one of pending.values()) one.end();
+    }
+  });
 }
 
-async function watchInFleet(config: FleetConfig, requests: readonly WatchRequest[]): Promise<void> {
+/** Has the job followed while the command waits, also in a state that was replaced. */
+const followOf = (request: WatchRequest) => ({
+  ...{ kind: 'follow' as const, jobId: request.jobId },
+  prepare({ jobs }: Store) {
+    if (jobs.get(request.jobId) === undefined && !jobs.isForgotten(request.jobId)) jobs.watch(request, Date.now());
+  },
+});
+
+const isOver = (job: JobRow | undefined) => job?.state === 'settled' || job?.state === 'ended';
+
+/** Returns the ids of the commands that were placed. */
+async function watchInFleet(config: FleetConfig, requests: readonly WatchRequest[]): Promise<string[]> {
   const { withFleet } = await import('../fleet/client.ts');
-  await withFleet(config, async (client) => {
+  return await withFleet(config, async (client) => {
+    const commands: string[] = [];
     for (const body of requests) {
       const { jobId } = body;
-      if ((await client.owners(jobId)).length === 0) await client.command({ jobId, kind: 'watch', body });
+      if ((await client.owners(jobId)).length === 0)
+        commands.push(await client.command({ jobId, kind: 'watch', body }));
     }
+    return commands;
   });
 }
 
@@ -115,22 +143,32 @@ function waitOf(config: Config, jobIds: readonly JobId[], options: WaitOptions) 
   const lines = options.tail === true ? linesOf(config, jobIds, options) : undefined;
   const ended = new Map<JobId, Ended>();
   const isOver = () => (any ? ended.size > 0 : ended.size === jobIds.length);
-  return async (jobs: FollowedJobs, signal: AbortSignal): Promise<() => void> => {
+  return async (jobs: FollowedJobs, { signal, served, commands = [] }: Waiting): Promise<() => void> => {
     await requireEnds(config, jobIds, jobs);
+    const unanswered = new Set(commands);
     let isTimeUp = false;
     let readAt = Number.NEGATIVE_INFINITY;
     let absentSince: number | undefined;
     while (!isOver()) {
       const now = performance.now();
       if (signal.aborted) throw new JobtailError('aborted', 'it was stopped');
-      if (now - readAt >= stateMs) {
+      // A state that is removed is made anew.
+      const isReadable = served === undefined || served.state.ifReadable !== undefined;
+      if (isReadable && now - readAt >= stateMs) {
         readAt = now;
-        for (const jobId of jobIds) {
-          const end = ended.has(jobId) ? undefined : await endIn(config, jobs, jobId);
-          if (end !== undefined) ended.set(jobId, end);
+        for (const jobId of jobIds.filter((id) => !ended.has(id))) {
+          served?.pending.get(jobId)?.renew();
+          const end = await endIn(config, jobs, jobId);
+          if (end === undefined) continue;
+          ended.set(jobId, end);
+          served?.pending.get(jobId)?.end();
         }
         if (isOver()) break;
-        if (await jobs.isFollowed()) absentSince = undefined;
+        for (const command of unanswered) if (await jobs.isExecuted(command)) unanswered.delete(command);
+        const [jobId] = jobIds.filter((id) => !ended.has(id));
+        // Without a fleet, this process serves the state itself.
+        if (served !== undefined || jobId === undefined || (await jobs.follower(jobId)).by !== 'nobody')
+          absentSince = undefined;
         else absentSince = waitForAgent(absentSince, now);
       }
       isTimeUp = now - startedAt >= timeout;
@@ -139,11 +177,12 @@ function waitOf(config: Config, jobIds: readonly JobId[], options: WaitOptions) 
       const restMs = Math.min(TICK_MS, Math.max(1, startedAt + timeout - now));
       if (!more) await sleep(restMs, undefined, { signal }).catch(() => {});
     }
+    const waitingFor = jobIds.filter((jobId) => !ended.has(jobId));
+    const missing = isTimeUp ? await missingOf(jobs, waitingFor) : '';
     return () => {
       lines?.end();
       const all = [...ended.values()];
       const exitCode = isTimeUp ? EXIT.timeIsUp : exitCodeOf(all);
-      const waitingFor = jobIds.filter((jobId) => !ended.has(jobId));
       if (options.json === true) {
         const shown = all.map(({ outcome, unproven, job }) => ({
           ...{ jobId: job.jobId, outcome, jobState: job.jobState, state: job.state, unproven },
@@ -152,8 +191,7 @@ function waitOf(config: Config, jobIds: readonly JobId[], options: WaitOptions) 
         process.stdout.write(jsonReport({ exitCode, timedOut: isTimeUp, jobs: shown, waitingFor }));
       } else {
         for (const one of all) process.stdout.write(textOf(one));
-        for (const jobId of isTimeUp ? waitingFor : [])
-          process.stderr.write(`job ${jobId} is not over, and the time is up\n`);
+        process.stderr.write(missing);
       }
       process.exitCode = exitCode;
     };
@@ -179,12 +217,28 @@ async function requireEnds(config: Config, jobIds: readonly JobId[], jobs: Follo
   }
 }
 
-function endIn(config: Config, jobs: FollowedJobs, jobId: JobId): Promise<Ended | undefined> {
-  return jobs.read(jobId, (store) => {
-    const state = store.jobs.get(jobId)?.state;
-    if (state === undefined || state === 'watched' || state === 'ending') return undefined;
-    return reportOf(config, store, jobId).jobs.map(endOf)[0];
+/** Undefined while the job has no end. @throws JobtailError if it was removed from the state */
+async function endIn(config: Config, jobs: FollowedJobs, jobId: JobId): Promise<Ended | undefined> {
+  return await jobs.read(jobId, (store) => {
+    const job = store.jobs.get(jobId);
+    if (job === undefined && store.jobs.isForgotten(jobId))
+      throw new JobtailError('job-unknown', `job ${jobId} was removed from the state (agent forget)`);
+    return isOver(job) ? reportOf(config, store, jobId).jobs.map(endOf)[0] : undefined;
   });
+}
+
+/** What is still to come when the time is up. */
+async function missingOf(jobs: FollowedJobs, jobIds: readonly JobId[]): Promise<string> {
+  let text = '';
+  for (const jobId of jobIds) {
+    const reported = await jobs.read(jobId, (store) => store.jobInformation.get(jobId)?.information.state);
+    const isAtItsEnd = phaseOf(reported ?? null) === 'over';
+    const what = isAtItsEnd
+      ? `is ${showJobState(reported ?? '')}, and its last complete pass is not done`
+      : `is not ${reported === undefined ? 'reported yet' : 'over'}`;
+    text += `job ${jobId} ${what}, and the time is up\n`;
+  }
+  return text;
 }
 
 /** Since when no agent runs. @throws JobtailError if that is too long ago */

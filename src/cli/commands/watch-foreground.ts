@@ -1,12 +1,14 @@
-/** `agent watch JOB --foreground`: follows a job in this process, and prints its lines. */
+/** `agent watch JOB --foreground`: prints the lines of a job, and follows it here unless an agent does. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Config, warnOfPlainHttp } from '../../config/config.ts';
+import type { Config } from '../../config/config.ts';
+import { withStore } from '../../daemon/own-state.ts';
 import type { JobId } from '../../job.ts';
-import { Notifications } from '../../notify/notifications.ts';
 import type { WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import { withEngine, withOwnState } from '../own-engine.ts';
-import { commandLog, untilStopped } from '../process.ts';
+import { PendingRequest } from '../ask-agent.ts';
+import { followerOf } from '../follower.ts';
+import { commandLog } from '../process.ts';
+import { withServedState } from '../serve-state.ts';
 import { forStderr, pc } from '../show/colours.ts';
 import { jobStateChanges, searchLines } from '../show/job-text.ts';
 import { TailedMirrors } from '../show/line-tail.ts';
@@ -18,9 +20,18 @@ const TICK_MS = 200;
 /** Interval for requesting states. */
 const TICKS_A_SLOW_TICK = 5;
 
-export function watchHere(config: Config, request: WatchRequest): Promise<void> {
+export async function watchHere(config: Config, request: WatchRequest): Promise<void> {
   const { jobId } = request;
-  return followHere(config, { jobIds: [jobId], requests: () => [request] }, async (store, signal) => {
+  const watch = (store: Store) => store.jobs.watch(request, Date.now());
+  await withStore(config, commandLog(), (store) => store.transaction(() => watch(store)));
+  await withServedState(config, async (state, signal) => {
+    // In a state that was replaced, it is watched again.
+    const prepare = (store: Store) => (store.jobs.get(jobId) === undefined ? watch(store) : undefined);
+    const pending = new PendingRequest(state, { kind: 'follow', jobId, prepare });
+    const read = <T>(work: (store: Store) => T): T | undefined => {
+      const store = state.ifReadable;
+      return store && work(store);
+    };
     const bottom = new BottomLines(process.stdout);
     let lines = '';
     const writeLines = () => {
@@ -31,72 +42,44 @@ export function watchHere(config: Config, request: WatchRequest): Promise<void> 
       lines += line;
     };
     const mirrors = new TailedMirrors(gather, { mirror: config.mirror, jobIds: [jobId] });
-    const news = newsOf(config, store, jobId);
-    for (let ticks = 0; !signal.aborted && store.jobs.get(jobId)?.state === 'watched'; ticks++) {
-      if (ticks % TICKS_A_SLOW_TICK === 0) {
-        const change = news();
-        if (change !== '') bottom.clear();
-        process.stderr.write(forStderr(change));
+    const news = newsOf(config, jobId);
+    const stateOf = () => read((store) => store.jobs.get(jobId)?.state ?? 'ended') ?? 'watched';
+    try {
+      for (let ticks = 0; !signal.aborted; ticks++) {
+        pending.renew();
+        if (stateOf() !== 'watched') break;
+        if (ticks % TICKS_A_SLOW_TICK === 0) {
+          const change = read(news) ?? '';
+          if (change !== '') bottom.clear();
+          process.stderr.write(forStderr(change));
+        }
+        mirrors.tick();
+        writeLines();
+        const progress = read((store) => progressText(reportOf(config, store, jobId)));
+        if (progress !== undefined) bottom.show([pc.dim(progress)]);
+        await sleep(TICK_MS, undefined, { signal }).catch(() => {});
       }
-      mirrors.tick();
-      writeLines();
-      bottom.show([pc.dim(progressText(reportOf(config, store, jobId)))]);
-      await sleep(TICK_MS, undefined, { signal }).catch(() => {});
+    } finally {
+      pending.end();
+      bottom.clear();
     }
-    bottom.clear();
     return () => {
-      process.stderr.write(forStderr(news()));
+      process.stderr.write(forStderr(read(news) ?? ''));
       mirrors.end();
       writeLines();
-      const state = store.jobs.get(jobId)?.state ?? 'ended';
-      const more = state === 'watched' ? `; agent watch ${jobId} --foreground goes on` : '';
+      const state = stateOf();
+      const isLeft = state === 'watched' && read((store) => followerOf(config, store, jobId).by) === 'nobody';
+      const more = isLeft ? `; agent watch ${jobId} --foreground goes on` : '';
       process.stderr.write(`job ${jobId} is ${state}${more}\n`);
     };
   });
 }
 
-interface JobsHere {
-  readonly jobIds: readonly JobId[];
-  /** Requests to register first; other watched jobs are not changed. */
-  readonly requests: (store: Store) => readonly WatchRequest[];
-}
-
-/** Follows jobs here while `work` runs; what it returns is called after the last bytes are appended. */
-export function followHere<T>(
-  config: Config,
-  { jobIds, requests }: JobsHere,
-  work: (store: Store, signal: AbortSignal) => Promise<() => T>,
-): Promise<T> {
-  return untilStopped(async (signal) => {
-    const log = commandLog();
-    warnOfPlainHttp(config, log);
-    return await withOwnState(config, async (owned) => {
-      const { store } = owned;
-      const options = { config, owned, only: new Set(jobIds), signsInAgain: true, signal };
-      const end = await withEngine(options, async ({ agent }) => {
-        const notifications = new Notifications({ config, store, log });
-        try {
-          store.transaction(() => {
-            for (const request of requests(store)) store.jobs.watch(request, Date.now());
-          });
-          agent.start([]);
-          notifications.start();
-          return await work(store, signal);
-        } finally {
-          await agent.stop();
-          await notifications.stop();
-        }
-      });
-      return end();
-    });
-  });
-}
-
 /** Returns lines about a job that are new: its state, and how many tasks are found. */
-function newsOf(config: Config, store: Store, jobId: JobId): () => string {
+function newsOf(config: Config, jobId: JobId): (store: Store) => string {
   const stateChange = jobStateChanges();
   let shown = '';
-  return () => {
+  return (store) => {
     const state = stateChange(store.jobInformation.get(jobId));
     const [job] = reportOf(config, store, jobId).jobs;
     const found = `${job?.tasks.found} ${job?.tasks.hint}`;

@@ -8,11 +8,12 @@ import { JobtailError } from '../../errors.ts';
 import { byTaskAndFile, type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
 import { printable } from '../../printable.ts';
 import { liveParts, resultsParts } from '../../safe-names.ts';
-import { lockHolder } from '../../store/lock.ts';
+import { runningAgent } from '../../store/lock.ts';
 import type { WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { withJobs } from '../followed-jobs.ts';
+import { followerOf, NOBODY } from '../follower.ts';
 import { isNoJob } from '../job-service.ts';
 import { commandLog, forEach } from '../process.ts';
 import { forStderr } from '../show/colours.ts';
@@ -41,7 +42,7 @@ const PLACES = 8;
 
 export async function watchEach(jobIds: readonly JobId[], options: WatchOptions): Promise<void> {
   const config = await configurationAsOwner(options);
-  const isAnswered = !hasFleet(config) && lockHolder(config.state.directory) !== undefined;
+  const isAnswered = !hasFleet(config) && runningAgent(config.state.directory) !== undefined;
   await forEach(jobIds, (jobId) => watch(config, jobId, options), isAnswered ? PLACES : 1);
 }
 
@@ -74,10 +75,11 @@ async function watch(config: Config, jobId: JobId, options: WatchOptions): Promi
   if (options.foreground === true) return (await import('./watch-foreground.ts')).watchHere(config, request);
   await withStore(config, commandLog(), async (store, owned) => {
     const wasSettled = store.jobs.get(jobId)?.state === 'settled';
-    const registered: Registered = { config, store, request, wasSettled };
     store.transaction(() => store.jobs.watch(request, Date.now()));
-    const isFollowed = owned === undefined;
-    if (isFollowed) store.wake();
+    store.wake();
+    const follower = owned === undefined ? followerOf(config, store, jobId) : NOBODY;
+    const isFollowed = follower.by !== 'nobody';
+    const registered: Registered = { config, store, request, wasSettled, isFollowed };
     if (isFollowed && options.wait && request.tasks === null) await firstTasks(registered, endsAt);
     const paths = pathsOf(registered);
     if (isFollowed) await until(() => paths.every((file) => fs.existsSync(file)), endsAt);
@@ -85,8 +87,7 @@ async function watch(config: Config, jobId: JobId, options: WatchOptions): Promi
       const { Mirror } = await import('../../agent/live/mirror/mirror.ts');
       for (const file of paths) await (await Mirror.open(config.mirror.directory, file)).close();
     }
-    const alone = 'no agent is running: it is followed once one is started (agent run)';
-    print(paths, { ...registered, isFollowed }, isFollowed ? 'the running agent follows it' : alone, options);
+    print(paths, registered, follower.text, options);
   });
 }
 
@@ -104,7 +105,7 @@ interface Registered {
   readonly config: Config;
   readonly store: Store;
   readonly request: WatchRequest;
-  /** Whether a running agent follows it now. */
+  /** Whether a process follows it now. */
   readonly isFollowed?: boolean;
   readonly wasSettled?: boolean;
 }

@@ -5,8 +5,11 @@ import { FleetClient, FleetReader } from '../../fleet/client.ts';
 import type { FleetAddress } from '../../fleet/database.ts';
 import type { AgentRow } from '../../fleet/register.ts';
 import type { JobId } from '../../job.ts';
+import { printable } from '../../printable.ts';
 import { Secrets } from '../../redact.ts';
 import type { Store } from '../../store/store.ts';
+import { resultOf } from '../ask-agent.ts';
+import { type Follower, NOBODY } from '../follower.ts';
 import { commandLog } from '../process.ts';
 import { type Report, reportOf } from '../show/status-report.ts';
 
@@ -28,6 +31,13 @@ async function addressOf(config: FleetConfig): Promise<FleetAddress> {
 
 export const isAnyThere = async (client: FleetClient): Promise<boolean> =>
   (await client.register.all()).some(({ state }) => state !== 'gone');
+
+/** Who follows a job of the fleet, as `followerOf` for the state of one machine. */
+export async function followerIn(client: FleetClient, jobId: JobId): Promise<Follower> {
+  if (!(await isAnyThere(client))) return NOBODY;
+  const owner = (await client.owners(jobId))[0]?.owner ?? null;
+  return { by: 'fleet', text: `${owner === null ? 'the next agent with room' : printable(owner)} follows it` };
+}
 
 export type FleetReport = Awaited<ReturnType<typeof fleetReport>>;
 
@@ -67,7 +77,12 @@ export function jobsOfFleet(config: FleetConfig) {
     },
     report: (only: JobId | 'all' | undefined): Promise<FleetReport> =>
       reader.read((client) => fleetReport(config, client, only === 'all' ? undefined : only)),
-    isFollowed: () => reader.read(isAnyThere),
+    follower: (jobId: JobId): Promise<Follower> => reader.read((client) => followerIn(client, jobId)),
+    async isExecuted(commandId: string): Promise<boolean> {
+      const answer = await reader.read((client) => client.commands.answerOf(commandId));
+      if (answer !== undefined) resultOf(answer);
+      return answer !== undefined;
+    },
     async elsewhere(jobId: JobId): Promise<string | undefined> {
       const [row] = separateMirrors ? await reader.read((client) => client.owners(jobId)) : [];
       return row?.owner === name ? undefined : (row?.owner ?? undefined);

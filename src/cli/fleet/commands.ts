@@ -6,12 +6,12 @@ import { notWatched } from '../../daemon/state.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import type { FleetClient } from '../../fleet/client.ts';
 import type { JobId } from '../../job.ts';
-import { lockHolder } from '../../store/lock.ts';
+import { runningAgent } from '../../store/lock.ts';
 import type { WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { answerFrom, resultOf } from '../ask-agent.ts';
 import { untilStopped } from '../process.ts';
-import { isAnyThere, withFleet } from './client.ts';
+import { followerIn, isAnyThere, withFleet } from './client.ts';
 
 const TICK_MS = 100;
 const EXECUTED_MS = 10_000;
@@ -36,8 +36,7 @@ export async function watchByFleet(
       await sleep(TICK_MS);
     if (waitsForTasks)
       while (performance.now() < endsAt && !isOver(await client.jobs({ only: jobId }))) await sleep(5 * TICK_MS);
-    const [row] = await client.owners(jobId);
-    const note = isAnybodyThere ? `${row?.owner ?? 'the next agent with room'} follows it` : NOT_RUNNING;
+    const note = isAnybodyThere ? (await followerIn(client, jobId)).text : NOT_RUNNING;
     show(await client.jobs({ only: jobId }), note, wasSettled);
   });
 }
@@ -98,7 +97,7 @@ export async function drain(config: Config): Promise<void> {
       return;
     }
     const isRunning = async () =>
-      lockHolder(config.state.directory) !== undefined ||
+      runningAgent(config.state.directory) !== undefined ||
       (await client.register.all()).some((agent) => agent.name === name && agent.state !== 'gone');
     await untilStopped(async (signal) => {
       while (await isRunning())

@@ -9,7 +9,7 @@ import { reasonsAgainst } from '../../proven.ts';
 import { liveParts, resultsParts } from '../../safe-names.ts';
 import { shownJobService } from '../../store/jobs.ts';
 import { shownLiveFile } from '../../store/live-files.ts';
-import { hostOfHolder, lockHolder } from '../../store/lock.ts';
+import { lockHolder } from '../../store/lock.ts';
 import { outageIn } from '../../store/outage.ts';
 import { shownSync } from '../../store/results.ts';
 import type { JobRow, LeaseRow, LiveFileRow, ResultRow } from '../../store/rows.ts';
@@ -24,15 +24,21 @@ export type JobReport = Report['jobs'][number];
 
 /** All followed jobs, or also those of `unwatch`, or only one. */
 export function reportOf(config: Config, store: Store, only: JobId | 'all' | undefined) {
-  const pid = lockHolder(config.state.directory);
-  const host = pid === undefined ? '' : hostOfHolder(config.state.directory);
+  const holder = lockHolder(config.state.directory);
+  const agent = holder?.role === 'agent' ? holder : undefined;
   const jobs = store.jobs
     .all()
     .filter((job) => (only === undefined ? job.state !== 'ended' : only === 'all' || job.jobId === only))
     .sort((a, b) => compareIds(a.jobId, b.jobId));
   return {
-    agent: { running: pid !== undefined, pid: pid ?? null, ...(host === '' ? {} : { host }) },
-    outage: (pid === undefined ? undefined : outageIn(config.state.directory)) ?? null,
+    agent: {
+      running: agent !== undefined,
+      pid: agent?.pid ?? null,
+      ...(agent === undefined || agent.host === '' ? {} : { host: agent.host }),
+      // A command that serves the state meanwhile.
+      ...(holder?.role === 'command' ? { command: holder.pid } : {}),
+    },
+    outage: (agent === undefined ? undefined : outageIn(config.state.directory)) ?? null,
     decoding: new TextDecoding(store.capabilities).server,
     jobService: hasJobService(config.service) ? shownJobService(store.jobInformation.lastListing()) : null,
     watchMine: watchMineReport(store),

@@ -221,6 +221,10 @@ function whoRuns(report: ShownReport, columns: number): string[] {
 }
 
 function agentLine({ agent }: Pick<Report, 'agent'>): string {
+  if (agent.command !== undefined)
+    return pc.yellow(
+      `no agent is running (agent run); a command (pid ${agent.command}) follows what commands wait for`,
+    );
   if (!agent.running) return pc.yellow('no agent is running (agent run)');
   return `an agent is running${agent.pid === null ? '' : ` (pid ${agent.pid}${agent.host ?? ''})`}`;
 }

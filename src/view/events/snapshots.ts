@@ -2,7 +2,7 @@
 import { asJobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { shownJobService } from '../../store/jobs.ts';
-import { lockHolder } from '../../store/lock.ts';
+import { runningAgent } from '../../store/lock.ts';
 import type { AgentState, Events, FileState, JobDetail, JobSummary, ServiceState } from '../contract/events.ts';
 import type { JobStores } from '../fleet.ts';
 import type { OpenStore, ViewSettings } from '../settings.ts';
@@ -106,7 +106,8 @@ export class Snapshots {
 
   #agentPid(): number | null | undefined {
     const { agentPid, stateDirectory } = this.#settings;
-    return agentPid ?? lockHolder(stateDirectory);
+    if (agentPid !== null) return agentPid;
+    return runningAgent(stateDirectory)?.pid;
   }
 
   #once<T>(name: string, read: () => T): T | undefined {
