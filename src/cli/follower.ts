@@ -11,7 +11,7 @@ export interface Follower {
   readonly text: string;
 }
 
-export const NOBODY: Follower = {
+export const NOT_FOLLOWED: Follower = {
   by: 'nobody',
   text: 'no agent is running: it is followed once one is started (agent run)',
 };
@@ -19,9 +19,9 @@ export const NOBODY: Follower = {
 /** Who follows a job of the state of this machine: the one answer for every command and message. */
 export function followerOf({ state }: Config, store: Store, jobId: JobId): Follower {
   const holder = lockHolder(state.directory);
-  if (holder === undefined) return NOBODY;
+  if (holder === undefined) return NOT_FOLLOWED;
   if (holder.role === 'agent') return { by: 'agent', text: 'the running agent follows it' };
-  if (!store.requests.open('follow').some((request) => request.jobId === jobId)) return NOBODY;
+  if (!store.requests.open('follow').some((request) => request.jobId === jobId)) return NOT_FOLLOWED;
   if (holder.pid === process.pid) return { by: 'this', text: 'this command follows it' };
   return { by: 'command', text: `another command (pid ${holder.pid}${holder.host}) follows it, while a command waits` };
 }

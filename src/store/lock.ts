@@ -57,13 +57,13 @@ export function waitAsAgent(directory: string): DirectoryLock {
 }
 
 /** Whether the lock is not for a command: another process has it, or an agent waits for it. */
-export const isServed = (directory: string) => isHeld(lockFile(directory)) || isAgentWaiting(directory);
+export const isServed = (directory: string) => isLocked(lockFile(directory)) || isAgentWaiting(directory);
 
-export const isAgentWaiting = (directory: string) => isHeld(waitingFile(directory));
+export const isAgentWaiting = (directory: string) => isLocked(waitingFile(directory));
 
 /** The process with the lock; undefined if no process has it. */
 export function lockHolder(directory: string): Holder | undefined {
-  if (!isHeld(lockFile(directory))) return undefined;
+  if (!isLocked(lockFile(directory))) return undefined;
   return holderOf(directory) ?? { pid: null, role: 'agent', host: '' };
 }
 
@@ -90,7 +90,7 @@ function locked(file: string): Database.Database | undefined {
   return unlessBusy(file, { timeout: BUSY_TIMEOUT_MS }, 'BEGIN EXCLUSIVE');
 }
 
-function isHeld(file: string): boolean {
+function isLocked(file: string): boolean {
   if (!fs.existsSync(file)) return false;
   const db = unlessBusy(file, { timeout: 0, readonly: true }, 'SELECT 1 FROM sqlite_schema');
   db?.close();

@@ -13,7 +13,7 @@ import type { WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { withJobs } from '../followed-jobs.ts';
-import { followerOf, NOBODY } from '../follower.ts';
+import { followerOf, NOT_FOLLOWED } from '../follower.ts';
 import { isNoJob } from '../job-service.ts';
 import { commandLog, forEach } from '../process.ts';
 import { forStderr } from '../show/colours.ts';
@@ -77,7 +77,7 @@ async function watch(config: Config, jobId: JobId, options: WatchOptions): Promi
     const wasSettled = store.jobs.get(jobId)?.state === 'settled';
     store.transaction(() => store.jobs.watch(request, Date.now()));
     store.wake();
-    const follower = owned === undefined ? followerOf(config, store, jobId) : NOBODY;
+    const follower = owned === undefined ? followerOf(config, store, jobId) : NOT_FOLLOWED;
     const isFollowed = follower.by !== 'nobody';
     const registered: Registered = { config, store, request, wasSettled, isFollowed };
     if (isFollowed && options.wait && request.tasks === null) await firstTasks(registered, endsAt);

@@ -9,7 +9,7 @@ import { printable } from '../../printable.ts';
 import { Secrets } from '../../redact.ts';
 import type { Store } from '../../store/store.ts';
 import { resultOf } from '../ask-agent.ts';
-import { type Follower, NOBODY } from '../follower.ts';
+import { type Follower, NOT_FOLLOWED } from '../follower.ts';
 import { commandLog } from '../process.ts';
 import { type Report, reportOf } from '../show/status-report.ts';
 
@@ -34,7 +34,7 @@ export const isAnyThere = async (client: FleetClient): Promise<boolean> =>
 
 /** Who follows a job of the fleet, as `followerOf` for the state of one machine. */
 export async function followerIn(client: FleetClient, jobId: JobId): Promise<Follower> {
-  if (!(await isAnyThere(client))) return NOBODY;
+  if (!(await isAnyThere(client))) return NOT_FOLLOWED;
   const owner = (await client.owners(jobId))[0]?.owner ?? null;
   return { by: 'fleet', text: `${owner === null ? 'the next agent with room' : printable(owner)} follows it` };
 }
