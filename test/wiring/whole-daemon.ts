@@ -26,7 +26,7 @@ export async function runDaemon(place: Place) {
     watchdogMs: undefined,
     close() {},
   };
-  const owned = openOwnStore(config, log, secrets);
+  const owned = openOwnStore(config, log, { secrets });
   let onReady = () => {};
   const ready = new Promise<void>((resolve) => {
     onReady = resolve;
