@@ -39,9 +39,17 @@ export function reasonAgainst(file: ComparedFile): string | undefined {
 /** Used where a job has no live files: there is nothing that could be proven. */
 export const NO_LIVE_FILES = 'no task of the job was found, so no live file is here';
 
+const NOT_FOLLOWED = { error: null, results: true };
+
+interface Followed {
+  readonly error: { readonly message: string } | null;
+  /** Whether its results are requested. */
+  readonly results: boolean;
+}
+
 /** A reason for each live file, and for the results that are not complete. Empty: the job is proven. */
 export function reasonsAgainst(
-  error: { readonly message: string } | null,
+  { error, results: areResultsWanted }: Followed,
   files: readonly ComparedFile[],
   results: Counts,
 ): string[] {
@@ -57,17 +65,19 @@ export function reasonsAgainst(
   return [
     ...(error === null ? [] : [`no last pass: ${error.message}`]),
     ...(files.length === 0 ? [NO_LIVE_FILES] : live),
-    ...counts.flatMap(([count, what]) => (count > 0 ? [`${countOf(count, 'result')}: ${what}`] : [])),
+    ...counts.flatMap(([count, what]) =>
+      count > 0 && areResultsWanted ? [`${countOf(count, 'result')}: ${what}`] : [],
+    ),
   ];
 }
 
 /** The part of the store that is asked. */
 interface StoredJobs {
-  readonly jobs: { get(jobId: JobId): { readonly error: { readonly message: string } | null } | undefined };
+  readonly jobs: { get(jobId: JobId): Followed | undefined };
   readonly liveFiles: { ofJob(jobId: JobId): readonly ComparedFile[] };
   readonly results: { counts(jobId: JobId): Counts };
 }
 
 export function unprovenIn({ jobs, liveFiles, results }: StoredJobs, jobId: JobId): string[] {
-  return reasonsAgainst(jobs.get(jobId)?.error ?? null, liveFiles.ofJob(jobId), results.counts(jobId));
+  return reasonsAgainst(jobs.get(jobId) ?? NOT_FOLLOWED, liveFiles.ofJob(jobId), results.counts(jobId));
 }

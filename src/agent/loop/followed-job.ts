@@ -12,19 +12,21 @@ import type { AgentContext } from './agent-context.ts';
 import { type DueRun, DueRuns } from './due-runs.ts';
 import {
   afterPoll,
+  endOf,
   happened,
   isFollowed,
   type JobEvent,
   type Life,
   lastReported,
   NOT_FOLLOWED,
+  pollFailure,
   quietBefore,
   reportEvent,
   retryInMs,
   rowOf,
   WORK,
 } from './job-life.ts';
-import type { Delays, OneJob } from './one-job.ts';
+import { type Delays, mayStillCome, type OneJob } from './one-job.ts';
 import { Pace } from './pace.ts';
 import { PassRun } from './pass-run.ts';
 import { PollRun } from './poll-run.ts';
@@ -214,8 +216,10 @@ export class FollowedJob implements OneJob {
 
   #failed(kind: DueRun, error: JobtailError): void {
     const { context, failures, due } = this;
-    if (kind !== 'pass') this.happened(kind === 'poll' ? 'poll failed' : 'listing refused');
+    if (kind !== 'pass') this.happened(kind === 'poll' ? pollFailure(error) : 'listing refused');
     const delayMs = failures.failed(kind, error);
+    const end = kind === 'poll' ? endOf(this.#life, context.clock.monotonic(), mayStillCome(this)) : undefined;
+    if (end !== undefined) this.happened(end, { pass: failures.remainingMs('pass') });
     try {
       if (kind === 'pass') this.#resume();
     } catch (thrown) {

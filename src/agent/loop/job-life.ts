@@ -26,8 +26,8 @@
  *   9    reported without a known state           unclear    it proves nothing
  *   10   reported or found as deleted             deleted    all work ends: older copies must not replace its files
  *   11   report refused                           over       the stored report is the last one
- *   12   poll failed                                         it may have missed bytes: the quiet time starts anew
- *   13   quiet poll                                          counts for the end
+ *   12   poll failed or refused                              it may have missed bytes: the quiet time starts anew
+ *   13   quiet poll; refused poll of a job that is over      counts for the end, which what is refused delays (row 15)
  *   14   growth; pass unequal                                more bytes may come: all times start anew
  *   15   end delayed                                         what fails may still come: the end waits for `FAILING_MS`
  *   16   end due                                             the last pass runs
@@ -142,6 +142,7 @@ const NEXT = {
   'not reported': { unclear: 0, active: 0, stored: 0, over: 0, deleted: 0, ending: 0, settled: 0, ended: 0 },
   'listing refused': { unclear: 0, active: 0, stored: 0, over: 0, deleted: 0, ending: 0, settled: 0, ended: 0 },
   'poll failed': { unclear: 12, active: 12, stored: 12, over: 12, deleted: 0, ending: 0, settled: 0, ended: 0 },
+  'poll refused': { unclear: 12, active: 12, stored: 12, over: 13, deleted: 0, ending: 0, settled: 0, ended: 0 },
   'quiet poll': { unclear: 13, active: 13, stored: 13, over: 13, deleted: 0, ending: 0, settled: 0, ended: 0 },
   growth: { unclear: 14, active: 14, stored: 14, over: 14, deleted: 0, ending: 0, settled: 0, ended: 0 },
   'end delayed': { unclear: 15, active: 15, stored: 0, over: 15, deleted: 0, ending: 0, settled: 0, ended: 0 },
@@ -232,11 +233,15 @@ export function endOf(life: Life, now: number, mayStillCome: () => boolean): 'en
   return overdueInMs(life, now) <= 0 || !mayStillCome() ? 'end due' : 'end delayed';
 }
 
+/** Whether the service answers, but not this: no outage, and no failure of this machine. */
+const isAnswer = ({ policy }: JobtailError) =>
+  !policy.isOfService && (policy.exitCode === EXIT.service || policy.exitCode === EXIT.notFound);
+
+export const pollFailure = (error: JobtailError) => (isAnswer(error) ? 'poll refused' : 'poll failed');
+
 /** An answer of the service refuses a pass; so does a timeout if polls were answered since the last one. */
-export function passFailure({ isAnswered }: Life, { code, policy }: JobtailError): 'pass refused' | 'pass failed' {
-  const isAnswer = !policy.isOfService && (policy.exitCode === EXIT.service || policy.exitCode === EXIT.notFound);
-  return isAnswer || (code === 'timeout' && isAnswered) ? 'pass refused' : 'pass failed';
-}
+export const passFailure = ({ isAnswered }: Life, error: JobtailError) =>
+  isAnswer(error) || (error.code === 'timeout' && isAnswered) ? 'pass refused' : 'pass failed';
 
 export const isGivenUp = (life: Life, now: number) =>
   overdueInMs(life, now) <= 0 && life.refusedPasses >= REFUSED_PASSES;

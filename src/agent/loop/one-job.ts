@@ -26,12 +26,13 @@ export interface OneJob {
   readonly failures: RunFailures;
 }
 
-/** Whether a request fails that may succeed later: of a live file, of a result, of the listing. */
+/** Whether a request fails that may succeed later: of live files, of a result, of the listing. */
 export const mayStillCome =
   ({ jobId, context, failures }: OneJob) =>
   (): boolean => {
     const { liveFiles, results, jobs } = context.store;
-    if (liveFiles.ofJob(jobId).some(({ error }) => error !== null) || failures.isFailing('search')) return true;
+    if (failures.isFailing('poll') || failures.isFailing('search')) return true;
+    if (liveFiles.ofJob(jobId).some(({ error }) => error !== null)) return true;
     if (jobs.get(jobId)?.results !== true) return false;
     const { failed, refused } = results.counts(jobId);
     return failed > refused || failures.isFailing('results');

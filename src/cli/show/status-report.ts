@@ -73,7 +73,7 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
     failures: job.failures,
     refusedEntries: job.refused,
     files: files.map((row) => fileReport(directory, row)),
-    unproven: isOver ? reasonsAgainst(job.error, files, counts) : null,
+    unproven: isOver ? reasonsAgainst(job, files, counts) : null,
     results: {
       ...counts,
       directory: job.results ? path.join(directory, ...resultsParts(job.jobId)) : null,

@@ -1,5 +1,6 @@
 /** The end of a job whose last pass fails: it is retried with back-off, its error stays visible, and it is given up. */
 import { expect, it } from 'vitest';
+import type { Parts } from '../../../src/agent/ports/server.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText, LIVE_FILE_NAMES } from '../../../src/job.ts';
 import { unprovenIn } from '../../../src/proven.ts';
@@ -16,11 +17,16 @@ class FailingRemote extends ModelRemote {
   failedCalls = 0;
   failure = new JobtailError('internal', 'not set');
   isDown = false;
-  failing: 'downloads' | 'listings' | undefined;
+  failing: 'downloads' | 'listings' | 'parts' | undefined;
 
   override async downloadFile(...call: Parameters<ModelRemote['downloadFile']>): Promise<number> {
     if (this.failing === 'downloads') this.#fail();
     return await super.downloadFile(...call);
+  }
+
+  override async readParts(...call: Parameters<ModelRemote['readParts']>): Promise<Parts> {
+    if (this.failing === 'parts') this.#fail();
+    return await super.readParts(...call);
   }
 
   override async listChangedFiles(...call: Parameters<ModelRemote['listChangedFiles']>): Promise<readonly string[]> {
@@ -74,6 +80,16 @@ it('a last pass that always fails is rarer each time, shows its error all the ti
   agent.refresh();
   await clock.passUntil('the answer', () => store.requests.get(id)?.answer !== null);
   expect(job()).toMatchObject({ state: 'settled', error: null });
+});
+
+it('a job all of whose live files are refused for ever settles after the 15 minutes that failures may delay it', async () => {
+  const remote = new FailingRemote();
+  remote.failing = 'parts';
+  remote.failure = new JobtailError('http-status', 'the service answers with status 500');
+  const { clock, job, store } = await follow(remote, false);
+  await clock.passUntil('its end', () => job()?.state === 'settled', 25 * MINUTE_MS);
+  expect(clock.monotonic()).toBeGreaterThan(15 * MINUTE_MS);
+  expect(unprovenIn(store, JOB)).not.toEqual([]);
 });
 
 it.each([true, false])(

@@ -11,6 +11,7 @@ import {
   lastReported,
   NOT_FOLLOWED,
   passFailure,
+  pollFailure,
   quietBefore,
   quietInMs,
   reportEvent,
@@ -55,7 +56,7 @@ const ROWS: readonly (readonly [JobEvent, readonly Stage[], Stage | 'the same', 
 
 /** Events that change times alone, or nothing. */
 const OTHERS: readonly JobEvent[] = [
-  ...(['not reported', 'listing refused', 'poll failed', 'quiet poll'] as const),
+  ...(['not reported', 'listing refused', 'poll failed', 'poll refused', 'quiet poll'] as const),
   ...(['growth', 'end delayed', 'pass refused', 'pass failed'] as const),
 ];
 
@@ -252,6 +253,13 @@ describe('what fails and may still come', () => {
     expect(job.end).toBe('end due');
   });
 
+  it('is also a poll that the service refuses: it counts for the end, and delays it', () => {
+    const job = new Quiet('over', null).pass(MINUTE_MS, 0).event('poll refused').event('poll refused');
+    job.mayStillCome = true;
+    expect([job.end, job.pass(15 * MINUTE_MS, 0).end]).toEqual(['end delayed', 'end due']);
+    expect(new Quiet('active').pass(MINUTE_MS).event('poll refused').life.quietPolls).toBe(0);
+  });
+
   it('delays it once: a failed poll starts that time not anew, as in an outage', () => {
     const job = delayed()
       .pass(10 * MINUTE_MS)
@@ -299,9 +307,16 @@ describe('a job whose state is not known, or not reported for ten minutes', () =
   });
 });
 
-describe('a last pass', () => {
-  const failure = (code: ErrorCode) => new JobtailError(code, 'it fails');
+const failure = (code: ErrorCode) => new JobtailError(code, 'it fails');
 
+it('a poll is refused by an answer, and fails in an outage', () => {
+  expect([pollFailure(failure('http-status')), pollFailure(failure('timeout'))]).toEqual([
+    'poll refused',
+    'poll failed',
+  ]);
+});
+
+describe('a last pass', () => {
   it.each(['http-status', 'fault', 'not-found', 'malformed', 'request-too-long', 'redirected'] as const)(
     'is refused by an answer of the service: %s',
     (code) => {

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import { expect, it, onTestFinished } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText } from '../../../src/job.ts';
-import { unprovenIn } from '../../../src/proven.ts';
+import { NO_LIVE_FILES, reasonsAgainst, unprovenIn } from '../../../src/proven.ts';
 import { Engine, JOB, STDOUT } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
@@ -110,4 +110,11 @@ it('a mirror that was cut and filled again is not proven by the bytes before', a
   await engine.poll();
   expect(engine.store.liveFiles.get(JOB, STDOUT)).toMatchObject({ position: row?.position });
   expect(unproven()).toEqual(['task 9001 stdout: not verified']);
+});
+
+it('results that are not wanted any more are no reason against a job', () => {
+  const reasons = (results: boolean) =>
+    reasonsAgainst({ error: null, results }, [], { failed: 1, inFlux: 0, queued: 2 });
+  expect(reasons(false)).toEqual([NO_LIVE_FILES]);
+  expect(reasons(true)).toHaveLength(3);
 });
