@@ -58,8 +58,13 @@ export function shareTransfer(options: ShareTransferOptions): DirectTransfer {
         const irregular = from === undefined ? await irregularAt(root, at) : undefined;
         if (irregular !== undefined) request.onIrregular(file, irregular);
         if (from === undefined) continue;
-        const arrived = await copy(file, from, request, onPiece).finally(() => from.close());
-        if (arrived !== undefined) arrivals.push(arrived);
+        // One that cannot be read keeps none of the others; the service may send it.
+        const arrived = await copy(file, from, request, onPiece)
+          .catch((thrown: unknown) => {
+            if (!(thrown instanceof Unread)) throw thrown;
+          })
+          .finally(() => from.close());
+        if (arrived) arrivals.push(arrived);
         if (arrivals.length === 0 || performance.now() - handedOverAt < BATCH_MS) continue;
         await request.onFiles(arrivals);
         arrivals = [];
@@ -162,6 +167,8 @@ export function notCovered(basePath: string): JobtailError {
   });
 }
 
+class Unread extends JobtailError {}
+
 /** Copies one file; undefined for anything else, and for a file that is too large or keeps changing. */
 async function copy(
   file: DirectFile,
@@ -178,7 +185,9 @@ async function copy(
       const buffer = Buffer.allocUnsafe(READ_BYTES);
       for (let at = 0; ; ) {
         if (signal.aborted) throw new JobtailError('aborted', 'the transfer was stopped');
-        const { bytesRead } = await from.read(buffer, 0, buffer.length, at);
+        const { bytesRead } = await from.read(buffer, 0, buffer.length, at).catch((cause: unknown) => {
+          throw new Unread('local-io', 'a file of the share cannot be read', { cause });
+        });
         if (bytesRead === 0) return;
         at += bytesRead;
         await write(buffer.subarray(0, bytesRead));

@@ -27,6 +27,24 @@ it('a copy keeps to the bandwidth, over all its files together', async () => {
   expect([...place.came.keys()]).toEqual(names);
 });
 
+it('a file that cannot be read keeps none of the others from coming', async () => {
+  const place = new TransferPlace();
+  for (const name of ['11/a', '11/bad', '11/c']) place.put(name, Buffer.from(name));
+  const { open } = fs.promises;
+  const spy = vi.spyOn(fs.promises, 'open').mockImplementation(async (...call) => {
+    const handle = await open(...call);
+    if (String(call[0]).endsWith('/11/bad'))
+      handle.read = async () => {
+        throw Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO', syscall: 'read' });
+      };
+    return handle;
+  });
+  onTestFinished(() => spy.mockRestore());
+  const transfer = shareTransfer({ roots: { '/scratch': path.join(place.directory, 'cluster') }, guarded: [] });
+  await place.fetch(transfer, methodOf('/scratch/jobs/501'), ['11/a', '11/bad', '11/c']);
+  expect([...place.came.keys()]).toEqual(['11/a', '11/c']);
+});
+
 /** A place with a share, and with a state and a secret beside it. */
 function guardedPlace() {
   const place = new TransferPlace();
