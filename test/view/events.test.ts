@@ -141,7 +141,7 @@ describe('jobs', () => {
   it('that one looks at come with their files; of one that was never followed it is said', async () => {
     const place = await placeWithJob();
     const page = place.look(`job=${JOB}&job=999`);
-    expect(await page.until('job')).toMatchObject({ jobId: JOB, taskList: [], lastSync: null });
+    expect(await page.until('job')).toMatchObject({ jobId: JOB, taskList: [], lastSync: null, unproven: null });
     const { files, whole } = await page.until('files');
     expect(whole).toBe(true);
     expect(files.map(({ taskId, file, version }) => [taskId, file, version])).toEqual(
@@ -153,6 +153,9 @@ describe('jobs', () => {
     expect(change.files).toMatchObject([
       { file: 'log', version: 'g3', generation: 3, bytes: 7, verified: true, exact: false, inexactBytes: 2 },
     ]);
+    place.store.jobs.setState(JOB, 'settled');
+    const { unproven } = await page.until('job', (last) => last.state === 'settled');
+    expect(unproven).toContain('task 9001 log: inexact bytes');
   });
 
   it('of a store that is made anew are reported, and so is one that cannot be read', async () => {

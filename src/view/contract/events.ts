@@ -137,6 +137,8 @@ export interface JobSummary extends PlaceOfJob, JobCondition {
 
 export interface JobDetail extends JobSummary {
   readonly taskList: readonly TaskDetail[];
+  /** Why the job is not proven; null while it is followed. */
+  readonly unproven: readonly string[] | null;
   /** Why no task is found, and what to do. */
   readonly tasksHint: string | null;
   /** The last sync of results, which runs while `endedAt` is null. */
@@ -169,8 +171,9 @@ export interface FileState {
   readonly bytes: number;
   readonly exact: boolean;
   readonly inexactBytes: number;
-  /** All bytes are proven against the raw bytes of the server. */
+  /** Whether the last comparison with the raw bytes of the server was equal, and why the file is not proven. */
   readonly verified: boolean;
+  readonly unproven: string | null;
   readonly error: ShownError | null;
 }
 

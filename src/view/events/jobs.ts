@@ -2,6 +2,7 @@
 import { ERROR_POLICIES } from '../../errors.ts';
 import { byTaskAndFile, type JobId } from '../../job.ts';
 import { phaseOf } from '../../job-information.ts';
+import { unprovenIn } from '../../proven.ts';
 import { answeredAt } from '../../store/jobs.ts';
 import { shownLiveFile } from '../../store/live-files.ts';
 import { shownSync } from '../../store/results.ts';
@@ -55,6 +56,7 @@ export function detailOf(stores: JobStores, jobId: JobId): JobDetail | undefined
   const shown = shownSync(sync);
   return {
     ...summaryOf(stores, job, known),
+    unproven: job.state === 'settled' || job.state === 'ended' ? unprovenIn(store, jobId) : null,
     taskList: tasks.map(({ id: taskId, name, state: taskState, errorMessage }) => ({
       ...{ taskId, name, taskState, errorMessage },
     })),

@@ -44,6 +44,7 @@ export function JobPage({ jobId, tab, children }: JobPageProps) {
         {job !== undefined && <Times job={job} now={live.now.value} />}
       </header>
       <OwnFailure error={job?.error} />
+      {job?.unproven != null && job.unproven.length > 0 && <Unproven reasons={job.unproven} />}
       {job?.isElsewhere && <Elsewhere job={job} />}
       {job?.tasksHint != null && (
         <Failure error={{ message: 'The agent has found no task yet.', hint: job.tasksHint }} />
@@ -56,6 +57,22 @@ export function JobPage({ jobId, tab, children }: JobPageProps) {
         children
       )}
     </main>
+  );
+}
+
+const MAX_REASONS = 5;
+
+function Unproven({ reasons }: { reasons: readonly string[] }) {
+  const more = reasons.length - MAX_REASONS;
+  return (
+    <ul class="notice">
+      {reasons.slice(0, MAX_REASONS).map((reason) => (
+        <li key={reason}>
+          Not proven: <Outside text={reason} />
+        </li>
+      ))}
+      {more > 0 && <li>... and {grouped(more)} more</li>}
+    </ul>
   );
 }
 

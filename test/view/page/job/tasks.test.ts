@@ -10,12 +10,12 @@ const task = (taskId: string, taskState: string | null, errorMessage: string | n
 
 const file = (taskId: string, name: FileState['file'], bytes = 0, grownAt: number | null = null): FileState => ({
   ...{ taskId, file: name, bytes, grownAt, version: 'g1', generation: 1, exact: true, inexactBytes: 0 },
-  ...{ verified: false, error: null },
+  ...{ verified: false, unproven: null, error: null },
 });
 
 const job = (...taskList: TaskDetail[]): JobDetail => ({
   ...jobSummary('501'),
-  ...{ taskList, tasksHint: null, lastSync: null },
+  ...{ taskList, tasksHint: null, lastSync: null, unproven: null },
 });
 
 const ALL = ['stdout', 'stderr', 'log', 'progress'] as const;
