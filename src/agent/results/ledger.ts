@@ -166,7 +166,7 @@ export class Ledger {
   }
 
   flush(): Promise<void> {
-    this.#flushing = this.#flushing.then(async () => {
+    const flush = async () => {
       const [rows, forgotten, directories] = [this.#rows, this.#forgotten, this.#directories];
       this.#rows = [];
       this.#forgotten = [];
@@ -175,7 +175,9 @@ export class Ledger {
       await flushAll(directories, onNetwork);
       await this.#inTransactions(forgotten, (some) => store.results.forgetAll(some));
       await this.#inTransactions(rows, (some) => store.results.saveAll(some));
-    });
+    };
+    // What a failed one did not save is fetched again; it keeps nothing else from being saved.
+    this.#flushing = this.#flushing.then(flush, flush);
     return this.#flushing;
   }
 

@@ -11,12 +11,12 @@ import { resultPath, resultsParts } from '../../safe-names.ts';
 import { inSlices } from '../../slices.ts';
 import type { ResultSyncRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import { type Clock, Throttle } from '../../system/clock.ts';
+import { type Clock, sleep, Throttle } from '../../system/clock.ts';
 import { makeDirectories } from '../../system/directories.ts';
 import { DiskReserve, type FileCalls, fileCalls } from '../../system/files.ts';
 import { ALONE, type Ownership } from '../ownership.ts';
 import type { Patterns } from '../patterns.ts';
-import type { Remote } from '../ports/server.ts';
+import type { Listing, Remote } from '../ports/server.ts';
 import type { ClusterList, Irregular } from '../ports/transfer.ts';
 import { clearStaging, type DirectResults } from './download/by-direct.ts';
 import { type DownloadLimits, Downloads } from './download/downloads.ts';
@@ -87,6 +87,11 @@ export interface ResultsEnd {
   readonly tookMs: number;
 }
 
+const NOTHING = { listed: 0, fetched: 0, changed: 0, failed: 0, refused: 0, leftOut: 0, bytes: 0 };
+
+/** In a complete pass, an empty list is requested again after this time. */
+const EMPTY_MS = 5_000;
+
 /** In the first seconds of a job, its live files are not known: maximum delay of its first results. */
 export const EARLY_MS = 4_000;
 
@@ -101,6 +106,8 @@ export class Results {
   readonly #limits: DownloadLimits;
   readonly #cleared = new Set<JobId>();
   readonly #listed = new Set<JobId>();
+  /** Jobs whose last list was empty, although results are known. */
+  readonly #empty = new Set<JobId>();
   /** Whether the file system of the mirror has no symbolic links. */
   #areLinksRefused = false;
 
@@ -125,8 +132,8 @@ export class Results {
     const startedAt = clock.now();
     const directory = resultsDirectory(mirrorDirectory, jobId);
     await this.#clear(jobId, directory);
-    const listed = await remote.listChangedFiles(jobId, signal);
-    this.#limits.service.isAnswering = true;
+    const listed = await this.#list(jobId, remote, isFinal, signal);
+    if (listed === undefined) return { ...NOTHING, tookMs: clock.now() - startedAt };
     await onListed?.(listed);
 
     if (listed.length > 0) await makeDirectories(calls, mirrorDirectory, directory);
@@ -250,7 +257,29 @@ export class Results {
   forgetJob(jobId: JobId): void {
     this.#cleared.delete(jobId);
     this.#listed.delete(jobId);
+    this.#empty.delete(jobId);
     this.#options.direct?.forgetJob(jobId);
+  }
+
+  /**
+   * An empty list is believed if the one before it was empty, too: the file system of a cluster may be away for a
+   * moment, and then each file would count as removed. Undefined: not yet believed.
+   */
+  async #list(jobId: JobId, remote: Remote, isFinal: boolean, signal: AbortSignal): Promise<Listing | undefined> {
+    const { store, clock } = this.#options;
+    let listed = await remote.listChangedFiles(jobId, signal);
+    this.#limits.service.isAnswering = true;
+    const isOdd = listed.length === 0 && !this.#empty.has(jobId) && store.results.counts(jobId).listed > 0;
+    if (isOdd && !isFinal) {
+      this.#empty.add(jobId);
+      return undefined;
+    }
+    if (isOdd) {
+      await sleep(clock, EMPTY_MS, signal);
+      listed = await remote.listChangedFiles(jobId, signal);
+    }
+    if (listed.length > 0) this.#empty.delete(jobId);
+    return listed;
   }
 
   /** Another directory may be configured by now, or another process removed the file. */

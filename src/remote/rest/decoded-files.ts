@@ -19,10 +19,14 @@ interface Watched {
 
 export class DecodedFiles {
   readonly #withoutParts = new Set<JobId>();
+  /** Jobs whose parts came once: their cluster sends parts, and a refusal is one of single files. */
+  readonly #withParts = new Set<JobId>();
 
   learn(jobId: JobId, parts: 'came' | 'refused'): void {
-    if (parts === 'refused') this.#withoutParts.add(jobId);
-    else this.#withoutParts.delete(jobId);
+    if (parts === 'came') {
+      this.#withParts.add(jobId);
+      this.#withoutParts.delete(jobId);
+    } else if (!this.#withParts.has(jobId)) this.#withoutParts.add(jobId);
   }
 
   watch(jobId: JobId, sink: Sink): Watched {

@@ -1,9 +1,10 @@
 /** A complete verification: what the cluster lists beside what the service lists. */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
-import { proofs } from '../../../src/agent/pass/verification.ts';
+import { isHere, proofs } from '../../../src/agent/pass/verification.ts';
 import type { ClusterList } from '../../../src/agent/ports/transfer.ts';
-import { JobtailError } from '../../../src/errors.ts';
+import { JobtailError, type NoFile } from '../../../src/errors.ts';
+import { MemoryContent } from '../../support/memory-content.ts';
 import { directBy, JOB, ModelTransfer, ResultsPlace } from '../results/place.ts';
 
 async function notEqual(place: ResultsPlace, files: ClusterList['files']): Promise<string[]> {
@@ -69,4 +70,71 @@ it('a result that the service lists no more is gone, and not unproven', async ()
   expect(await notEqual(place, [])).toEqual(['/11/a: the service lists it no more']);
   fs.rmSync(place.path('11', 'a'));
   expect(await notEqual(place, [])).toEqual([`/11/a: ${place.path('11', 'a')} is missing`]);
+});
+
+it('a result whose copy has another content than it had is not gone', async () => {
+  const place = new ResultsPlace();
+  place.remote.set('/11/a', 'a');
+  await place.sync(true);
+  place.remote.files.clear();
+  fs.writeFileSync(place.path('11', 'a'), 'b');
+  expect(await notEqual(place, [])).toEqual(['/11/a: the service has no such file']);
+});
+
+it('a result that became a directory, or a link that leads to no file, is gone: it says what is there', async () => {
+  const place = new ResultsPlace();
+  place.remote.set('/11/a', 'a');
+  place.remote.set('/11/d/x', 'x');
+  await place.sync(true);
+  const refusal = (inPlace: NoFile) => new JobtailError('fault', `there is ${inPlace}`, { inPlace });
+  place.remote.files.set('/11/a', refusal('a directory'));
+  expect(await notEqual(place, [])).toEqual(['/11/a: there is no file any more: there is a directory']);
+  // The reverse, after the former results were moved out of the way.
+  place.remote.files.clear();
+  for (const name of ['a', 'd']) fs.rmSync(place.path('11', name), { recursive: true });
+  place.remote.set('/11/a/x', 'x');
+  place.remote.set('/11/d', 'd');
+  await place.sync(true);
+  const replaced = 'the service lists it no more, and another result needs its path here';
+  expect(await notEqual(place, [])).toEqual([`/11/a: ${replaced}`, `/11/d/x: ${replaced}`]);
+});
+
+it('a link that led to no file is asked for again, and is missing if it leads to one', async () => {
+  const place = new ResultsPlace();
+  place.remote.files.set('/11/link', new JobtailError('fault', 'refused', { inPlace: 'nothing' }));
+  await place.sync(true);
+  await place.sync(true);
+  expect(await notEqual(place, [])).toEqual(['/11/link: it is a link to a missing file']);
+  place.remote.set('/11/link', 'a file');
+  expect(await notEqual(place, [])).toEqual(['/11/link: it is a file by now']);
+});
+
+it('a live file that cannot be downloaded keeps no other from being compared', async () => {
+  const place = new ResultsPlace();
+  place.live('stdout', 'one\n', { relativePath: '/stdout.txt', listedName: '/9001/stdout.txt' });
+  place.live('stderr', 'two\n', { relativePath: '/stderr.txt' });
+  place.remote.files.set('/9001/stdout.txt', new JobtailError('http-status', 'status 500'));
+  place.remote.set('/9001/stderr.txt', 'two\n');
+  place.remote.set('/9001/out', 'result');
+  expect(await notEqual(place, [])).toEqual(['task 9001 stdout: status 500', '/9001/out: never fetched']);
+});
+
+it('an empty mirror is compared: with the text of the service, and with its raw bytes', async () => {
+  const place = new ResultsPlace();
+  place.live('stdout', '', { relativePath: '/stdout.txt' });
+  expect(await notEqual(place, [])).toEqual([]);
+  place.remote.readParts = async (_, wanted) => ({
+    parts: wanted.map((part) => ({
+      ...part,
+      relativePath: '/stdout.txt',
+      content: new MemoryContent(Buffer.alloc(0)),
+    })),
+    refused: 0,
+  });
+  place.remote.set('/9001/stdout.txt', 'x');
+  const { mirror: mirrorDirectory, store, remote, results } = place;
+  const found: unknown[] = [];
+  const options = { mirrorDirectory, store, remote, results, signal: new AbortController().signal };
+  for await (const one of proofs(JOB, options)) found.push(isHere(one));
+  expect(found).toEqual([false]);
 });

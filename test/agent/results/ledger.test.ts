@@ -22,6 +22,12 @@ it('a row of a result is not saved while the directory of its file cannot be flu
   failing.fetched(failing.fresh('/11/out'), { bytes: 1, sha256: 'a' }, target);
   await expect(failing.flush()).rejects.toMatchObject({ code: 'ENOENT' });
   expect([...store.results.ofJob(JOB)]).toEqual([]);
+  // The next flush of the same sync does its own.
+  failing.add(failing.fresh('/11/other'));
+  await failing.flush();
+  expect([...store.results.ofJob(JOB)]).toMatchObject([{ name: '/11/other' }]);
+  failing.forget('/11/other');
+  await failing.flush();
   fs.mkdirSync(path.dirname(target));
   const working = ledger();
   working.fetched(working.fresh('/11/out'), { bytes: 1, sha256: 'a' }, target);

@@ -334,12 +334,31 @@ describe('a file that is listed no more', () => {
     place.remote.set('/11/grown', 'too large');
     expect(await place.sync(true)).toMatchObject({ failed: 2, leftOut: 2 });
     place.remote.files.clear();
+    // One empty list may be a moment without the file system of the cluster.
+    const before = [...place.store.results.ofJob(JOB)];
+    await place.sync();
+    expect([...place.store.results.ofJob(JOB)]).toEqual(before);
     expect(await place.sync()).toMatchObject({ failed: 0, refused: 0, leftOut: 0 });
     expect([...place.store.results.ofJob(JOB)].map(({ name, state, reason }) => [name, state, reason])).toEqual([
       ['/11/grown', 'synced', null],
       ['/11/here', 'synced', null],
     ]);
     expect(place.store.results.notSynced(JOB, 10)).toEqual([]);
+  });
+
+  it('for a moment, at the end of its job, has not become good by that', async () => {
+    const place = new ResultsPlace();
+    place.remote.set('/11/a', 'a');
+    await place.sync();
+    place.remote.files.set('/11/a', new JobtailError('fault', 'no access'));
+    await place.sync(true);
+    const list = place.remote.listChangedFiles.bind(place.remote);
+    place.remote.listChangedFiles = async () => {
+      place.remote.listChangedFiles = list;
+      return [];
+    };
+    expect(await place.sync(true)).toMatchObject({ listed: 1, failed: 1 });
+    expect(place.row('/11/a')).toMatchObject({ state: 'failed', reason: 'no access' });
   });
 
   it('makes room: its link may stand under another name, and its path be a directory', async () => {

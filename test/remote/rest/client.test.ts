@@ -288,6 +288,10 @@ describe('a whole file', () => {
     partsAre = { status: 200, body: [] };
     await made.remote.readParts(JOB, four(), signal);
     expect(await download(made, '/edge'), 'parts come by now').toBe(contents.edge);
+    // One live file that is refused shows nothing of the cluster of the others.
+    partsAre = { status: 400, body: { detail: 'Permission denied' } };
+    await expect(made.remote.readParts(JOB, four(), signal)).rejects.toMatchObject({ code: 'fault' });
+    expect(await download(made, '/edge')).toBe(contents.edge);
   });
 
   const file =

@@ -34,7 +34,8 @@ export async function clearPartials(directory: string): Promise<void> {
     for await (const entry of entries) {
       const file = path.join(next, entry.name);
       if (entry.isDirectory()) left.push(file);
-      else if (isPartialName(entry.name)) await fs.rm(file, { force: true });
+      // One that stays keeps no result from coming.
+      else if (isPartialName(entry.name)) await fs.rm(file, { force: true }).catch(() => {});
     }
   }
 }
