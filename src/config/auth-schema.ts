@@ -3,6 +3,7 @@ import vm from 'node:vm';
 import * as v from 'valibot';
 import { API_KEY, AUTH_METHODS, type AuthSettings, SECRET_NAMES, type SecretName, secretNameOf } from '../auth.ts';
 import { parseLong } from '../job.ts';
+import { processorMs } from '../system/processor-time.ts';
 import {
   command,
   credentialName,
@@ -92,10 +93,12 @@ export const QUICK_EXPRESSION = 'a regular expression that is quick for any text
 /** Characters of a fault that are matched (src/remote/refusals.ts). */
 const FAULT_CHARACTERS = 2048;
 
-/** Much more than a quick expression needs: a busy machine may delay the process. */
+/** Much more than a quick expression needs. */
 const TRIAL_MS = 2_000;
 const USE_MS = 250;
 const MAX_TEXTS = 50;
+/** So often a limit is doubled, where the process did not get half of it. */
+const MAX_DOUBLED = 4;
 
 const MATCHES = 'texts.filter((text) => new RegExp(pattern, flags).test(text)).length > 0';
 
@@ -118,11 +121,15 @@ export function isQuickExpression(pattern: string, flags = 'i'): boolean {
   }
 }
 
-function matchesAny(pattern: string, texts: readonly string[], timeout: number, flags = 'i'): boolean | undefined {
-  try {
-    return vm.runInNewContext(MATCHES, { pattern, texts, flags }, { timeout }) === true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
-    return undefined;
+function matchesAny(pattern: string, texts: readonly string[], limitMs: number, flags = 'i'): boolean | undefined {
+  for (let doubled = 0; doubled <= MAX_DOUBLED; doubled++) {
+    const before = processorMs();
+    try {
+      return vm.runInNewContext(MATCHES, { pattern, texts, flags }, { timeout: limitMs * 2 ** doubled }) === true;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
+      if (processorMs() - before >= limitMs / 2) return undefined;
+    }
   }
+  return undefined;
 }

@@ -1,6 +1,7 @@
 /** Runs the regular expressions of people in a thread, which is ended when one takes too long: it might never end. */
 import { Worker } from 'node:worker_threads';
 import { packageFile } from '../system/package-file.ts';
+import { processorMs } from '../system/processor-time.ts';
 
 export interface ExpressionWork {
   readonly source: string;
@@ -15,6 +16,8 @@ export type FoundInTexts = readonly (readonly number[])[];
 
 /** For one piece of a file, which usually takes milliseconds. */
 const MAX_MS = 5_000;
+/** So often it is given as long again, where the process did not get half of it. */
+const MAX_AGAIN = 5;
 const LIMITS = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 16 };
 
 export class ExpressionThread {
@@ -26,7 +29,13 @@ export class ExpressionThread {
     this.#worker ??= this.#begin();
     this.#worker.postMessage(work);
     return new Promise((resolve) => {
-      const timer = setTimeout(() => this.close(), MAX_MS);
+      const before = processorMs();
+      let again = 0;
+      const end = () => {
+        if (again++ >= MAX_AGAIN || processorMs() - before >= MAX_MS / 2) this.close();
+        else timer.refresh();
+      };
+      const timer = setTimeout(end, MAX_MS);
       this.#answer = (found) => {
         clearTimeout(timer);
         resolve(found);

@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import { packageFile } from '../system/package-file.ts';
+import { processorMs } from '../system/processor-time.ts';
 import { LineMatcher, type Pattern } from './pattern.ts';
 import { type FoundLine, LIMITS, type Limits, scanFile, type Wanted } from './scan.ts';
 
@@ -71,6 +72,8 @@ const BATCHES_AHEAD = 16;
 /** A thread that is asked sends a batch every 100 ms; one that is silent for so many checks may never end. */
 const MAX_SILENT_CHECKS = 14;
 const CHECK_MS = 500;
+/** Of a check, where the process got less than half of its time. */
+const STARVED = 0.1;
 
 /** @throws JobtailError usage: no regular expression; timeout: too long for a line; Error AbortError by the signal */
 export async function* search<File extends SearchedFile>(
@@ -132,9 +135,13 @@ async function* searchInThreads<File extends SearchedFile>(
     return thread;
   });
   let slowFile: string | undefined;
+  let had = processorMs();
   const check = setInterval(() => {
+    const before = had;
+    had = processorMs();
+    const counts = had - before < CHECK_MS / 2 ? STARVED : 1;
     for (const thread of pool) {
-      if (thread.asked > 0) thread.silentChecks += 1;
+      if (thread.asked > 0) thread.silentChecks += counts;
       if (thread.silentChecks < MAX_SILENT_CHECKS) continue;
       slowFile ??= thread.paths[thread.ended];
       void thread.worker.terminate();

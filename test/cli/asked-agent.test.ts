@@ -1,10 +1,13 @@
 /** Commands beside a running agent: the agent makes the calls to the job service. No other way to the service exists here. */
+import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it, vi } from 'vitest';
+import { askAgent } from '../../src/cli/ask-agent.ts';
 import { isNoJob, listJobs } from '../../src/cli/job-service.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { type JobId, LIVE_FILE_NAMES } from '../../src/job.ts';
+import { WAKE_FILE } from '../../src/store/store.ts';
 import { startAgent } from '../support/composed-agent.ts';
 import { jobOf, ModelJobService } from '../support/model-job-service.ts';
 import { ModelRemote } from '../support/model-remote.ts';
@@ -41,6 +44,21 @@ it('a failure of the service reaches the command with its code and its hint, and
   const [message, hint] = ['the sign-in was refused', 'check the password'];
   service.failure = new JobtailError('sign-in-refused', `${message}; next sign-in in 9 s`, { hint });
   await expect(listJobs(config)).rejects.toMatchObject({ code: 'sign-in-refused', message, hint });
+});
+
+it('a command that is interrupted removes its request, and wakes the agent', async () => {
+  const { agent, config, store } = await start();
+  // Nobody answers any more.
+  await agent.stop();
+  const wake = path.join(config.state.directory, WAKE_FILE);
+  const stop = new AbortController();
+  const asked = askAgent(config, { kind: 'verify', jobId: '501' as JobId }, stop.signal);
+  await vi.waitFor(() => expect(store.requests.open('service')).toHaveLength(1));
+  fs.writeFileSync(wake, 'before');
+  stop.abort();
+  await expect(asked).rejects.toMatchObject({ code: 'aborted' });
+  expect(store.requests.open('service')).toEqual([]);
+  expect(fs.readFileSync(wake, 'utf8')).not.toBe('before');
 });
 
 it('an answer for a command does not wait for downloads that have all places for long calls', async () => {

@@ -1,4 +1,5 @@
 /** Which jobs wait for an owner, and who acquires them. */
+import { type EventEmitter, once } from 'node:events';
 import { expect, it } from 'vitest';
 import type { JobId } from '../../src/job.ts';
 import { FleetParts, orderFor } from '../support/fleet-parts.ts';
@@ -51,4 +52,13 @@ it('a job with a malformed id is acquired by no agent, and waits no more', needs
   const { take, waiting } = await fleetWith('1', '../OUT');
   expect(await take()).toEqual(['1']);
   expect(await waiting()).toEqual([]);
+});
+
+it('a command wakes the agents of the fleet', needs('postgres'), async () => {
+  const { fleet, commands } = await fleetWith();
+  const session = await fleet.session();
+  await session.query('LISTEN jobtail_orders');
+  const heard = once(session as unknown as EventEmitter, 'notification');
+  await commands.give([{ jobId: '1' as JobId, kind: 'watch', body: orderFor(1) }]);
+  expect(await heard).toMatchObject([{ channel: 'jobtail_orders' }]);
 });

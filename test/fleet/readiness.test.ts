@@ -52,3 +52,20 @@ it('a state that cannot be written counts at once', () => {
   expect(readiness.failed(new JobtailError('disk-full', 'no room left'))).toBe(true);
   expect([after(0, 5), readiness.lacks]).toEqual([0, 'no room left']);
 });
+
+it('ten sound minutes make the next pause a short one again', () => {
+  const { world, after } = setUp();
+  const fail = (trials: number) => {
+    world.unready = 'the service cannot be reached';
+    after(0, 5);
+    after(10, 5);
+    for (let trial = 0; trial < trials; trial++) after(1_000, 1);
+    after(1_000, 1);
+    world.unready = undefined;
+    after(1_000, 1);
+  };
+  fail(3);
+  expect(after(601, 5)).toBe(MOST);
+  world.unready = 'the service cannot be reached';
+  expect([after(0, 5), after(10, 5), after(29, 0), after(1, 0)]).toEqual([MOST, 0, 0, 1]);
+});

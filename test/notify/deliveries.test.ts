@@ -208,6 +208,55 @@ describe('an event', () => {
     await stopping;
   });
 
+  it('waits as long as the receiver asks for', async () => {
+    let requests = 0;
+    const server = http.createServer((request, response) => {
+      requests += 1;
+      request.resume();
+      response.writeHead(503, { 'retry-after': '600' }).end();
+    });
+    server.listen(0, '127.0.0.1').unref();
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    const place = withRunningJob(
+      ruleOf({ on: ['started'], url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` }),
+    );
+    await place.clock.passUntil('a failure', () => (place.store.outbox.all()[0]?.lastError ?? null) !== null);
+    const [row] = place.store.outbox.all();
+    expect((row?.dueAt ?? 0) - place.clock.now()).toBeGreaterThan(590_000);
+    expect(requests).toBe(1);
+  });
+
+  it('that is next is sent by the configuration that took over', async () => {
+    const held: http.ServerResponse[] = [];
+    const server = http.createServer((_, response) => void held.push(response));
+    server.listen(0, '127.0.0.1').unref();
+    await once(server, 'listening');
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const place = placeWith(ruleOf({ on: ['started'], url }));
+    const underWay = new UnderWay();
+    const first = place.start(Number.POSITIVE_INFINITY, underWay, true);
+    for (const job of [JOB, '502' as JobId]) {
+      place.watch(job);
+      place.report('Running', {}, job);
+    }
+    await place.clock.passUntil('a request', () => held.length === 1 && place.waiting.length === 2);
+    await first.replace();
+    held[0]?.end();
+    await place.clock.passUntil('its end', () => place.waiting.length === 1);
+    await place.clock.pass(60_000);
+    expect(held).toHaveLength(1);
+    const second = place.start(Number.POSITIVE_INFINITY, underWay, true);
+    await place.clock.passUntil('the other request', () => held.length === 2);
+    held[1]?.end();
+    await place.clock.passUntil('its end', () => place.waiting.length === 0);
+    await second.stop();
+  });
+
   it('that was attempted may have been received, and is combined with no other one', async () => {
     let isBroken = true;
     const { url, events } = await receiver(() => (isBroken ? 503 : 200));

@@ -172,3 +172,13 @@ it('failed jobs are searched first, then tasks with few bytes', async () => {
   // At the end in the order of the files.
   expect(order).toEqual(['1: 2', '2: 2 3', '3: 1 2 3']);
 });
+
+it('all generations of a mirror are in the order of their numbers', () => {
+  const directory = temporaryDirectory();
+  const task = path.join(directory, '1', 'live', '1');
+  fs.mkdirSync(task, { recursive: true });
+  for (const end of ['', '.1', '.2', '.10', '.11', '.x', '.01'])
+    fs.writeFileSync(path.join(task, `stdout.log${end}`), '');
+  const found = mirrorsIn(directory, { jobs: [], files: ['stdout'], allGenerations: true });
+  expect(found.map(({ generation }) => generation)).toEqual([0, 1, 2, 10, 11]);
+});

@@ -38,6 +38,22 @@ function errorOf(work: () => unknown): JobtailError {
   throw new Error('nothing was thrown');
 }
 
+it.each([
+  ['wal', undefined],
+  ['delete', () => ({ type: 0x6969 })],
+])('each commit is on the disk when it returns, in the mode %s', (mode, statfs) => {
+  const file = path.join(temporaryDirectory(), 'agent.db');
+  const { db } = openDatabase({
+    file,
+    owner: true,
+    now: () => NOW,
+    ...(statfs && { statfs: statfs as unknown as Statfs }),
+  });
+  expect(db.pragma('journal_mode', { simple: true })).toBe(mode);
+  expect(db.pragma('synchronous', { simple: true })).toBe(2);
+  db.close();
+});
+
 describe('a broken database', () => {
   it.each([
     ['with a torn header', (file: string) => fs.writeFileSync(file, fs.readFileSync(file).fill(0x2a, 0, 100))],

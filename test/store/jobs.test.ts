@@ -41,6 +41,14 @@ it('the list of changed jobs is all of it at the beginning, then what was ordere
   expect(changed(later), 'an order is').toEqual(['503']);
 });
 
+it('a job keeps its stall limit when a later command names none', () => {
+  const { store } = setUp();
+  const order = { jobId: '501' as JobId, tasks: [], files: [], results: true, settleAfterMs: null, source: 'command' };
+  store.jobs.watch({ ...order, stallAfterMs: 60_000 } as WatchRequest, 1);
+  store.jobs.watch(order as WatchRequest, 2);
+  expect(store.jobs.get('501' as JobId)?.stallAfterMs).toBe(60_000);
+});
+
 it('the list of changed jobs is not what is only noted of a visit', () => {
   const { store, watch, changed, revision } = setUp();
   watch('501');

@@ -47,7 +47,8 @@ export async function scrape(): Promise<string> {
   const call = { operation: 'ListChangedFilesForJob' as const, bytes: 100, durationMs: 250 };
   observer.emit('call', { ...call, outcome: 'ok' });
   observer.emit('call', { ...call, outcome: 'timeout' });
-  observer.emit('answered', 400, false);
+  observer.emit('answered', 300, false);
+  observer.emit('answered', 100, false);
   observer.emit('answered', 100, true);
   observer.emit('signIn', { kind: 'signed-in', grant: 'session', tookMs: 1 });
   observer.emit('signIn', { kind: 'failed', error: new JobtailError('sign-in-refused', 'no'), tookMs: 1 });

@@ -35,6 +35,14 @@ async function placeWithSecret(settings = {}): Promise<ViewPlace> {
   return place;
 }
 
+it('the page is asked for again each time, and what it loads is kept', async () => {
+  const place = await ViewPlace.serve();
+  const page = await place.ask('/');
+  expect(page.headers['cache-control']).toBe('no-store');
+  const [asset = ''] = /assets\/[\w.-]+/.exec(page.text) ?? [];
+  expect((await place.ask(`/${asset}`)).headers['cache-control']).toContain('immutable');
+});
+
 describe('the token', () => {
   it('is wanted for everything', async () => {
     const place = await placeWithSecret();

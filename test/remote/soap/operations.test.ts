@@ -151,7 +151,7 @@ describe('DownloadPartsOfJobFilesFromCluster', () => {
 test('texts of an answer that turns out to be broken are given back', async () => {
   const spillDirectory = temporaryDirectory();
   const broken = partsResponse(entry('a'.repeat(300_000)), entry('b'.repeat(300_000))).slice(0, -1);
-  const { remote } = await serve([broken], { spill: spillTo(spillDirectory, 1000) });
+  const { remote } = await serve([broken], { spill: spillTo(spillDirectory, 4000) });
   expect((await failureOf(remote.readParts(JOB, [want(0)], signal))).code).toBe('malformed');
   expect(openFilesIn(spillDirectory)).toBe(0);
 });

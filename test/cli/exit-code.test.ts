@@ -1,0 +1,63 @@
+/** Which exit code a command over several jobs, and a search, ends with. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { grep } from '../../src/cli/commands/grep.ts';
+import { forEach } from '../../src/cli/process.ts';
+import { EXIT, JobtailError } from '../../src/errors.ts';
+import type { JobId } from '../../src/job.ts';
+import { ownState } from './own-state.ts';
+
+let printed: string;
+let before: typeof process.exitCode;
+beforeEach(() => {
+  [printed, before] = ['', process.exitCode];
+  process.exitCode = undefined;
+  const print = (text: string | Uint8Array) => {
+    printed += String(text);
+    return true;
+  };
+  vi.spyOn(process.stdout, 'write').mockImplementation(print);
+  vi.spyOn(process.stderr, 'write').mockImplementation(print);
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  process.exitCode = before;
+});
+
+it('the first failure of several jobs decides, and the others are tried', async () => {
+  const tried: string[] = [];
+  await forEach(['1', '2', '3'] as JobId[], async (jobId) => {
+    tried.push(jobId);
+    if (jobId === '1') throw new JobtailError('sign-in-refused', 'no way');
+    if (jobId === '2') throw new JobtailError('usage', 'no such word');
+  });
+  expect(tried).toEqual(['1', '2', '3']);
+  expect(process.exitCode).toBe(new JobtailError('sign-in-refused', '').policy.exitCode);
+  expect(process.exitCode).not.toBe(EXIT.usage);
+});
+
+it.each([
+  ['a match', 'needle', EXIT.ok, []],
+  ['no match', 'nowhere', EXIT.failed, []],
+  ['an unreadable mirror before a match', 'needle', EXIT.usage, ['1']],
+  ['an unreadable mirror after a match', 'needle', EXIT.usage, ['3']],
+  ['an unreadable mirror and no match', 'nowhere', EXIT.usage, ['1']],
+])('grep ends with the code of %s', async (_, pattern, code, unreadable) => {
+  const { file, config } = await ownState();
+  for (const task of ['1', '2', '3']) {
+    const directory = path.join(config.mirror.directory, '501', 'live', task);
+    fs.mkdirSync(directory, { recursive: true });
+    fs.writeFileSync(path.join(directory, 'stdout.log'), 'a needle\n');
+  }
+  const open = fs.openSync;
+  vi.spyOn(fs, 'openSync').mockImplementation((at, ...rest) => {
+    if (unreadable.some((task) => String(at).includes(`/live/${task}/`)))
+      throw Object.assign(new Error(`EIO: i/o error, open '${String(at)}'`), { code: 'EIO' });
+    return open(at, ...rest);
+  });
+  const options = { config: file, regexp: [], filename: true, task: [], file: [], fixedStrings: true };
+  await grep([pattern, '501'], options);
+  expect(process.exitCode, printed).toBe(code);
+  expect(printed.includes('EIO')).toBe(unreadable.length > 0);
+});

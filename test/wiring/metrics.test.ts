@@ -1,0 +1,88 @@
+/** Each number of `/metrics` is one that the running agent moves: counters by what happens, gauges up and down again. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { requestOf, taskOf } from '../support/e2e-job.ts';
+import { Place } from '../support/e2e-place.ts';
+import { until } from '../support/e2e-until.ts';
+import { freePort } from '../support/free-port.ts';
+import { runDaemon, seriesAt } from './whole-daemon.ts';
+
+/** Those that nothing here can move, and where they are moved. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  build_info: 'always 1',
+  log_lines_lost: 'test/daemon/log.test.ts',
+  server_pauses_total: 'test/daemon/whole-agent-pause.test.ts, test/daemon/metrics.test.ts',
+  calls_waiting: 'test/agent/calls-fairness.test.ts',
+  jobs_stalled: 'test/notify/events.test.ts',
+  notifications_given_up: 'test/notify/deliveries.test.ts',
+  inexact_bytes: 'test/agent/live',
+  refused_entries: 'test/agent/poll',
+  live_files_failing: 'test/agent/poll',
+};
+
+test('each metric moves, and the gauges of trouble return', async (context) => {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  const job = await sandbox.submit({ tasks: [{}] });
+  const { files } = taskOf(job);
+  fs.writeFileSync(files.stdout, 'first\n'.repeat(200));
+  const port = await freePort();
+  const receiver = path.join(place.directory, 'received');
+  const sections = {
+    service: { jobsUrl: sandbox.jobsUrl },
+    watch: [requestOf(job)],
+    metrics: { listen: `127.0.0.1:${port}` },
+    notify: [{ on: ['truncated', 'rewritten'], command: ['/bin/sh', '-c', `test -e ${receiver}`] }],
+  };
+  place.configure(sandbox, sections);
+  await runDaemon(place);
+
+  const seen = new Map<string, Set<number>>();
+  const look = async () => {
+    const series = await seriesAt(port);
+    for (const [name, value] of series) {
+      if (!seen.has(name)) seen.set(name, new Set());
+      seen.get(name)?.add(value);
+    }
+    return series;
+  };
+  const shows = (name: string, isSo: (value: number) => boolean) =>
+    until(`${name} to be so`, async () => isSo((await look()).get(`jobtail_${name}`) ?? Number.NaN));
+
+  const first = await look();
+  for (const [name, directory] of Object.entries({ mirror: place.mirror, state: place.state })) {
+    const { bavail, bsize } = fs.statfsSync(directory);
+    const shown = first.get(`jobtail_disk_free_bytes{directory="${name}"}`) ?? 0;
+    expect(shown / (bavail * bsize), name).toBeCloseTo(1, 1);
+  }
+  await place.mirrored(job, 'stdout');
+  await shows('mirrored_bytes_total', (bytes) => bytes >= 1_200);
+  fs.writeFileSync(path.join(path.dirname(files.stdout), 'result.dat'), 'of the job');
+  await shows('results{state="synced"}', (count) => count > 0);
+  fs.writeFileSync(files.stdout, 'other\n'.repeat(100));
+  await shows('former_generations', (count) => count === 1);
+  await shows('notifications_waiting', (count) => count > 0);
+  fs.writeFileSync(receiver, '');
+  await shows('notifications_waiting', (count) => count === 0);
+
+  place.writeConfig(place.configText(sandbox, { ...sections, nonsense: {} }));
+  await shows('reloads_total{outcome="refused"}', (count) => count > 0);
+  const another = await sandbox.submit({ tasks: [{}] });
+  place.configure(sandbox, { ...sections, watch: [requestOf(job), requestOf(another)] });
+  await shows('reloads_total{outcome="taken"}', (count) => count > 0);
+  await sandbox.fault({ kind: 'http', status: 500, body: 'out of order' });
+  await shows('jobs_failing', (count) => count === 2);
+  await sandbox.clearFaults();
+  await shows('jobs_failing', (count) => count === 0);
+
+  const families = new Map<string, boolean>();
+  for (const [name, values] of seen) {
+    const family = /^jobtail_(\w+?)(?:_bucket|_sum|_count)?(?:\{|$)/.exec(name)?.[1];
+    const hasMoved = values.size > 1 || (name.includes('_total') && Math.max(...values) > 0);
+    if (family !== undefined) families.set(family, (families.get(family) ?? false) || hasMoved);
+  }
+  const still = [...families].filter(([name, hasMoved]) => !hasMoved && !(name in ELSEWHERE)).map(([name]) => name);
+  expect(still).toEqual([]);
+  expect([...families].filter(([name, hasMoved]) => hasMoved && name in ELSEWHERE)).toEqual([]);
+});
