@@ -95,6 +95,7 @@ export class FleetPlace {
     fs.writeFileSync(at('url'), this.database.url, { mode: 0o600 });
     const config = {
       service: {
+        protocol: 'soap',
         fileTransferUrl: `${middleware.url}/FileTransferWs`,
         namespace: NAMESPACE,
         baseUrl: middleware.url,

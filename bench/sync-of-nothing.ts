@@ -35,7 +35,7 @@ async function syncedJob(sandbox: Sandbox, { directory }: Place): Promise<Synced
   fs.writeFileSync(at('password'), user?.password ?? '', { mode: 0o600 });
   const { baseUrl, fileTransferUrl, namespace } = sandbox;
   const config = {
-    service: { fileTransferUrl, namespace, baseUrl, requestsPerMinute: 1_000_000 },
+    service: { protocol: 'soap', fileTransferUrl, namespace, baseUrl, requestsPerMinute: 1_000_000 },
     auth: { method: 'password', username: user?.username, passwordFile: at('password') },
     mirror: { directory: at('mirror') },
     state: { directory: at('state') },

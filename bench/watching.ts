@@ -78,7 +78,14 @@ export class AgentPlace {
     const fileTransferUrl = `${url}/FileTransferWs`;
     const { intervalSeconds, requestsPerMinute, concurrency = 8, view = null } = watching;
     const config = {
-      service: { fileTransferUrl, namespace: NAMESPACE, baseUrl: url, requestsPerMinute, concurrency },
+      service: {
+        protocol: 'soap',
+        fileTransferUrl,
+        namespace: NAMESPACE,
+        baseUrl: url,
+        requestsPerMinute,
+        concurrency,
+      },
       auth: { method: 'session-code', sessionCodeFile: secret },
       mirror: { directory: this.mirror },
       state: { directory: state },

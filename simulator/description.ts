@@ -33,7 +33,8 @@ export function configurationFor(
 
 function serviceOf(sandbox: Sandbox, protocol: Protocol) {
   const { baseUrl, fileTransferUrl, jobsUrl, namespace, habits } = sandbox;
-  if (protocol === 'soap') return { fileTransferUrl, namespace, baseUrl, ...(jobsUrl !== null && { jobsUrl }) };
+  if (protocol === 'soap')
+    return { protocol, fileTransferUrl, namespace, baseUrl, ...(jobsUrl !== null && { jobsUrl }) };
   const { restPath: path } = habits;
   return { protocol, baseUrl, ...(path !== DEFAULT_PATH && { path }) };
 }

@@ -24,7 +24,7 @@ export class InTurn<Key> {
   }
 }
 
-const stopped = () => new JobtailError('aborted', 'it was stopped');
+export const stopped = () => new JobtailError('aborted', 'it was stopped');
 
 /** Waits for `work`, at most until the signal fires. @throws what `work` throws; what `aborted` returns */
 export async function untilAborted(

@@ -41,7 +41,7 @@ export class SoakAgent {
     fs.writeFileSync(passwordFile, user?.password ?? '', { mode: 0o600 });
     const { baseUrl, fileTransferUrl, namespace } = sandbox;
     const config = {
-      service: { fileTransferUrl, namespace, baseUrl, requestsPerMinute: 60_000, timeoutSeconds: 5 },
+      service: { protocol: 'soap', fileTransferUrl, namespace, baseUrl, requestsPerMinute: 60_000, timeoutSeconds: 5 },
       auth: { method: 'password', username: user?.username, passwordFile },
       mirror: { directory: path.join(directory, 'mirror'), keepGenerations: 2 },
       state: { directory: state },

@@ -1,11 +1,12 @@
 /**
  * The queue of all calls to the service: limits their number at a time, and their rate by the agent's share of the
- * server. What a person waits for comes first, then live polls. Calls that may take long (whole files, slow jobs) get the
- * slots that polls leave free, at least half of them.
+ * server. What a person waits for comes first, then live polls.
  */
 import { setMaxListeners } from 'node:events';
 import PQueue from 'p-queue';
 import { type ErrorCode, JobtailError } from '../errors.ts';
+import { stopped } from '../in-turn.ts';
+import { LinkedAbort } from '../linked-abort.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
 import { HangingCalls, type ShortCall } from './hanging-calls.ts';
 import { Places } from './places.ts';
@@ -67,10 +68,9 @@ export class Entrance {
   /** Lets a poll in that waits, in its turn or because it is stopped. */
   admit(signal: AbortSignal): void {
     const enter = this.#waiting.get(signal);
-    if (enter === undefined) return;
-    this.#waiting.delete(signal);
+    if (!this.#waiting.delete(signal)) return;
     this.#inside += 1;
-    enter();
+    enter?.();
   }
 
   leave(): void {
@@ -83,25 +83,30 @@ export class Entrance {
 /** A queue that waits so much longer than the share requires, without a running call, is stuck. */
 const STALLED_MS = 60_000;
 
-/** Of the slots that polls used at the same time, half are still reserved after this time. */
-const HALF_LIFE_MS = 60_000;
+/** Failures that an overloaded server may cause. */
+const LOST: ReadonlySet<ErrorCode> = new Set(['timeout', 'interrupted', 'unreachable']);
+
+/** The right to make one call. `make` ends it with the call, which may hang from then on. */
+interface Slot {
+  make<T>(call: () => Promise<T>): Promise<T>;
+  end(): void;
+}
 
 export class Calls {
-  readonly #share: ServerShare;
   readonly clock: Clock;
-  readonly #shared: SharedService | undefined;
-  readonly #queue = new PQueue();
-  readonly #longQueue = new PQueue();
-  readonly #waitingIn: Record<Lane, number> = { asked: 0, begun: 0, live: 0, raw: 0, wanted: 0, ending: 0, patient: 0 };
   readonly entrances = { live: new Entrance(), wanted: new Entrance(), patient: new Entrance() } as const;
+  readonly #share: ServerShare;
+  readonly #shared: SharedService | undefined;
+  readonly #queue: PQueue;
+  /** Only with several calls at a time. */
+  readonly #places: Places | undefined;
+  readonly #waitingIn: Record<Lane, number> = { asked: 0, begun: 0, live: 0, raw: 0, wanted: 0, ending: 0, patient: 0 };
   /** Grows with the costs of the calls that began. */
   #turn = 0;
-  readonly #places: Places;
-  #runningShort = 0;
-  /** Short calls at a time: the maximum, which shrinks with time. */
-  #reserved = { calls: 0, at: 0 };
   /** When a call last began or ended, or the queue became non-empty. */
   #movedAt = 0;
+  /** Whether each call that runs may take long. */
+  readonly #running = new Map<() => void, boolean>();
   #cancelTimer: (() => void) | undefined;
   #hanging: HangingCalls | undefined;
 
@@ -109,12 +114,12 @@ export class Calls {
     this.#share = share;
     this.clock = clock;
     this.#shared = shared;
-    this.#places = new Places(concurrency, maxConcurrency);
-    this.#limit(concurrency);
+    this.#queue = new PQueue({ concurrency });
+    if (maxConcurrency > 1) this.#places = new Places(concurrency, maxConcurrency);
     share.onMove((answer) => {
       if (answer !== undefined) {
-        this.#places.answered(answer, this.waiting > 0);
-        this.#hanging?.answered();
+        this.#places?.answered(answer, this.waiting > 0);
+        this.#hanging?.answered(answer.firstByteMs);
       }
       this.#pace();
     });
@@ -124,13 +129,7 @@ export class Calls {
   watchHanging(shortCall: ShortCall, onEnd: (calls: number, isAnswered: boolean) => void): void {
     const call: ShortCall = async (kind, signal) => {
       await this.#share.pauseOver(this.clock, signal);
-      this.#share.begun();
-      try {
-        this.#shared?.called();
-        await shortCall(kind, signal);
-      } finally {
-        this.#share.ended();
-      }
+      await this.#counted(() => shortCall(kind, signal));
     };
     const isWanted = () => this.waiting > 0;
     const openSince = () => this.#share.openSince;
@@ -140,7 +139,7 @@ export class Calls {
 
   /** Whether calls wait, none runs, and neither the share nor a pause of the server is the reason. */
   get stalled(): boolean {
-    const isIdle = this.waiting > 0 && this.#queue.pending === 0;
+    const isIdle = this.waiting > 0 && this.#running.size === 0;
     const since = Math.max(this.#movedAt, this.#share.opensAt);
     return isIdle && this.clock.monotonic() - since > STALLED_MS;
   }
@@ -152,66 +151,74 @@ export class Calls {
   }
 
   /** Makes one call in its turn; rejects with `aborted` if the signal fires before. */
-  run<T>(lane: Lane, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
-    return this.occupy(lane, signal, () => this.make(lane, call));
+  async run<T>(lane: Lane, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
+    return await (await this.slot(lane, signal)).make(call);
   }
 
-  /** Makes a call in an occupied slot: from now on, it may hang. */
-  async make<T>(lane: Lane, call: () => Promise<T>): Promise<T> {
-    const ended = this.#hanging?.begun(LANES[lane].isLong);
-    return await call().finally(ended);
-  }
-
-  /** Occupies a slot in its turn until `work` ends; rejects with `aborted` if the signal fires before. */
-  async occupy<T>(lane: Lane, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    if (signal.aborted) throw stopped();
+  /** Resolves when it is the turn of one call; rejects with `aborted` if the signal fires before. */
+  slot(lane: Lane, signal: AbortSignal): Promise<Slot> {
+    if (signal.aborted) return Promise.reject(stopped());
     // One signal may abort many waiting calls. A running call ends by itself, and keeps its slot until then.
     setMaxListeners(0, signal);
-    const wait = new AbortController();
-    const leave = () => wait.abort(stopped());
-    signal.addEventListener('abort', leave, { once: true });
-    const endWait = () => {
-      signal.removeEventListener('abort', leave);
-      this.#waitingIn[lane] -= 1;
-    };
+    const wait = new LinkedAbort(signal, stopped);
+    const { cost, isLong } = LANES[lane];
     if (this.waiting === 0) this.#moved();
     this.#waitingIn[lane] += 1;
-    this.#pace();
-    const { cost, isLong } = LANES[lane];
     const turn = this.#turn + cost * this.#waitingIn[lane];
-    const begin = () => {
-      endWait();
-      this.#turn = Math.max(this.#turn, turn);
-      return this.#hold(isLong, signal, work);
-    };
     const options = { priority: -turn, signal: wait.signal };
-    const enqueue = () => this.#queue.add(begin, options);
-    try {
-      return await (isLong ? this.#longQueue.add(enqueue, options) : enqueue());
-    } finally {
-      if (wait.signal.aborted) {
+    const endWait = () => {
+      wait.release();
+      this.#waitingIn[lane] -= 1;
+    };
+    this.#pace();
+    return new Promise((begun, failed) => {
+      const hold = () =>
+        new Promise<void>((free) => {
+          endWait();
+          this.#turn = Math.max(this.#turn, turn);
+          begun(this.#slotOf(isLong, signal, free));
+        });
+      const enqueue = () => this.#queue.add(hold, options);
+      const added = isLong && this.#places !== undefined ? this.#places.long.add(enqueue, options) : enqueue();
+      added.catch((error: unknown) => {
         endWait();
+        failed(error);
         this.#pace();
-      }
-    }
+      });
+    });
   }
 
-  async #hold<T>(isLong: boolean, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    this.#runningShort += Number(!isLong);
+  #slotOf(isLong: boolean, signal: AbortSignal, free: () => void): Slot {
     this.#moved();
+    this.#running.set(free, isLong);
     this.#share.begun();
-    try {
-      this.#shared?.called();
-      return await work();
-    } catch (error) {
-      if (error instanceof JobtailError && LOST.has(error.code)) this.#places.lost();
-      if (signal.aborted && !(error instanceof JobtailError)) throw stopped();
-      throw error;
-    } finally {
-      this.#runningShort -= Number(!isLong);
+    this.#shared?.called();
+    const end = () => {
+      if (!this.#running.delete(free)) return;
+      free();
       this.#moved();
       this.#share.ended();
-    }
+    };
+    const make = async <T>(call: () => Promise<T>): Promise<T> => {
+      const ended = this.#hanging?.begun(isLong);
+      try {
+        return await call();
+      } catch (error) {
+        if (error instanceof JobtailError && LOST.has(error.code)) this.#places?.lost();
+        throw signal.aborted && !(error instanceof JobtailError) ? stopped() : error;
+      } finally {
+        ended?.();
+        end();
+      }
+    };
+    return { make, end };
+  }
+
+  /** Counts a call that is made beside the queue. */
+  async #counted(call: () => Promise<unknown>): Promise<void> {
+    this.#share.begun();
+    this.#shared?.called();
+    await call().finally(() => this.#share.ended());
   }
 
   #pace(): void {
@@ -219,7 +226,14 @@ export class Calls {
     this.#cancelTimer = undefined;
     const sharers = this.#shared?.sharers ?? 1;
     this.#share.divideAmong(sharers);
-    this.#limit(this.#places.among(sharers));
+    const { count = 0, long = 0 } = this.#hanging?.hanging ?? {};
+    this.#share.hanging = count;
+    const { asked, begun, live, ending } = this.#waitingIn;
+    const running = [...this.#running.values()].filter((isLong) => !isLong).length;
+    const short = running + asked + begun + live + ending;
+    const places = this.#places?.limit(sharers, short, long) ?? 1;
+    // Setting it starts calls.
+    if (this.#queue.concurrency !== places + count) this.#queue.concurrency = places + count;
     const delayMs = this.#share.opensAt - this.clock.monotonic();
     if (delayMs <= 0) this.#queue.start();
     else {
@@ -228,39 +242,17 @@ export class Calls {
     }
   }
 
-  #limit(places: number): void {
-    const now = this.clock.monotonic();
-    const { calls, at } = this.#reserved;
-    this.#reserved = { calls: Math.max(this.#runningShort, calls * 2 ** ((at - now) / HALF_LIFE_MS)), at: now };
-    const reserved = Math.min(Math.ceil(places / 2), Math.max(1, Math.ceil(this.#reserved.calls)));
-    const { count = 0, long = 0 } = this.#hanging?.hanging ?? {};
-    this.#share.hanging = count;
-    // With one place, a long call that waits in front of it would delay more urgent ones.
-    setConcurrency(this.#longQueue, places > 1 ? places - reserved + long : Number.POSITIVE_INFINITY);
-    setConcurrency(this.#queue, places + count);
-  }
-
   #moved(): void {
     this.#movedAt = this.clock.monotonic();
   }
 }
 
-/** Setting it starts calls. */
-function setConcurrency(queue: PQueue, calls: number): void {
-  if (queue.concurrency !== calls) queue.concurrency = calls;
-}
-
-/** Failures that an overloaded server may cause. */
-const LOST: ReadonlySet<ErrorCode> = new Set(['timeout', 'interrupted', 'unreachable']);
-
-const stopped = () => new JobtailError('aborted', 'it was stopped');
-
-/** A slot in the queue for one poll: its first call acquires it before anything is opened. */
+/** The calls of one poll. The first one is made in a slot that is taken before anything is opened. */
 export class CallSlot {
   readonly #calls: Calls;
   readonly #lane: Lane;
   readonly #signal: AbortSignal;
-  #release: ((call?: Promise<unknown>) => void) | undefined;
+  #slot: Slot | undefined;
   /** How long its longest call took, without its time in the queue. */
   longestMs = 0;
 
@@ -271,38 +263,24 @@ export class CallSlot {
   }
 
   async take(): Promise<void> {
-    await new Promise<void>((taken, failed) => {
-      const occupied = () =>
-        new Promise<unknown>((release) => {
-          this.#release = release;
-          taken();
-        });
-      // Once the slot is taken, its end is the end of the first call, and the poll receives that.
-      this.#calls.occupy(this.#lane, this.#signal, occupied).catch(failed);
-    });
+    this.#slot = await this.#calls.slot(this.#lane, this.#signal);
   }
 
-  /** Makes a call: the first one in the acquired slot, each other one in its turn. */
+  /** Makes a call: the first one in the slot that was taken, each other one in its turn. */
   async run<T>(lane: Lane, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
-    const release = this.#release;
-    if (release === undefined) return await this.#calls.run(lane, signal, () => this.#serve(call));
-    this.#release = undefined;
-    const made = this.#calls.make(this.#lane, () => this.#serve(call));
-    release(made);
-    return await made;
-  }
-
-  async #serve<T>(call: () => Promise<T>): Promise<T> {
+    const taken = this.#slot;
+    this.#slot = undefined;
+    const slot = taken ?? (await this.#calls.slot(lane, signal));
     const { clock } = this.#calls;
     const begunAt = clock.monotonic();
-    return await call().finally(() => {
+    return await slot.make(call).finally(() => {
       this.longestMs = Math.max(this.longestMs, clock.monotonic() - begunAt);
     });
   }
 
   end(): void {
-    this.#release?.();
-    this.#release = undefined;
+    this.#slot?.end();
+    this.#slot = undefined;
   }
 }
 

@@ -23,6 +23,9 @@ interface HangingCallsOptions {
 
 /** A call that is not answered for this time may hang. With the first short call, that is less than 10 s. */
 const HANGS_AFTER_MS = 4_000;
+/** A server whose last answers took longer has to be silent for so many times as long. */
+const SLOWNESS = 3;
+const LAST_ANSWERS = 5;
 const FIRST_LIMIT_MS = 4_000;
 const NEXT_LIMIT_MS = 1_500;
 const RECHECK_MS = 1_000;
@@ -44,13 +47,15 @@ export class HangingCalls {
   readonly #options: HangingCallsOptions;
   readonly #running = new Set<Running>();
   #answeredAt = Number.NEGATIVE_INFINITY;
+  /** How long the last answers took. */
+  #lastMs: readonly number[] = [];
   #nextAt = Number.NEGATIVE_INFINITY;
   #cancelTimer: (() => void) | undefined;
   /** Ends the short calls. */
   #stop: AbortController | undefined;
   /** The calls that the short calls are for: with the last of them, these end. */
   #suspects: readonly Running[] = [];
-  /** Short calls since the last answer that ended without a result; the next ones count on. */
+  /** Short calls without an answer since the last quick one. */
   #shortCalls = 0;
 
   constructor(options: HangingCallsOptions) {
@@ -77,10 +82,17 @@ export class HangingCalls {
     };
   }
 
-  /** The server answered a call. */
-  answered(): void {
+  /** The server answered a call after so long. */
+  answered(ms: number): void {
     this.#answeredAt = this.#options.clock.monotonic();
-    this.#shortCalls = 0;
+    this.#lastMs = [ms, ...this.#lastMs].slice(0, LAST_ANSWERS);
+    if (ms < HANGS_AFTER_MS) this.#shortCalls = 0;
+  }
+
+  /** How long a server of this kind may be silent. */
+  get #patienceMs(): number {
+    const slowestMs = Math.max(0, ...this.#lastMs);
+    return slowestMs > HANGS_AFTER_MS ? SLOWNESS * slowestMs : HANGS_AFTER_MS;
   }
 
   #arm(delayMs: number): void {
@@ -96,36 +108,44 @@ export class HangingCalls {
     const now = clock.monotonic();
     if (this.#stop !== undefined || now < this.#nextAt || this.hanging.count >= MAX_HANGING || !isWanted()) return;
     const since = Math.max(this.#answeredAt, openSince());
-    const isUnanswered = ({ startedAt }: Running) => now - Math.max(startedAt, since) >= HANGS_AFTER_MS;
+    const isUnanswered = ({ startedAt }: Running) => now - Math.max(startedAt, since) >= this.#patienceMs;
     const suspects = [...this.#running].filter((one) => !one.hangs && isUnanswered(one));
     if (suspects.length > 0) void this.#resolve(suspects);
   }
 
   async #resolve(suspects: readonly Running[]): Promise<void> {
-    const { clock, shortCall, onChange, onEnd } = this.#options;
+    const { clock, onChange, onEnd } = this.#options;
     const stop = new AbortController();
     this.#stop = stop;
+    this.#suspects = suspects;
     const beganAt = clock.monotonic();
+    const isAnswered = () => this.#answeredAt >= beganAt;
     // A poll asks for parts, any other long call for something else.
     const kind = suspects.some(({ isLong }) => !isLong) ? 'listing' : 'parts';
-    this.#suspects = suspects;
     let calls = this.#shortCalls;
-    const isAnswered = () => this.#answeredAt >= beganAt;
-    while (!isAnswered() && !stop.signal.aborted && calls < MAX_SHORT_CALLS) {
-      const nextMs = calls < MAX_HANGING - 1 ? NEXT_LIMIT_MS : LAST_LIMIT_MS;
-      const limit = new LinkedAbort(stop.signal);
-      const cancel = clock.timer(calls === 0 ? FIRST_LIMIT_MS : nextMs, () => limit.abort());
-      await shortCall(kind, limit.signal).catch(() => undefined);
-      cancel();
-      limit.release();
+    while (!isAnswered() && !stop.signal.aborted && this.#shortCalls < MAX_SHORT_CALLS) {
+      await this.#callShortly(kind, stop.signal);
       calls += 1;
     }
     this.#stop = undefined;
-    this.#shortCalls = stop.signal.aborted ? calls : 0;
     if (stop.signal.aborted) return;
-    if (!isAnswered()) this.#nextAt = clock.monotonic() + PAUSE_MS;
-    else for (const one of suspects) one.hangs = this.#running.has(one);
+    if (isAnswered()) for (const one of suspects) one.hangs = this.#running.has(one);
+    else this.#nextAt = clock.monotonic() + PAUSE_MS;
+    if (!isAnswered()) this.#shortCalls = 0;
     onEnd(calls, isAnswered());
     onChange();
+  }
+
+  /** Makes one short call, within the limit that its number has. */
+  async #callShortly(kind: 'parts' | 'listing', stop: AbortSignal): Promise<void> {
+    const { clock, shortCall } = this.#options;
+    const number = this.#shortCalls;
+    this.#shortCalls += 1;
+    const nextMs = number < MAX_HANGING - 1 ? NEXT_LIMIT_MS : LAST_LIMIT_MS;
+    const limit = new LinkedAbort(stop);
+    const cancel = clock.timer(number === 0 ? FIRST_LIMIT_MS : nextMs, () => limit.abort());
+    await shortCall(kind, limit.signal).catch(() => undefined);
+    cancel();
+    limit.release();
   }
 }

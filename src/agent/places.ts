@@ -1,8 +1,9 @@
 /**
- * The number of calls at a time, by the round trip: one more for each 7 ms of the minimum time to a first byte. When
- * responses usually take twice that time, the number is halved. A lost call, or one refused for overload, sets it to
- * `min`.
+ * Several calls at a time, where the configuration allows that. Their number, by the round trip: one more for each 7 ms of
+ * the minimum time to a first byte. When responses usually take twice that time, the number is halved. A lost call, or one
+ * refused for overload, sets it to `min`. Calls that may take long get the places that short ones leave free, at least half.
  */
+import PQueue from 'p-queue';
 
 const MS_PER_PLACE = 7;
 /** By one response: four times as many calls after each round trip. */
@@ -12,6 +13,8 @@ const MAX_SLOWNESS = 2;
 const WEIGHT = 1 / 8;
 
 export class Places {
+  /** Where long calls wait for a place that is not reserved. */
+  readonly long = new PQueue();
   readonly #min: number;
   readonly #max: number;
   /** Grows with each response until the first sign of overload, then by one with each round of responses. */
@@ -29,6 +32,17 @@ export class Places {
     this.#allowed = min;
   }
 
+  /** Calls at a time for one of so many agents. `short`: calls that run or wait; `hanging`: long ones to leave out. */
+  limit(agents: number, short: number, hanging: number): number {
+    const places = this.among(agents);
+    const reserved = Math.min(Math.ceil(places / 2), Math.max(1, short));
+    // With one place, a long call that waits in front of it would delay more urgent ones.
+    const long = places > 1 ? places - reserved + hanging : Number.POSITIVE_INFINITY;
+    // Setting it starts calls.
+    if (this.long.concurrency !== long) this.long.concurrency = long;
+    return places;
+  }
+
   among(agents: number): number {
     const byWay = this.#minMs === Number.POSITIVE_INFINITY ? 0 : Math.floor(this.#minMs / MS_PER_PLACE);
     const max = Math.max(this.#min, Math.min(this.#min + byWay, Math.floor(this.#max / agents)));
@@ -43,12 +57,15 @@ export class Places {
       this.lost();
       return;
     }
-    this.#measure(firstByteMs);
+    this.#minMs = Math.min(this.#minMs, firstByteMs);
+    this.#usualMs = this.#usualMs === undefined ? firstByteMs : this.#usualMs + WEIGHT * (firstByteMs - this.#usualMs);
     this.#ignored = Math.max(0, this.#ignored - 1);
     const places = this.among(1);
-    const isSlow = (this.#usualMs ?? 0) > MAX_SLOWNESS * this.#minMs;
+    const isSlow = this.#usualMs > MAX_SLOWNESS * this.#minMs;
+    const growth = this.#isCareful ? 1 / places : FIRST_GROWTH;
     if (isSlow && this.#ignored === 0) this.#backOffTo(places / 2);
-    else if (!isSlow && isWanted) this.#grow(places);
+    else if (!isSlow && isWanted)
+      this.#allowed = Math.min(this.#allowed + growth, places + Math.max(1, growth), this.#max);
   }
 
   lost(): void {
@@ -59,15 +76,5 @@ export class Places {
     this.#ignored = this.among(1);
     this.#allowed = Math.max(this.#min, places);
     this.#isCareful = true;
-  }
-
-  #grow(places: number): void {
-    const growth = this.#isCareful ? 1 / places : FIRST_GROWTH;
-    this.#allowed = Math.min(this.#allowed + growth, places + Math.max(1, growth), this.#max);
-  }
-
-  #measure(ms: number): void {
-    this.#minMs = Math.min(this.#minMs, ms);
-    this.#usualMs = this.#usualMs === undefined ? ms : this.#usualMs + WEIGHT * (ms - this.#usualMs);
   }
 }

@@ -3,16 +3,19 @@
  * took the server one second, the next call may start one second later. A call under way costs as much as the last
  * response, so calls overlap on the connection but not in the server. Idle time is credit for a short burst. A fixed
  * number of requests per minute replaces the measurement. A pause that the server requests (429, 503, `Retry-After`)
- * applies in both cases, to all calls; so does a limit of the server (call-quota.ts).
+ * applies in both cases, to all calls. So does a limit that the server reports: the rest of it is spread over its period.
  */
 
 import { nominalPause } from '../back-off.ts';
 import { type Clock, sleep } from '../system/clock.ts';
-import { CallQuota, type QuotaAnswer } from './call-quota.ts';
 
-interface ServerAnswer extends QuotaAnswer {
+interface ServerAnswer {
+  readonly status: number;
   readonly firstByteMs: number;
   readonly workMs: number;
+  readonly retryAfterMs: number | undefined;
+  /** Calls that the server allows in the rest of its period, if the response reports that. */
+  readonly quota?: { readonly remaining: number; readonly resetMs: number } | undefined;
 }
 
 interface ServerShareOptions {
@@ -37,6 +40,8 @@ export const MAX_PAUSE_MS = 30_000;
 /** A call of so long did not keep the server busy if others were answered in less than `QUICK_MS` beside it. */
 const LONG_MS = 4_000;
 const QUICK_MS = 1_000;
+/** Maximum time between two calls by a reported limit. */
+const MAX_SPACING_MS = 60_000;
 const PAUSES = { firstMs: FIRST_PAUSE_MS, maxMs: MAX_PAUSE_MS };
 
 export class ServerShare {
@@ -52,7 +57,6 @@ export class ServerShare {
   #quickAt = Number.NEGATIVE_INFINITY;
   /** Calls under way that count for nothing: they hang, and others work (hanging-calls.ts). */
   hanging = 0;
-  readonly #quota = new CallQuota();
   #agents = 1;
   #onMove: (answer?: ServerAnswer) => void = () => {};
 
@@ -118,7 +122,7 @@ export class ServerShare {
     const now = this.#options.monotonic();
     const workMs = answer.workMs >= LONG_MS && this.#quickAt > now - answer.workMs ? 0 : answer.workMs;
     if (answer.workMs < QUICK_MS) this.#quickAt = now;
-    const spacingMs = this.#quota.answered(now, answer) * this.#agents;
+    const spacingMs = status === 429 ? 0 : spacingOf(answer) * this.#agents;
     if (this.#costOfRequestMs === undefined) {
       const maxDelayMs = Math.max(spacingMs, MAX_DELAY_MS);
       // Others may have been answered, and charged, while this response was under way.
@@ -156,3 +160,6 @@ export class ServerShare {
     return pauseMs;
   }
 }
+
+const spacingOf = ({ quota }: ServerAnswer): number =>
+  quota === undefined ? 0 : Math.min(MAX_SPACING_MS, quota.resetMs / (quota.remaining + 1));

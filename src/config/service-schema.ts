@@ -13,6 +13,7 @@ import {
   orNull,
   path,
   refine,
+  required,
   section,
   slashed,
   text,
@@ -22,6 +23,7 @@ import {
 } from './values.ts';
 
 const PROTOCOLS = ['soap', 'rest'] as const;
+const PROTOCOL = 'rest, as all releases of HEAppE Middleware have it, or soap (agent init detects it)';
 const SOAP_VERSIONS = ['1.1', '1.2'] as const;
 const DAY_SECONDS = 86_400;
 
@@ -44,7 +46,7 @@ export function serviceSection(directory: string) {
   });
   const withoutQuery = refine(httpUrl(), (url) => !url.includes('?'), 'an address without a query (?...)');
   const written = section({
-    protocol: v.optional(oneOf(PROTOCOLS), 'soap'),
+    protocol: required(v.picklist(PROTOCOLS, PROTOCOL)),
     /** {file_transfer_url} of docs/dev/soap.md. */
     fileTransferUrl: v.optional(httpUrl()),
     /** {service_namespace} of docs/dev/soap.md. */

@@ -125,14 +125,17 @@ it.each(['timeout', 'interrupted', 'unreachable'] as const)(
   },
 );
 
-it('a slot for calls is taken by long calls, too, some time after many polls used it, but for the last one', async () => {
+it('a slot for calls is taken by long calls, too, but for the last one, and for half while short calls wait', async () => {
   const clock = new HeldClock();
   const limited = new ServerShare({ requestsPerMinute: null, monotonic: clock.monotonic });
   const calls = new Calls({ concurrency: 8, share: limited, clock });
-  for (let times = 0; times < 2; times += 1) expect(await atATime(calls, clock)).toBe(8);
-  expect(await atATime(calls, clock, 'patient')).toBe(4);
-  await clock.pass(10 * 60_000);
+  expect(await atATime(calls, clock)).toBe(8);
   expect(await atATime(calls, clock, 'patient')).toBe(7);
+  const stop = new AbortController();
+  setMaxListeners(0, stop.signal);
+  const slots = await Promise.all(Array.from({ length: 4 }, () => calls.slot('live', stop.signal)));
+  expect(await atATime(calls, clock, 'patient')).toBe(4);
+  for (const slot of slots) slot.end();
 });
 
 /** How many of forty calls run at a time. */

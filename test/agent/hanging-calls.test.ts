@@ -83,7 +83,7 @@ it('a call that hangs is found out although the answer of an earlier call came a
   const hanging = new HangingCalls({ clock, shortCall, isWanted, openSince, onChange() {}, onEnd() {} });
   const ended = hanging.begun(true);
   await clock.pass(1_000);
-  hanging.answered();
+  hanging.answered(10);
   await clock.pass(3_000);
   expect(kinds).toEqual([]);
   await clock.pass(2_000);
@@ -153,4 +153,53 @@ it('a call that hangs while no other call waits is left alone', async () => {
   const { clock, kinds, call } = startServer(1);
   await clock.passWhile(call('patient').catch(() => undefined));
   expect(kinds).toEqual([]);
+});
+
+it('a server whose answers take six seconds gets no short calls, and a call that is silent for eighteen does', async () => {
+  const clock = new HeldClock();
+  const kinds: string[] = [];
+  const shortCall = async (kind: string) => void kinds.push(kind);
+  const [isWanted, openSince] = [() => true, () => 0];
+  const hanging = new HangingCalls({ clock, shortCall, isWanted, openSince, onChange() {}, onEnd() {} });
+  hanging.answered(6_000);
+  for (let calls = 0; calls < 10; calls += 1) {
+    const ended = hanging.begun(false);
+    await clock.pass(6_000);
+    hanging.answered(6_000);
+    ended();
+  }
+  expect(kinds).toEqual([]);
+  const ended = hanging.begun(false);
+  await clock.pass(16_000);
+  expect(kinds).toEqual([]);
+  await clock.pass(4_000);
+  expect(kinds).not.toEqual([]);
+  ended();
+});
+
+it('a server gets ten short calls in all while its answers are slow, and ten more once one was quick', async () => {
+  const clock = new HeldClock();
+  let made = 0;
+  const shortCall = async (_: string, stop: AbortSignal) => {
+    made += 1;
+    await sleep(clock, 60_000, stop);
+  };
+  const [isWanted, openSince] = [() => true, () => 0];
+  const hanging = new HangingCalls({ clock, shortCall, isWanted, openSince, onChange() {}, onEnd() {} });
+  /** A call that is answered a little after a short one was given up. */
+  const slowCall = async (answerMs: number) => {
+    const ended = hanging.begun(false);
+    const before = made;
+    while (made === before && made < 10) await clock.pass(1_000);
+    await clock.pass(500);
+    hanging.answered(answerMs);
+    ended();
+  };
+  // Its answers are reported as barely slow, so each call that takes longer looks as if it hung.
+  for (let calls = 0; calls < 10; calls += 1) await slowCall(4_001);
+  expect(made).toBe(10);
+  const ended = hanging.begun(false);
+  await clock.pass(4 * 60_000);
+  ended();
+  expect(made).toBe(10);
 });

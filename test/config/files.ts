@@ -9,6 +9,7 @@ import { directoryOfFile, diskDirectory } from '../support/temp-directory.ts';
 
 /** The least that is a configuration. */
 export const MINIMAL = `service:
+  protocol: soap
   fileTransferUrl: https://m.example.org/FileTransferWs
   namespace: http://m.example.org/
   baseUrl: https://m.example.org

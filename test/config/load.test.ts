@@ -59,6 +59,7 @@ describe('a configuration that is fine', () => {
   it('takes every key', async () => {
     const config = await load(`
 service:
+  protocol: soap
   fileTransferUrl: http://127.0.0.1:8080/FileTransferWs?x=1
   namespace: urn:cluster
   jobsUrl: http://127.0.0.1:8080/JobManagementWs
@@ -218,7 +219,7 @@ view: {listen: 0.0.0.0:80, tokenFile: token, publicUrl: https://gateway.example.
     ['a byte-order mark and CRLF', `\uFEFF${MINIMAL.replaceAll('\n', '\r\n')}`],
     [
       'JSON',
-      '{"service": {"fileTransferUrl": "http://a/", "namespace": "n", "baseUrl": "http://a"}, "auth": {"username": "u", "passwordFile": "p"}}',
+      '{"service": {"protocol": "soap", "fileTransferUrl": "http://a/", "namespace": "n", "baseUrl": "http://a"}, "auth": {"username": "u", "passwordFile": "p"}}',
     ],
     ['anchors', `${MINIMAL}poll: {minIntervalSeconds: &s 5, maxIntervalSeconds: *s}\n`],
   ])('may be written with %s', async (_what, yaml) => {

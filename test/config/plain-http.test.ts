@@ -7,7 +7,7 @@ import { configDirectory } from './files.ts';
 const { load } = configDirectory();
 
 const config = (fileTransferUrl: string, baseUrl: string, more = '') => `
-service: {fileTransferUrl: "${fileTransferUrl}", namespace: "http://namespace.example.org/", baseUrl: "${baseUrl}"${more}}
+service: {protocol: soap, fileTransferUrl: "${fileTransferUrl}", namespace: "http://namespace.example.org/", baseUrl: "${baseUrl}"${more}}
 auth: {method: password, username: alice, passwordFile: password}
 mirror: {directory: mirror}
 state: {directory: state}

@@ -179,7 +179,7 @@ describe('the message', () => {
     );
     const places = message.split('\n').map((line) => /^.*?\.yaml:([^ ]+): ([^ ]+):/.exec(line)?.slice(1).join(' '));
     expect(places).toEqual([
-      '2:3 service.namespace',
+      '2:3 service.protocol',
       '2:3 service.baseUrl',
       '2:20 service.fileTransferUrl',
       '3:3 service.soapversion',

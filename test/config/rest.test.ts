@@ -78,7 +78,7 @@ auth: {username: alice, passwordFile: password, operation: Login}
 
 describe('service.protocol: soap', () => {
   const SOAP = `
-service: {fileTransferUrl: https://m/f, namespace: n, baseUrl: https://m/}
+service: {protocol: soap, fileTransferUrl: https://m/f, namespace: n, baseUrl: https://m/}
 auth: {username: alice, passwordFile: password}
 `;
 

@@ -11,6 +11,7 @@ import { temporaryDirectory } from '../support/temp-directory.ts';
 async function reloadOf(connect: () => Promise<{ close(): Promise<void> }>) {
   const file = path.join(temporaryDirectory(), 'config.yaml');
   const service = {
+    protocol: 'soap',
     fileTransferUrl: 'http://127.0.0.1:9/FileTransferWs',
     namespace: 'urn:x',
     baseUrl: 'http://127.0.0.1:9',

@@ -107,6 +107,7 @@ export class Place {
   configText({ baseUrl, username, passwordFile }: ConfiguredService, sections: Sections): string {
     const defaults: Record<string, Sections> = {
       service: {
+        protocol: 'soap',
         fileTransferUrl: `${baseUrl}/FileTransferWs`,
         namespace: 'http://sandbox.example.org/',
         baseUrl,

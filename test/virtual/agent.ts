@@ -91,6 +91,7 @@ interface InFleet {
 }
 
 const yamlOf = (directory: string, settings: Settings, fleet?: InFleet) => `service:
+  protocol: soap
   fileTransferUrl: https://m.example.org/FileTransferWs
   jobsUrl: https://m.example.org/JobManagementWs
   namespace: http://m.example.org/

@@ -15,7 +15,12 @@ const environment = () => ({ ...process.env, AGENT_CONFIG: path.join(directory, 
 beforeAll(() => {
   directory = fs.mkdtempSync(path.join(os.tmpdir(), 'jobtail-grep-'));
   const config = {
-    service: { fileTransferUrl: 'https://m.example.org/x', namespace: 'urn:x', baseUrl: 'https://m.example.org' },
+    service: {
+      protocol: 'soap',
+      fileTransferUrl: 'https://m.example.org/x',
+      namespace: 'urn:x',
+      baseUrl: 'https://m.example.org',
+    },
     auth: { username: 'alice', passwordFile: 'password' },
     mirror: { directory: 'mirror' },
     state: { directory: 'state' },

@@ -119,6 +119,7 @@ it.concurrent('report: no secret from any place', async (context) => {
   const { port } = server.address() as AddressInfo;
   const config = {
     service: {
+      protocol: 'soap',
       fileTransferUrl: `http://127.0.0.1:${port}/FileTransferWs?key=${secrets.query}`,
       namespace: `http://sandbox.example.org/`,
       baseUrl: `http://127.0.0.1:${port}`,

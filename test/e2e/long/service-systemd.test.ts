@@ -116,6 +116,7 @@ class Installation {
 function baseConfig(mirrorDirectory: string): string {
   return `
 service:
+  protocol: soap
   fileTransferUrl: http://127.0.0.1:8090/FileTransferWs
   namespace: http://sandbox.example.org/
   baseUrl: http://127.0.0.1:8090

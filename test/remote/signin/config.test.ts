@@ -21,7 +21,7 @@ describe('a configuration file', () => {
     const config = await loadConfig(
       await write(
         'config.yaml',
-        `service: {fileTransferUrl: ${service.baseUrl}/ws, namespace: urn:x, baseUrl: ${service.baseUrl}/}
+        `service: {protocol: soap, fileTransferUrl: ${service.baseUrl}/ws, namespace: urn:x, baseUrl: ${service.baseUrl}/}
 auth:
   method: ${method}
   username: alice

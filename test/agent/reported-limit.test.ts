@@ -6,15 +6,10 @@ const MINUTE_MS = 60_000;
 const PER_MINUTE = 60;
 const ANSWER_MS = 10;
 
-interface Limiter {
-  readonly reportsRemaining: boolean;
-  readonly requestsPerMinute?: number | null;
-}
-
 /** Polls for so long; returns, for each 200 ms after `fromMs`, how old the last poll of each job is. */
-function agesOf({ reportsRemaining, requestsPerMinute = null }: Limiter, fromMs: number, forMs: number): number[] {
+function agesOf(fromMs: number, forMs: number): number[] {
   let now = 0;
-  const share = new ServerShare({ requestsPerMinute, monotonic: () => now });
+  const share = new ServerShare({ requestsPerMinute: null, monotonic: () => now });
   const window = { endsAt: 0, calls: 0 };
   const jobs = [0, 1, 2].map((index) => ({ dueAt: index, polledAt: 0 }));
   const ages: number[] = [];
@@ -33,7 +28,7 @@ function agesOf({ reportsRemaining, requestsPerMinute = null }: Limiter, fromMs:
     if (window.calls > PER_MINUTE) {
       share.answered({ status: 429, ...times, retryAfterMs: Math.ceil(resetMs / 1000) * 1000 });
     } else {
-      const quota = reportsRemaining ? { remaining: PER_MINUTE - window.calls, resetMs } : undefined;
+      const quota = { remaining: PER_MINUTE - window.calls, resetMs };
       share.answered({ status: 200, ...times, retryAfterMs: undefined, quota });
       job.polledAt = begunAt;
     }
@@ -46,30 +41,7 @@ function agesOf({ reportsRemaining, requestsPerMinute = null }: Limiter, fromMs:
 const ninetyFifth = (ages: readonly number[]) => ages[Math.floor(ages.length * 0.95)] ?? Number.NaN;
 
 it('where responses report the rest of the limit, 95 % of the ages of polls are below 6 s from the start', () => {
-  const ages = agesOf({ reportsRemaining: true }, 10_000, 20 * MINUTE_MS);
+  const ages = agesOf(10_000, 20 * MINUTE_MS);
   expect(ninetyFifth(ages)).toBeLessThan(6_000);
   expect(ages.at(-1)).toBeLessThan(8_000);
-});
-
-it.each([null, 600])(
-  'with requestsPerMinute %s, nearly all polls are younger than 6 s after a second refusal of a limit that is not reported',
-  (requestsPerMinute) => {
-    const ages = agesOf({ reportsRemaining: false, requestsPerMinute }, 3 * MINUTE_MS, 60 * MINUTE_MS);
-    expect(ninetyFifth(ages)).toBeLessThan(6_000);
-  },
-);
-
-it('refusals after few calls, or late in a period, make no call slower', () => {
-  let now = 0;
-  const share = new ServerShare({ requestsPerMinute: null, monotonic: () => now });
-  for (let refusal = 0; refusal < 5; refusal += 1) {
-    for (let call = 0; call < 10; call += 1) {
-      now += 100;
-      share.answered({ status: 200, firstByteMs: 1, workMs: 1, retryAfterMs: undefined });
-    }
-    share.answered({ status: 429, firstByteMs: 1, workMs: 1, retryAfterMs: 5_000 });
-    now += 5_000;
-  }
-  share.answered({ status: 200, firstByteMs: 1, workMs: 1, retryAfterMs: undefined });
-  expect(share.opensAt).toBeLessThanOrEqual(now);
 });
