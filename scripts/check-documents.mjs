@@ -5,7 +5,6 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PERSISTS_MS } from '../src/agent/live/debounce.ts';
 import { IDLE_INTERVAL_MS, INTERVAL_MS } from '../src/agent/loop/job-states.ts';
-import { LONG_BACKLOG_BYTES } from '../src/agent/poll/file-poll.ts';
 import { MAX_INTERVAL_MS } from '../src/agent/results/ledger.ts';
 import * as share from '../src/agent/server-share.ts';
 import { WAITS_MS } from '../src/cli/commands/watch.ts';
@@ -15,6 +14,7 @@ import { ERROR_POLICIES } from '../src/errors.ts';
 import * as readiness from '../src/fleet/readiness.ts';
 import { MAX_RETRY_AFTER_MS } from '../src/remote/http/http-client.ts';
 import * as signIn from '../src/remote/signin/sign-in.ts';
+import { LONG_BACKLOG_BYTES } from '../src/remote/text/text-source.ts';
 import { BUSY_TIMEOUT_MS } from '../src/store/database.ts';
 import { HEARTBEAT_MS } from '../src/view/http/event-routes.ts';
 import { TICKET_MS } from '../src/view/proof.ts';
@@ -97,7 +97,6 @@ function checkEvidence() {
 /** A document, a phrase with `{}` for a value of the program, and that value. */
 function checkConstants() {
   const constants = [
-    ['ARCHITECTURE.md', 'If a difference is still undecided after {}', time(PERSISTS_MS.tail)],
     ['ARCHITECTURE.md', 'a shorter file for {}', time(PERSISTS_MS.shorter)],
     ['docs/guarantees.md', 'If it is still ambiguous after {}, the agent downloads', time(PERSISTS_MS.tail)],
     ['docs/guarantees.md', 'has a backlog, and makes no progress for {}, has an error', time(PERSISTS_MS.stuck)],

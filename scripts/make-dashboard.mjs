@@ -9,7 +9,6 @@ const PANELS = [
   ['stat', 'Failing', `sum(jobtail_jobs_failing{${WHERE}})`],
   ['stat', 'Last growth', `min(jobtail_growth_age_seconds{${WHERE}})`, 's'],
   ['stat', 'Oldest poll', `max(jobtail_oldest_poll_age_seconds{${WHERE}})`, 's'],
-  ['stat', 'Inexact bytes', `sum(jobtail_inexact_bytes{${WHERE}})`, 'bytes'],
   ['stat', 'Version', `jobtail_build_info{${WHERE}}`, undefined, '{{version}}, node {{node}}'],
   ['timeseries', 'Live bytes mirrored', rate('jobtail_mirrored_bytes_total', 'instance'), 'Bps', '{{instance}}'],
   [

@@ -1,7 +1,7 @@
 /** What a response shows of a mirror that is not the beginning of its remote file. Undetermined is requested again. */
 
 /** mirror-damaged: the mirror was changed, and was repaired from the remote file. */
-export const MISMATCH_KINDS = ['truncated', 'rewritten', 'mirror-damaged', 'decoder-changed'] as const;
+export const MISMATCH_KINDS = ['truncated', 'rewritten', 'mirror-damaged'] as const;
 export type MismatchKind = (typeof MISMATCH_KINDS)[number];
 
 export interface Mismatch {
@@ -23,7 +23,6 @@ export const MISMATCH_EVENTS: Readonly<Record<MismatchKind, string>> = {
   truncated: 'remote file truncated',
   rewritten: 'remote file rewritten',
   'mirror-damaged': 'mirror repaired',
-  'decoder-changed': 'decoder of the service changed',
 };
 
 /** A progress file is truncated again and again. */

@@ -14,7 +14,6 @@ export interface Comparison {
 
 interface ComparedFile extends Comparison, LiveFileKey {
   readonly position: number;
-  readonly inexact: readonly unknown[];
   readonly error: { readonly message: string } | null;
 }
 
@@ -29,9 +28,8 @@ export const isVerified = ({ verified, position }: Pick<ComparedFile, 'verified'
 
 /** Undefined: all bytes were compared after the end of the job, and are equal; also of a file without bytes. */
 export function reasonAgainst(file: ComparedFile): string | undefined {
-  const { error, inexact, verified, unverified, early } = file;
+  const { error, verified, unverified, early } = file;
   if (error !== null) return error.message;
-  if (inexact.length > 0) return 'inexact bytes';
   if (isVerified(file)) return early ? 'verified before the end of the job, and not after it' : undefined;
   return unverified ?? (verified === null ? 'not verified' : 'it grew after it was verified');
 }

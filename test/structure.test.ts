@@ -41,6 +41,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
   'remote/http': { values: ['system'] },
   remote: { values: ['remote/http', 'system'], types: ['agent/ports'] },
   'remote/content': { values: ['remote', 'remote/http', 'system'], types: ['agent/ports'] },
+  'remote/text': { values: ['system'], types: ['agent/ports'] },
   'remote/soap': { values: ['remote', 'remote/content', 'remote/http', 'system'], types: ['agent/ports'] },
   'remote/rest': { values: ['remote', 'remote/content', 'remote/http', 'system'], types: ['agent/ports'] },
   'remote/signin': { values: ['remote', 'remote/http', 'system'], types: ['agent/ports'] },

@@ -8,13 +8,12 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { crc32 } from 'node:zlib';
 import Database from 'better-sqlite3';
-import { RawBytes } from '../../src/agent/live/append/raw-bytes.ts';
 import { Mirrors } from '../../src/agent/live/mirror/mirror.ts';
-import { TextDecoding } from '../../src/agent/live/text/decoding.ts';
-import { LONG_BACKLOG_BYTES } from '../../src/agent/poll/file-poll.ts';
+import { RawBytes } from '../../src/agent/live/raw-bytes.ts';
 import { JobPolls, type PollContext } from '../../src/agent/poll/poll.ts';
 import type { Content, PartRequest, Parts, Remote } from '../../src/agent/ports/server.ts';
 import { parseJobId, parseTaskId } from '../../src/job.ts';
+import { textSources } from '../../src/remote/text/text-source.ts';
 import { Commits, Store } from '../../src/store/store.ts';
 import { systemClock } from '../../src/system/clock.ts';
 import { textOf } from '../growth.ts';
@@ -86,10 +85,13 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsRequest): Pro
   const context: PollContext = {
     store,
     commit: (write, withinMs) => commits.commit(write, withinMs),
-    decoding: new TextDecoding(store.capabilities),
-    rawBytes: new RawBytes(store.capabilities, systemClock.monotonic),
-    longBacklogBytes: LONG_BACKLOG_BYTES,
-    batchLimit: { files: Number.POSITIVE_INFINITY },
+    sourceOf: textSources({
+      capabilities: store.capabilities,
+      direct: null,
+      batchLimit: { files: 100 },
+      onChange: () => {},
+    }),
+    rawBytes: new RawBytes(systemClock.monotonic),
     now: Date.now,
     monotonic: systemClock.monotonic,
     liveFiles: {

@@ -2,15 +2,13 @@
 import '../system/small-heap.ts';
 import { Calls, queuedJobService, queuedRemote, type SharedService } from '../agent/calls.ts';
 import { Failures } from '../agent/failures.ts';
-import { RawBytes } from '../agent/live/append/raw-bytes.ts';
 import { Mirrors } from '../agent/live/mirror/mirror.ts';
-import { TextDecoding } from '../agent/live/text/decoding.ts';
+import { RawBytes } from '../agent/live/raw-bytes.ts';
 import { Agent } from '../agent/loop/agent.ts';
 import type { AgentContext } from '../agent/loop/agent-context.ts';
 import { Scheduler } from '../agent/loop/scheduler.ts';
 import { ALONE, type JobRegister, type Ownership } from '../agent/ownership.ts';
 import type { PassContext } from '../agent/pass/complete-pass.ts';
-import { LONG_BACKLOG_BYTES } from '../agent/poll/file-poll.ts';
 import { JobPolls, type PollContext } from '../agent/poll/poll.ts';
 import type { Log } from '../agent/ports/host.ts';
 import type { JobService, Remote } from '../agent/ports/server.ts';
@@ -22,6 +20,7 @@ import type { Config } from '../config/config.ts';
 import type { JobId } from '../job.ts';
 import { MISMATCH_EVENTS } from '../mismatch.ts';
 import { printable } from '../printable.ts';
+import { textSources } from '../remote/text/text-source.ts';
 import { isOnNetworkFileSystem } from '../store/database.ts';
 import type { ResultSyncRow } from '../store/rows.ts';
 import { Commits, type Store } from '../store/store.ts';
@@ -87,13 +86,17 @@ export function buildEngine(options: EngineOptions): Engine {
   const reserve = new DiskReserve(mirror.directory, mirror.minFreeBytes, fileCalls(onNetwork));
   const resultsOf = (jobId: JobId) => resultsDirectory(mirror.directory, jobId);
   const directBytes = direct && new DirectLiveFiles({ direct, remote: whole, reserve, resultsOf });
+  const batchLimit = { files: Number.POSITIVE_INFINITY };
   const pollContext: PollContext = {
     store,
     commit: (write, withinMs) => commits.commit(write, withinMs),
-    decoding: new TextDecoding(store.capabilities),
-    rawBytes: new RawBytes(store.capabilities, monotonic, directBytes),
-    longBacklogBytes: LONG_BACKLOG_BYTES,
-    batchLimit: { files: Number.POSITIVE_INFINITY },
+    sourceOf: textSources({
+      capabilities: store.capabilities,
+      direct: directBytes,
+      batchLimit,
+      onChange: (what) => log.info({ what }, 'server capabilities changed'),
+    }),
+    rawBytes: new RawBytes(monotonic),
     now,
     monotonic,
     liveFiles: {
@@ -165,6 +168,7 @@ export function buildEngine(options: EngineOptions): Engine {
       raw: queuedRemote(remote, calls, 'raw'),
       wanted: queuedRemote(remote, calls, 'wanted'),
     },
+    batchLimit,
     scheduler: new Scheduler(clock),
     failures: new Failures(log),
     asked: follows === 'asked' ? new Set() : undefined,

@@ -137,7 +137,6 @@ export class Metrics {
     add('live_files', 'Live files of watched jobs', ({ liveFiles }) => liveFiles);
     add('live_files_failing', 'Live files of watched jobs that fail by themselves', ({ failingFiles }) => failingFiles);
     add('former_generations', 'Rewritten or truncated remote files so far', ({ generations }) => generations);
-    add('inexact_bytes', 'Bytes of mirrors that could not be had exactly', ({ inexactBytes }) => inexactBytes);
     add('refused_entries', 'Entries of responses that were not requested', ({ refusedEntries }) => refusedEntries);
     age('growth_age_seconds', 'Since any watched job last grew', ({ grownAt }) => grownAt);
     age('oldest_poll_age_seconds', 'Since the last poll of the job that waits longest', (found) => found.oldestPollAt);

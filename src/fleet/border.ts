@@ -92,6 +92,7 @@ const COLUMNS: Readonly<Record<string, v.GenericSchema>> = {
   task_id: taskId,
   file: liveFile,
   copy_mark: v.nullable(v.pipe(text, v.regex(/^\d{1,16}$/))),
+  // Of an older version.
   inexact: jsonOf(v.array(v.object({ start: whole, length: whole }))),
   mismatches: jsonOf(
     v.array(v.object({ kind: v.picklist(MISMATCH_KINDS), at: whole, reason: text, generation: whole, seenAt: whole })),

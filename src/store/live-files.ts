@@ -22,7 +22,7 @@ export class LiveFiles {
 
   constructor(sql: Sql) {
     this.#sql = sql;
-    this.#table = new Table(sql, 'live_files', { inexact: 'json', mismatches: 'json', error: 'json', early: 'flag' });
+    this.#table = new Table(sql, 'live_files', { mismatches: 'json', error: 'json', early: 'flag' });
   }
 
   ofJob(jobId: JobId): LiveFileRow[] {
@@ -70,8 +70,6 @@ export function shownLiveFile(row: LiveFileRow) {
   return {
     ...{ taskId, file, generation, grownAt, error },
     bytes: position,
-    exact: row.inexact.length === 0,
-    inexactBytes: row.inexact.reduce((sum, { length }) => sum + length, 0),
     verified: isVerified(row),
     unproven: reasonAgainst(row) ?? null,
   };

@@ -74,7 +74,8 @@ export class PortableRows {
   take(rows: readonly PortableRow[], hasResults = true): PortableRow[] {
     return rows.filter(({ table, row }) => {
       if (row === null) return false;
-      const found = JSON.parse(row) as Columns;
+      const found =
+        table === 'live_files' ? withoutSubstitutes(JSON.parse(row) as Columns) : (JSON.parse(row) as Columns);
       try {
         if (table === 'result_counts' && hasResults) this.#setWithoutRow(found);
         else this.#put(table, found);
@@ -88,7 +89,7 @@ export class PortableRows {
 
   /** For a mirror directory without the files of a job: everything is requested again. */
   withoutFiles(jobId: JobId): void {
-    const set = `UPDATE live_files SET position = 0, checksum = NULL, inexact = '[]', inode = NULL, modified_ns = NULL,
+    const set = `UPDATE live_files SET position = 0, checksum = NULL, inode = NULL, modified_ns = NULL,
       rotation = NULL, copy_mark = NULL, verified = NULL, unverified = NULL WHERE job_id = ?`;
     this.#sql.run(set, jobId);
     for (const table of ['result_files', 'result_counts'])
@@ -218,4 +219,12 @@ export class FleetLeases extends JobTable<{ readonly jobId: JobId; readonly atte
     const returning = `${insert} RETURNING state_id AS stateId`;
     return this.sql.sums<{ readonly stateId: string }>(returning, crypto.randomUUID()).stateId;
   }
+}
+
+/** An older agent of the fleet may have written `?` in place of bytes: as in the upgrade of a state (schema.ts). */
+function withoutSubstitutes(row: Columns): Columns {
+  const [first] = JSON.parse(String(row['inexact'] ?? '[]')) as { readonly start: number }[];
+  if (first === undefined) return row;
+  const position = Math.min(Number(row['position']), first.start);
+  return { ...row, position, checksum: null, modified_ns: null, verified: null };
 }

@@ -50,10 +50,8 @@ export interface LiveFileRow extends LiveFileKey, Comparison {
   readonly jobId: JobId;
   readonly position: number;
   readonly generation: number;
-  /** CRC-32 of all bytes before the position; null if an earlier version committed them, or they were rewritten. */
+  /** CRC-32 of all bytes before the position; null if an earlier version committed them, or they were cut. */
   readonly checksum: number | null;
-  /** Ranges before the position with substituted bytes, in order. */
-  readonly inexact: readonly InexactRegion[];
   /** Inode and time of the mirror after the last write of the agent; without the time, it counts as modified. */
   readonly inode: string | null;
   readonly modifiedNs: string | null;
@@ -68,14 +66,6 @@ export interface LiveFileRow extends LiveFileKey, Comparison {
   /** The last mismatches, in order. */
   readonly mismatches: readonly KeptMismatch[];
   readonly error: StoredError | null;
-}
-
-/** A range of a mirror with the right length and substituted bytes. */
-export interface InexactRegion {
-  readonly start: number;
-  readonly length: number;
-  /** Why raw bytes were refused. */
-  readonly reason?: string;
 }
 
 /**

@@ -5,10 +5,10 @@
  * A change of a table goes into `SCHEMA` and into a new entry of `UPGRADES`; a released entry is never changed.
  *
  * Ids are decimal text (64 bits), times are milliseconds since 1970, lengths and positions are bytes;
- * `inexact`, `mismatches`, `error` and `information` are JSON, and so are lists.
+ * `mismatches`, `error` and `information` are JSON, and so are lists.
  */
 /** The formats of releases, the oldest first, and that of this version. */
-export const VERSIONS: readonly [number, number] = [12, 23];
+export const VERSIONS: readonly [number, number] = [12, 24];
 export const [OLDEST_VERSION] = VERSIONS;
 export const NEWEST_VERSION = VERSIONS[1];
 
@@ -78,6 +78,21 @@ const FORMER = `
   ) STRICT, WITHOUT ROWID;
 `;
 
+/**
+ * Older versions wrote `?` in place of bytes that they could not get. The mirror is committed up to the first of them only,
+ * and counts as modified: the next poll compares it, cuts it there, and requests the rest. Until then, an error reports it.
+ */
+const WITHOUT_SUBSTITUTES = `
+  UPDATE live_files SET position = min(position, inexact ->> '$[0].start'), checksum = NULL, modified_ns = NULL,
+    verified = NULL, error = json_object('code', 'stuck', 'message', 'the mirror ends at byte '
+      || (inexact ->> '$[0].start') || ': an older version wrote ? in place of what follows', 'hint',
+      'run agent sync with this job', 'since', unixepoch() * 1000)
+    WHERE inexact <> '[]';
+  ALTER TABLE live_files DROP COLUMN inexact;
+  UPDATE live_files SET mismatches = (SELECT json_group_array(json(value)) FROM json_each(mismatches)
+    WHERE value ->> 'kind' <> 'decoder-changed');
+`;
+
 /** Entry n brings the database from `VERSIONS[n]` to `VERSIONS[n + 1]` (`PRAGMA user_version`). */
 export const UPGRADES: readonly string[] = [
   `ALTER TABLE jobs ADD COLUMN stall_after_ms INTEGER; ALTER TABLE jobs ADD COLUMN stalled_at INTEGER;
@@ -96,7 +111,8 @@ export const UPGRADES: readonly string[] = [
    ALTER TABLE habits RENAME TO capabilities;
    ALTER TABLE live_files DROP COLUMN fingerprint; ALTER TABLE live_files DROP COLUMN boot_id;
    ALTER TABLE live_files ADD COLUMN unverified TEXT;
-   ALTER TABLE live_files ADD COLUMN early INTEGER NOT NULL DEFAULT 0 CHECK (early IN (0, 1));`,
+   ALTER TABLE live_files ADD COLUMN early INTEGER NOT NULL DEFAULT 0 CHECK (early IN (0, 1));
+   ${WITHOUT_SUBSTITUTES}`,
 ];
 
 export const SCHEMA = `
@@ -125,7 +141,6 @@ export const SCHEMA = `
     position      INTEGER NOT NULL DEFAULT 0,
     generation    INTEGER NOT NULL DEFAULT 1,
     checksum      INTEGER,
-    inexact       TEXT NOT NULL DEFAULT '[]',
     inode         TEXT,
     modified_ns   TEXT,
     rotation      TEXT CHECK (rotation IN ('copying', 'copied')),

@@ -15,7 +15,6 @@ interface Sums {
   readonly liveFiles: number;
   readonly failingFiles: number;
   readonly generations: number;
-  readonly inexactBytes: number;
   readonly refusedEntries: number;
   readonly grownAt: number | null;
   readonly oldestPollAt: number | null;
@@ -40,8 +39,6 @@ export class Totals {
         (SELECT count(*) FROM files) AS liveFiles,
         (SELECT count(*) FROM files WHERE error IS NOT NULL) AS failingFiles,
         (SELECT coalesce(sum(generation - 1), 0) FROM live_files) AS generations,
-        (SELECT coalesce(sum(region.value ->> 'length'), 0)
-          FROM live_files, json_each(live_files.inexact) AS region) AS inexactBytes,
         (SELECT coalesce(sum(refused), 0) FROM jobs) AS refusedEntries,
         (SELECT max(grown_at) FROM watched) AS grownAt,
         (SELECT min(coalesce(polled_at, watched_at)) FROM watched) AS oldestPollAt,

@@ -30,7 +30,7 @@ function filled(): Store {
     store.jobs.watch({ ...ORDER, jobId: JOB }, 1);
     store.jobs.watch({ ...ORDER, jobId: OTHER, tasks: null }, 1);
     const row = { ...NEW_ROW, jobId: JOB, taskId: TASK, position: 2 ** 40, inode: '7', modifiedNs: '8' };
-    store.liveFiles.save({ ...row, generation: 3, inexact: [{ start: 1, length: 2 }] });
+    store.liveFiles.save({ ...row, generation: 3 });
     store.leases.open(
       {
         leaseId: store.leases.ask(JOB, 5),
@@ -84,7 +84,7 @@ describe('the rows of a job', () => {
     const [from, to] = [filled(), newStore()];
     put(to, rowsOf(from, JOB));
     to.transaction(() => to.portableRows.withoutFiles(JOB));
-    const fresh = { position: 0, inode: null, modifiedNs: null, inexact: [], generation: 3 };
+    const fresh = { position: 0, inode: null, modifiedNs: null, generation: 3 };
     expect(to.liveFiles.ofJob(JOB)).toContainEqual(expect.objectContaining(fresh));
     expect([...to.results.ofJob(JOB)]).toEqual([]);
     expect(to.results.counts(JOB).listed).toBe(0);

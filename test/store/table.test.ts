@@ -20,10 +20,10 @@ function openStore(): Store {
 it('a table keeps what SQLite has no type for', () => {
   const store = openStore();
   const [fresh] = store.liveFiles.ofJob(JOB);
-  expect(fresh).toMatchObject({ inexact: [], error: null, position: 0, modifiedNs: null });
+  expect(fresh).toMatchObject({ error: null, position: 0, modifiedNs: null });
   const row: LiveFileRow = {
     ...(fresh as LiveFileRow),
-    ...{ position: 2 ** 40, inexact: [{ start: 1, length: 2 }], error: TROUBLE, rotation: 'copied', verified: 7 },
+    ...{ position: 2 ** 40, error: TROUBLE, rotation: 'copied', verified: 7 },
     ...{ inode: '18446744073709551615', modifiedNs: '1', relativePath: '/a', listedName: '/1/a' },
   };
   store.liveFiles.save(row);

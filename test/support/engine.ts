@@ -1,16 +1,15 @@
 /** The real engine over a model service: real SQLite, real files, a clock that the test holds. */
 import path from 'node:path';
-import { RawBytes } from '../../src/agent/live/append/raw-bytes.ts';
 import { Mirrors, mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
-import { TextDecoding } from '../../src/agent/live/text/decoding.ts';
+import { RawBytes } from '../../src/agent/live/raw-bytes.ts';
 import { completePass, type PassSummary } from '../../src/agent/pass/complete-pass.ts';
-import { LONG_BACKLOG_BYTES } from '../../src/agent/poll/file-poll.ts';
 import { JobPolls, type PollContext, type Polled } from '../../src/agent/poll/poll.ts';
-import type { Remote } from '../../src/agent/ports/server.ts';
+import type { LiveSource, Remote } from '../../src/agent/ports/server.ts';
 import type { DirectBytes } from '../../src/agent/ports/transfer.ts';
 import { Results } from '../../src/agent/results/results.ts';
 import type { JobId, LiveFileKey, TaskId } from '../../src/job.ts';
 import type { MismatchKind } from '../../src/mismatch.ts';
+import { textSources } from '../../src/remote/text/text-source.ts';
 import { Commits, Store } from '../../src/store/store.ts';
 import type { Clock } from '../../src/system/clock.ts';
 import { fileCalls, type Opener } from '../../src/system/files.ts';
@@ -33,6 +32,8 @@ export interface EngineOptions {
   readonly longBacklogBytes?: number | undefined;
   /** Live files that are polled together. */
   readonly maxTogether?: number;
+  /** Another source of live files than `remote`. */
+  readonly source?: LiveSource;
   /** Brings raw bytes by direct transfer. */
   readonly direct?: DirectBytes;
 }
@@ -41,6 +42,8 @@ export class Engine {
   readonly store: Store;
   /** Kind, offset and generation of each that was reported. */
   readonly mismatches: (readonly [kind: MismatchKind, at: number, generation: number])[] = [];
+  /** What the service was detected to do otherwise than before. */
+  readonly capabilityChanges: string[] = [];
   readonly #options: EngineOptions;
   readonly #polls: JobPolls;
   readonly #mirrorDirectory: string;
@@ -58,13 +61,18 @@ export class Engine {
       return () => {};
     };
     const commits = new Commits({ transaction: (work) => this.store.transaction(work), timer });
+    const texts = textSources({
+      capabilities: this.store.capabilities,
+      direct: options.direct ?? null,
+      batchLimit: { files: Number.POSITIVE_INFINITY },
+      onChange: (what) => this.capabilityChanges.push(what),
+      longBacklogBytes: options.longBacklogBytes,
+    });
     const context: PollContext = {
       store: this.store,
       commit: (write, withinMs) => commits.commit(write, withinMs),
-      decoding: new TextDecoding(this.store.capabilities),
-      rawBytes: new RawBytes(this.store.capabilities, now, options.direct),
-      longBacklogBytes: options.longBacklogBytes ?? LONG_BACKLOG_BYTES,
-      batchLimit: { files: Number.POSITIVE_INFINITY },
+      sourceOf: (jobId) => options.source ?? texts(jobId),
+      rawBytes: new RawBytes(now),
       maxTogether: options.maxTogether,
       now,
       monotonic: now,

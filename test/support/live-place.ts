@@ -18,7 +18,6 @@ export const NEW_ROW: LiveFileRow = {
   position: 0,
   generation: 1,
   checksum: null,
-  inexact: [],
   inode: null,
   modifiedNs: null,
   rotation: null,

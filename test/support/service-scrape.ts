@@ -12,7 +12,6 @@ export const TOTALS: StoreTotals = {
   liveFiles: 12,
   failingFiles: 0,
   generations: 2,
-  inexactBytes: 7,
   refusedEntries: 1,
   results: { synced: 40, failed: 2 },
   grownAt: NOW - 3_000,

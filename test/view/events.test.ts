@@ -148,14 +148,12 @@ describe('jobs', () => {
       ['stdout', 'stderr', 'log', 'progress'].map((file) => ['9001', file, 'g1']),
     );
     expect(await page.until('missing')).toEqual({ jobId: '999' });
-    place.commit('log', { position: 7, verified: 7, inexact: [{ start: 1, length: 2 }], generation: 3 });
+    place.commit('log', { position: 7, verified: 7, generation: 3 });
     const change = await page.until('files', (last) => !last.whole);
-    expect(change.files).toMatchObject([
-      { file: 'log', version: 'g3', generation: 3, bytes: 7, verified: true, exact: false, inexactBytes: 2 },
-    ]);
+    expect(change.files).toMatchObject([{ file: 'log', version: 'g3', generation: 3, bytes: 7, verified: true }]);
     place.store.jobs.setState(JOB, 'settled');
     const { unproven } = await page.until('job', (last) => last.state === 'settled');
-    expect(unproven).toContain('task 9001 log: inexact bytes');
+    expect(unproven).toContain('task 9001 stdout: not verified');
   });
 
   it('of a store that is made anew are reported, and so is one that cannot be read', async () => {

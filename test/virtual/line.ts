@@ -1,8 +1,8 @@
 /** The line between one agent and the service: how many calls are on it, how many were, and whether they were allowed. */
 import type { IntervalLimits } from '../../src/agent/loop/pace.ts';
-import { BEHIND_EVERY_END } from '../../src/agent/ports/server.ts';
 import type { ServerShare } from '../../src/agent/server-share.ts';
 import type { JobId } from '../../src/job.ts';
+import { BEHIND_EVERY_END } from '../../src/job.ts';
 import type { Clock } from '../../src/system/clock.ts';
 import type { Call } from './service.ts';
 

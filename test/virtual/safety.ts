@@ -124,7 +124,6 @@ export function checkRow(
   const remote = service.jobs.get(row.jobId)?.tasks.find(({ id }) => id === row.taskId)?.files[row.file];
   const shown = Math.max(1, remote?.changesShown ?? 0);
   if (row.generation > shown) throw new Error(`${name}: generation ${row.generation} of ${shown} that were shown`);
-  if (row.inexact.length > 0) throw new Error(`${name} has inexact ranges of a file that is all text`);
 }
 
 /** What stands under the name of a result is one whole content of it, or a link to its mirror. */

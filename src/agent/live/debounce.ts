@@ -3,10 +3,10 @@
  * rewrite must be seen by two polls, and a truncation for some seconds, before the agent acts.
  */
 
-/** shorter, different: see match.ts. tail: it ends in a character. unclear: responses differ. stuck: no progress. */
+/** shorter, different: see compare.ts. tail: it ends in a character. unclear: responses differ. stuck: no progress. */
 type SymptomKind = 'shorter' | 'different' | 'tail' | 'unclear' | 'stuck';
 
-/** What shows the bytes of a file. Text shows fewer: not those before its offset, nor those behind U+FFFD. */
+/** What shows the bytes of a file. Text shows fewer than raw bytes: not those before its offset, for example. */
 export type ShownBy = 'text' | 'raw bytes';
 
 /** How long a symptom must last, in ms; 0: until the next poll. scripts/check-documents.mjs checks these times. */

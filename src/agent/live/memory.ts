@@ -8,8 +8,6 @@ export class FileMemory {
   #raw: RawTries | undefined;
   /** The last poll, if it changed nothing. */
   quiet: QuietPoll | undefined;
-  /** The start of a long text did not suffice, so all of it is requested. */
-  wantsWholeText = false;
   /** The last poll failed for this file alone; the file is requested again after the pause. */
   failed: { readonly error: JobtailError; readonly pause: BackOff } | undefined;
 
@@ -25,10 +23,8 @@ export class FileMemory {
       shownEnd: undefined,
       refusals: 0,
       unchanged: 0,
-      isRefused: false,
       reason: '',
-      path: undefined,
-      isForDirect: false,
+      compared: undefined,
     };
     return this.#raw;
   }
@@ -39,24 +35,23 @@ interface RawTries {
   at: number;
   /** The pause after it, in milliseconds; failures lengthen it. */
   firstMs: number;
-  /** Where the text ended that was to prove its bytes: another end shows that the file changed. */
+  /** Where the answer ended that was to prove its bytes: another end shows that the file changed. */
   shownEnd: number | undefined;
   /** Consecutive refusals, but those of a last pass. */
   refusals: number;
   /** Consecutive downloads that showed that the mirror has all bytes. */
   unchanged: number;
-  /** Whether the last request was refused, and the reason. */
-  isRefused: boolean;
+  /** Why there were none at the last request; empty if there were. */
   reason: string;
-  /** The path that was proven. */
-  path: string | undefined;
-  /** The service failed to send the file, or cannot send its text: it comes by direct transfer, where that is open. */
-  isForDirect: boolean;
+  /** The answer for which raw bytes last showed that the mirror, which had this length then, has all bytes. */
+  compared: { readonly from: number; readonly sameness: string | undefined; readonly length: number } | undefined;
 }
 
 export interface QuietPoll {
-  readonly offset: number;
-  /** The text of the response, one character a byte; null if the file did not exist. */
-  readonly text: string | null;
+  readonly from: number;
+  readonly known: number;
+  /** Of the answer; null if the file did not exist. */
+  readonly sameness: string | null;
+  readonly isEndShown: boolean;
   readonly end: 'current' | 'absent';
 }

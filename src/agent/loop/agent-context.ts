@@ -31,6 +31,8 @@ export interface AgentContext extends PassContext {
   readonly limits: JobLimits;
   readonly events: JobEvents;
   readonly poll: PollContext;
+  /** How many files one call may request: fewer once the service refused a call as too long. */
+  readonly batchLimit: { readonly files: number };
   readonly calls: Calls;
   /** The service without the queue: each call is to get its lane. */
   readonly bare: { readonly remote: Remote; readonly jobService: JobService | null };

@@ -1,6 +1,6 @@
 /** The agent: the set of followed jobs, from the store, the configuration and commands. */
 import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
-import type { JobId } from '../../job.ts';
+import { BEHIND_EVERY_END, type JobId } from '../../job.ts';
 import { phaseOf } from '../../job-information.ts';
 import type { JobRow, WatchMineRule, WatchRequest } from '../../store/rows.ts';
 import type { Commits } from '../../store/store.ts';
@@ -9,7 +9,7 @@ import { STATE } from '../failures.ts';
 import type { Retention } from '../forget.ts';
 import { type JobRegister, type Ownership, StoreRegister } from '../ownership.ts';
 import { verifyJob } from '../pass/verification.ts';
-import { BEHIND_EVERY_END, type JobService } from '../ports/server.ts';
+import type { JobService } from '../ports/server.ts';
 import type { AgentContext } from './agent-context.ts';
 import { takeConfigured, takeRule } from './configured-jobs.ts';
 import { FollowedJob } from './followed-job.ts';

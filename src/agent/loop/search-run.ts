@@ -13,13 +13,12 @@ export class SearchRun {
 
   constructor(job: OneJob) {
     const { jobId, context } = job;
-    const { jobService, poll, store, events } = context;
+    const { jobService, store, events } = context;
     this.#job = job;
     const hasJobService = jobService !== null;
     this.#search = new TaskSearch(jobId, {
       ...context,
       capabilities: store.capabilities,
-      batchLimit: poll.batchLimit,
       remote: context.waiting.patient,
       hasJobService,
       onFound: events.onTasksFound,

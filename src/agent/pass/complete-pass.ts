@@ -6,11 +6,11 @@
  */
 import { EXIT, type JobtailError } from '../../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
+import { listedOrNone } from '../../live-paths.ts';
 import { isVerified } from '../../proven.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { type Clock, sleep } from '../../system/clock.ts';
-import { listedFiles } from '../live/append/raw-bytes.ts';
 import { type FollowEnd, needsAnotherPoll } from '../live/steps.ts';
 import type { JobPolls, Polled } from '../poll/poll.ts';
 import type { JobService, Remote } from '../ports/server.ts';
@@ -65,7 +65,7 @@ const WITNESS_PAUSE_MS = 1_000;
 
 const UNFINISHED: Partial<Record<FollowEnd, string>> = {
   tail: 'it ends inside a character',
-  raw: 'its text does not show its first bytes, and its raw bytes are not available',
+  raw: 'the service does not show its first bytes, and there are no raw bytes',
   different: 'it goes on changing',
   unclear: 'it goes on changing',
 };
@@ -174,7 +174,7 @@ async function compareAll(jobId: JobId, ends: Polled['ends'], options: CompleteP
   const { store, remote, mirrorDirectory, direct, isLast, signal } = options;
   const rows = store.liveFiles.ofJob(jobId);
   if (rows.length === 0) return { openEnds: [], failures: [] };
-  const listed = await listedFiles(remote, jobId, signal);
+  const listed = await listedOrNone(remote.listChangedFiles(jobId, signal));
   const reasons = new Map(rows.map((row) => [row, reasonWithout(row, ends.get(keyText(row)))]));
   const whole = rows.filter((row) => reasons.get(row) === undefined);
   const { capabilities } = store;
@@ -202,11 +202,9 @@ async function compareAll(jobId: JobId, ends: Polled['ends'], options: CompleteP
 }
 
 /** Why a mirror is known to be incomplete before its bytes are compared. */
-function reasonWithout({ error, inexact, position }: LiveFileRow, end: FollowEnd | undefined): string | undefined {
+function reasonWithout({ error, position }: LiveFileRow, end: FollowEnd | undefined): string | undefined {
   if (error !== null) return error.message;
-  if (position === 0 && end !== undefined && end in UNFINISHED) return UNFINISHED[end];
-  const bytes = inexact.reduce((sum, { length }) => sum + length, 0);
-  return bytes === 0 ? undefined : `${bytes} bytes are substituted: the service sends no raw bytes of the file`;
+  return position === 0 && end !== undefined ? UNFINISHED[end] : undefined;
 }
 
 /** Saves what a comparison shows of a mirror besides its outcome. */

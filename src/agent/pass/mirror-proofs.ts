@@ -2,9 +2,9 @@
 import fs from 'node:fs/promises';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import { keyText } from '../../job.ts';
+import { likelyPaths, namesThatMayBe, SHIFT_CAPABILITY, shiftOf } from '../../live-paths.ts';
 import { partsOf } from '../../safe-names.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
-import { likelyPaths, namesThatMayBe, SHIFT_CAPABILITY, shiftOf } from '../live/append/raw-bytes.ts';
 import { mirrorPath } from '../live/mirror/mirror.ts';
 import type { CapabilityStore } from '../ports/server.ts';
 import { type DownloadOptions, type Proof, proveFile, unproven } from './comparison.ts';

@@ -1,35 +1,41 @@
-/** One live file in a poll: its requests, their responses, how it ends, and what is remembered for the next poll. */
+/** One live file in a poll: its requests, their answers, how it ends, and what is remembered for the next poll. */
 import { BackOff } from '../../back-off.ts';
-import { REPLACEMENT } from '../../bytes.ts';
 import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
 import { keyText } from '../../job.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
-import type { RawBytes } from '../live/append/raw-bytes.ts';
 import { follow } from '../live/follow.ts';
 import type { FileMemory, QuietPoll } from '../live/memory.ts';
 import type { LiveFile } from '../live/mirror/live-file.ts';
 import type { LiveFileOptions } from '../live/mirror/mirror.ts';
 import { openLiveFile } from '../live/mirror/open-live-file.ts';
-import type { FollowEnd, PollMode } from '../live/steps.ts';
-import type { TextDecoding } from '../live/text/decoding.ts';
-import type { Part } from '../ports/server.ts';
+import type { RawBytes } from '../live/raw-bytes.ts';
+import type { FollowEnd } from '../live/steps.ts';
+import type { BytesRequest, LiveBytes, LiveSource } from '../ports/server.ts';
 import type { FileWaits } from './loader.ts';
 
 export interface FilePollContext {
-  readonly decoding: TextDecoding;
   readonly rawBytes: RawBytes;
   readonly liveFiles: LiveFileOptions;
-  /** Bytes of text that make a backlog a long one. */
-  readonly longBacklogBytes: number;
   /** Monotonic clock, in milliseconds. */
   readonly monotonic: () => number;
+}
+
+interface OnePoll extends FilePollContext {
+  readonly source: LiveSource;
+  readonly isFinal: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** What a request has besides its file and offset. */
+interface HowMuch {
+  readonly known: number;
+  readonly isThorough: boolean;
+  readonly quiet?: string | undefined;
 }
 
 /** Repeated requests for one broken file load the service, so the pause doubles. */
 const PAUSES = { firstMs: 1_000, maxMs: 30 * 60_000, random: () => 1 };
 
-/** A longer text is downloaded raw. A file six times as long costs at most 1.5 times its raw bytes. */
-export const LONG_BACKLOG_BYTES = 64 * 1024;
 export class FilePoll {
   readonly name: string;
   readonly row: LiveFileRow;
@@ -38,10 +44,10 @@ export class FilePoll {
   /** Undefined as long as the file is quiet. */
   mirror: LiveFile | undefined;
   readonly #memory: FileMemory;
-  readonly #context: FilePollContext & PollMode;
-  readonly #exchanges: Exchange[] = [];
+  readonly #context: OnePoll;
+  readonly #exchanges: { readonly request: BytesRequest; readonly answer: LiveBytes | undefined }[] = [];
 
-  constructor(row: LiveFileRow, memory: FileMemory, context: FilePollContext & PollMode) {
+  constructor(row: LiveFileRow, memory: FileMemory, context: OnePoll) {
     this.name = keyText(row);
     this.row = row;
     this.#memory = memory;
@@ -69,72 +75,58 @@ export class FilePoll {
     if (this.error?.policy.endsPoll) throw this.error;
   }
 
-  /** Flushes appended bytes and releases the texts and the mirror; never rejects. */
+  /** Flushes appended bytes and releases the answers and the mirror; never rejects. */
   async close(): Promise<void> {
-    if (this.#hasBeginning && (this.end === 'raw' || this.end === 'unclear')) this.#memory.wantsWholeText = true;
-    else if (this.mirror !== undefined && this.mirror.length > 0) this.#memory.wantsWholeText = false;
     await this.#guardEnd(async () => void (await this.mirror?.flushToRow()));
-    await this.#guardEnd(() => this.#noteQuiet());
+    this.#noteQuiet();
     this.#noteFailure();
     this.#noteStuck();
-    for (const { part } of this.#exchanges) await this.#guardEnd(async () => part?.content.release());
+    for (const { answer } of this.#exchanges) await this.#guardEnd(async () => answer?.release());
     await this.#guardEnd(async () => this.mirror?.close());
   }
 
   async #follow(waits: FileWaits): Promise<FollowEnd> {
-    const { isFinal, liveFiles, rawBytes } = this.#context;
+    const { source, rawBytes, isFinal, liveFiles } = this.#context;
     const { quiet } = this.#memory;
-    // U+FFFD at the end may stand for more bytes than before: only raw bytes show them.
-    const isHidden = quiet?.text?.endsWith(REPLACEMENT.toString('latin1')) === true;
-    const mayHide = isHidden && rawBytes.isDue(this.#memory, isFinal);
-    const { rotation, inexact } = this.row;
-    const isQuiet =
-      !isFinal &&
-      quiet !== undefined &&
-      !mayHide &&
-      rotation === null &&
-      inexact.length === 0 &&
-      (await liveFiles.mirrors.isAsLeft(this.row));
-    // The request of a quiet poll: if the response is the same, the poll ends in the same way.
-    const received = isQuiet ? { offset: quiet.offset, part: await this.#load(waits, quiet.offset) } : undefined;
-    if (isQuiet && (await isSamePart(quiet, received?.part, this.row))) return quiet.end;
+    // Bytes that are not shown may be more than before: only raw bytes show them.
+    const mayHide = quiet?.isEndShown === false && rawBytes.isDue(this.#memory, isFinal);
+    const isQuiet = quiet !== undefined && !isFinal && !mayHide && this.row.rotation === null;
+    let first: LiveBytes | undefined | null = null;
+    if (isQuiet && (await liveFiles.mirrors.isAsLeft(this.row))) {
+      // The request of a quiet poll: if the answer is the same, the poll ends in the same way.
+      const { from, known, sameness } = quiet;
+      first = await this.#load(waits, from, { known, isThorough: false, quiet: sameness ?? undefined });
+      if (isSame(quiet, first, this.row)) return quiet.end;
+    }
     this.#memory.quiet = undefined;
     this.mirror = await openLiveFile(this.row, this.#memory, liveFiles);
-    let first = received;
-    const at = async (offset: number) => {
-      const part = first?.offset === offset ? first.part : await this.#load(waits, offset);
-      first = undefined;
-      return part;
-    };
-    const waitForCommit = async () => {
-      await waits.waitForCommit();
-      if (this.error !== undefined) throw this.error;
-    };
-    return await follow(this.mirror, { ...this.#context, parts: { at, waitForCommit } });
+    return await follow(this.mirror, {
+      source,
+      rawBytes,
+      isFinal,
+      request: async (from, known, isThorough) => {
+        const received = first;
+        first = null;
+        const isReceived = received !== null && quiet?.from === from && quiet.known === known && !isThorough;
+        return isReceived ? received : await this.#load(waits, from, { known, isThorough });
+      },
+      waitForCommit: async () => {
+        await waits.waitForCommit();
+        if (this.error !== undefined) throw this.error;
+      },
+    });
   }
 
-  async #load(waits: FileWaits, offset: number): Promise<Part | undefined> {
-    const { taskId, file } = this.row;
-    const batch = await waits.load({ taskId, file, offset, enoughBytes: this.#enoughBytes });
-    const part = batch.parts.get(this.name);
-    this.#exchanges.push({ offset, part });
+  async #load(waits: FileWaits, from: number, how: HowMuch): Promise<LiveBytes | undefined> {
+    const { taskId, file, listedName } = this.mirror?.row ?? this.row;
+    const request = { taskId, file, listedName, from, ...how };
+    const found = (await waits.load(request)).files.get(this.name);
+    const answer = found instanceof JobtailError ? undefined : found;
+    this.#exchanges.push({ request, answer });
     if (this.error !== undefined) throw this.error;
     this.#context.signal.throwIfAborted();
-    const error = batch.errors.get(this.name);
-    // The first response may be a text that is too long to be sent: then the raw bytes are downloaded.
-    const isTooLong = part?.isBeginning === true && this.#exchanges.length === 1;
-    if (error !== undefined && !isTooLong) throw error;
-    return part;
-  }
-
-  get #hasBeginning(): boolean {
-    return this.#exchanges.some(({ part }) => part?.isBeginning === true);
-  }
-
-  /** Bytes of text that suffice for now: a long backlog is downloaded raw. Undefined if all of it is needed. */
-  get #enoughBytes(): number | undefined {
-    const { isFinal, longBacklogBytes } = this.#context;
-    return isFinal || this.mirror?.length !== 0 || this.#memory.wantsWholeText ? undefined : longBacklogBytes;
+    if (found instanceof JobtailError) throw found;
+    return answer;
   }
 
   /** At the end, one failure does not prevent the other releases. */
@@ -146,13 +138,16 @@ export class FilePoll {
   }
 
   /** Remembers a poll of one request that found all bytes in the mirror, or no file. */
-  async #noteQuiet(): Promise<void> {
+  #noteQuiet(): void {
+    const { end, mirror } = this;
     const [exchange, ...more] = this.#exchanges;
-    if (this.#context.isFinal || this.mirror === undefined || this.mirror.changed) return;
-    if (exchange === undefined || more.length > 0 || (this.end !== 'current' && this.end !== 'absent')) return;
-    const { offset, part } = exchange;
-    if (part !== undefined && part.content.length > MAX_QUIET_BYTES) return;
-    this.#memory.quiet = { offset, text: await textOf(part), end: this.end };
+    if (this.#context.isFinal || mirror === undefined || mirror.changed) return;
+    if (exchange === undefined || more.length > 0 || (end !== 'current' && end !== 'absent')) return;
+    const { request, answer } = exchange;
+    const { from, known } = request;
+    const sameness = answer === undefined ? null : answer.sameness;
+    if (sameness !== undefined)
+      this.#memory.quiet = { from, known, sameness, isEndShown: answer?.isEndShown ?? true, end };
   }
 
   /** Requests for a file that fails are repeated with back-off. */
@@ -179,35 +174,20 @@ export class FilePoll {
     if (reason === undefined || !symptoms.hasPersisted('stuck', mirror.length)) return;
     this.end = undefined;
     const because = end === 'unclear' || raw.reason === '' ? '' : `: ${raw.reason}`;
-    this.error = new JobtailError('stuck', `no progress: ${reason}${because}`, {
+    this.error = new JobtailError('stuck', `the mirror ends at byte ${mirror.length}: ${reason}${because}`, {
       hint: 'run `agent verify` to compare the mirror with raw bytes; if it differs, report this message',
     });
   }
 }
 
-/** A longer response is not kept. */
-const MAX_QUIET_BYTES = 4 * 1024;
-
-/** Whether a part is that of the quiet poll. */
-async function isSamePart({ text }: QuietPoll, part: Part | undefined, row: LiveFileRow): Promise<boolean> {
-  if (part === undefined) return text === null;
-  if (part.isBeginning) return false;
-  if (part.content.length !== text?.length || part.relativePath !== row.relativePath) return false;
-  return (await textOf(part)) === text;
-}
-
-async function textOf(part: Part | undefined): Promise<string | null> {
-  return part === undefined ? null : (await part.content.read(0, part.content.length)).toString('latin1');
-}
-
-/** One request of a poll and its response; undefined if the file does not exist. */
-interface Exchange {
-  readonly offset: number;
-  readonly part: Part | undefined;
+/** Whether an answer is that of the quiet poll. */
+function isSame({ sameness }: QuietPoll, answer: LiveBytes | undefined, { relativePath }: LiveFileRow): boolean {
+  if (answer === undefined) return sameness === null;
+  return answer.sameness === sameness && answer.relativePath === relativePath;
 }
 
 /** Why a poll with this end left work undone. */
 const REASONS: Partial<Record<FollowEnd, string>> = {
-  raw: 'the text does not show the next bytes',
+  raw: 'the service does not show what follows, and there are no raw bytes',
   unclear: 'responses from different offsets contradict each other',
 };

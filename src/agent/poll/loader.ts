@@ -1,18 +1,17 @@
 /** Gathers what the live files of a poll wait for: one call carries it all when each active file waits. */
 import { JobtailError } from '../../errors.ts';
-import type { PartRequest } from '../ports/server.ts';
-import type { Batch } from './batch.ts';
+import type { Answers, BytesRequest } from '../ports/server.ts';
 
 /** What a file waits for. Both reject with `aborted` if the poll fails meanwhile. */
 export interface FileWaits {
-  /** The next call, which carries this request. The file releases its part of the response. */
-  load(request: PartRequest): Promise<Batch>;
+  /** The next call, which carries this request. The file releases its answer. */
+  load(request: BytesRequest): Promise<Answers>;
   /** That each other file waits as well, and what was appended is committed; then one file goes on at a time. */
   waitForCommit(): Promise<void>;
 }
 
 interface LoaderOptions {
-  readonly send: (wanted: readonly PartRequest[], isFirstCall: boolean) => Promise<Batch>;
+  readonly send: (wanted: readonly BytesRequest[], isFirst: boolean) => Promise<Answers>;
   /** Commits what was appended so far. */
   readonly commit: () => Promise<void>;
 }
@@ -27,7 +26,7 @@ export async function followAll(
   files: readonly { follow(waits: FileWaits): Promise<void> }[],
   { send, commit }: LoaderOptions,
 ): Promise<void> {
-  const loading: (Wait<Batch> & { readonly request: PartRequest })[] = [];
+  const loading: (Wait<Answers> & { readonly request: BytesRequest })[] = [];
   const committing: Wait<void>[] = [];
   const failures: unknown[] = [];
   let active = files.length;
@@ -52,15 +51,15 @@ export async function followAll(
       .catch((error: unknown) => failures.push(error))
       .finally(becomeIdle),
   );
-  for (let isFirstCall = true; ; isFirstCall = false) {
+  for (let isFirst = true; ; isFirst = false) {
     if (active > 0) await new Promise<void>((resolve) => (onAllWait = resolve));
     if (failures.length > 0 || loading.length + committing.length === 0) break;
     try {
       if (loading.length > 0) {
         const wanted = loading.map(({ request }) => request);
-        const batch = await send(wanted, isFirstCall);
+        const answers = await send(wanted, isFirst);
         active = loading.length;
-        for (const { resume } of loading.splice(0)) resume(batch);
+        for (const { resume } of loading.splice(0)) resume(answers);
       } else {
         await commit();
         active = 1;

@@ -9,15 +9,14 @@ import { slicesOf } from '../../slices.ts';
 import type { LiveFileRow, StoredError } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { FileMemory } from '../live/memory.ts';
-import type { FollowEnd, PollMode } from '../live/steps.ts';
-import type { Remote } from '../ports/server.ts';
-import { type BatchLimit, BatchReader } from './batch.ts';
+import type { FollowEnd } from '../live/steps.ts';
+import type { LiveSource, PollCalls } from '../ports/server.ts';
 import { FilePoll, type FilePollContext } from './file-poll.ts';
 import { followAll } from './loader.ts';
 
 export interface PollContext extends FilePollContext {
   readonly store: Store;
-  readonly batchLimit: BatchLimit;
+  readonly sourceOf: (jobId: JobId) => LiveSource;
   readonly commit: Commit;
   /** Wall clock, in milliseconds. */
   readonly now: () => number;
@@ -28,8 +27,9 @@ export interface PollContext extends FilePollContext {
 /** Resolves when what `write` writes is on the disk, at most `withinMs` from now. */
 type Commit = (write: () => void, withinMs?: number) => Promise<void>;
 
-interface PollOptions extends PollMode {
-  readonly remote: Remote;
+interface PollOptions extends PollCalls {
+  /** A complete pass (`sync`, the end of a job): raw bytes are fetched without waiting for quiet. */
+  readonly isFinal: boolean;
   /** Waits until requests are allowed; nothing is opened before. Called for each group of files. */
   readonly waitForTurn?: () => Promise<void>;
 }
@@ -50,14 +50,14 @@ const MAX_FLUSHES = 4;
 export class JobPolls {
   readonly jobId: JobId;
   readonly #context: PollContext;
-  readonly #batches: BatchReader;
+  readonly #source: LiveSource;
   /** By `keyText`, of each live file that was polled. */
   readonly #memories = new Map<string, FileMemory>();
 
   constructor(jobId: JobId, context: PollContext) {
     this.jobId = jobId;
     this.#context = context;
-    this.#batches = new BatchReader(jobId, context.batchLimit);
+    this.#source = context.sourceOf(jobId);
   }
 
   /** Throws if a group of files could not be polled; what was appended until then is committed. */
@@ -79,17 +79,17 @@ export class JobPolls {
   async #pollTogether(
     rows: readonly LiveFileRow[],
     isFirst: boolean,
-    { remote, ...mode }: Omit<PollOptions, 'waitForTurn'>,
+    { isFinal, ...calls }: Omit<PollOptions, 'waitForTurn'>,
     polled: Polled,
   ): Promise<void> {
-    const context = { ...this.#context, ...mode };
+    const context = { ...this.#context, source: this.#source, isFinal, signal: calls.signal };
     const files = rows.map((row) => new FilePoll(row, this.#memoryOf(row), context));
     try {
       await followAll(files, {
         send: async (wanted, isFirstCall) => {
-          const batch = await this.#batches.read(remote, { wanted, isFirstCall: isFirstCall && isFirst }, mode.signal);
-          polled.refused += batch.refused;
-          return batch;
+          const answers = await this.#source.bytes(wanted, calls, isFirst && isFirstCall);
+          polled.refused += answers.refused;
+          return answers;
         },
         commit: async () => {
           for (const file of files) await file.commitAppended();

@@ -1,4 +1,5 @@
 /** What the engine needs of the server, without SOAP, HTTP or YAML. Tests run one contract over each. */
+import type { JobtailError } from '../../errors.ts';
 import type { JobId, LiveFileKey } from '../../job.ts';
 import type { JobInformation } from '../../job-information.ts';
 
@@ -13,9 +14,6 @@ export interface Content {
   /** Releases the memory or the file. Called exactly once, by the receiver of the content. */
   release(): Promise<void>;
 }
-
-/** After the end of any file (1 TiB): the text is empty. ext4 has no offset from 2^44 on (docs/dev/servers.md 10.2). */
-export const BEHIND_EVERY_END = 2 ** 40;
 
 export interface PartRequest extends LiveFileKey {
   readonly offset: number;
@@ -34,14 +32,6 @@ export interface Part extends LiveFileKey {
   readonly relativePath: string | null;
   /** Only the beginning, which was enough. Empty: the text is longer than the service can send. */
   readonly isBeginning?: boolean;
-}
-
-/** The parts of one live file: one call carries what all files of a job wait for (poll/loader.ts). */
-export interface FileParts {
-  /** The text from `offset` on; undefined if the file does not exist at present. The poll releases the part. */
-  at(offset: number): Promise<Part | undefined>;
-  /** Waits until each other file waits as well, and what was appended is committed. */
-  waitForCommit(): Promise<void>;
 }
 
 /** What one call for parts brought. A file without an entry does not exist yet (docs/dev/servers.md 1.7). */
@@ -111,6 +101,86 @@ export interface Remote {
   reasonAgainst?(name: string): string | undefined;
   /** Divides what is wanted so that each part fits into one request. Left out: a request may want any number. */
   divide?(jobId: JobId, wanted: readonly PartRequest[]): readonly (readonly PartRequest[])[];
+}
+
+/** A request for the bytes of one live file. */
+export interface BytesRequest extends LiveFileKey {
+  readonly from: number;
+  /** How many bytes from there on are known and undisputed. */
+  readonly known: number;
+  /** The listed name that an answer reported earlier. */
+  readonly listedName: string | null;
+  /** `sameness` of an answer to the same request: if this one is the same, nothing else is needed. */
+  readonly quiet?: string | undefined;
+  /** Whether an empty answer, too, must be certain, and a long one whole. */
+  readonly isThorough: boolean;
+}
+
+/**
+ * What follows the certain bytes of an answer. end: nothing, at that moment. begun: the start of a character, whose other
+ * bytes may follow. hidden: bytes that only the raw file shows. unclear: the file changed between two responses.
+ */
+export type Rest = 'end' | 'begun' | 'hidden' | 'unclear';
+
+/** The bytes of one live file from an offset on, as far as they are certain. */
+export interface LiveBytes {
+  readonly from: number;
+  /** Whether the raw bytes themselves were received: then no other bytes overrule them. */
+  readonly isRaw: boolean;
+  /** The next bytes, at most `max`; empty after the last certain one. Valid until the next call. */
+  next(max: number): Promise<Buffer>;
+  /** Known after the last certain byte. */
+  rest(): Promise<Rest>;
+  /** Equal in two answers to one request: the file did not change, unless bytes follow that are not shown. */
+  readonly sameness: string | undefined;
+  /** Whether the last bytes of the file, as it was then, are certain. */
+  readonly isEndShown: boolean;
+  /** How much was received, in bytes: another size shows that the file changed. */
+  readonly size: number;
+  /** As the service named it; often the same for two tasks (docs/dev/servers.md 1.7). */
+  readonly relativePath: string | null;
+  readonly raw: RawFile;
+  release(): Promise<void>;
+}
+
+/** All bytes of a live file. */
+export interface RawFile {
+  /**
+   * Sends them to a sink, from the first one on. `begin` is called for each file on the server that may be the live file:
+   * bytes after `from` come only once that is proven. Rejects if the service fails, not if it refuses.
+   */
+  download(begin: () => Sink): Promise<RawEnd>;
+}
+
+/**
+ * Whether all bytes were sent, or why there are none now. `isListed`: the listing alone named the file, so that it proves
+ * no difference; `listedName`: its name there, unless several have the same bytes.
+ */
+export type RawEnd =
+  | { readonly isThere: true; readonly isListed: boolean; readonly listedName?: string | null | undefined }
+  | { readonly isThere: false; readonly reason: string };
+
+/** What was answered, by `keyText`. A file without an answer does not exist at present. */
+export interface Answers {
+  readonly files: ReadonlyMap<string, LiveBytes | JobtailError>;
+  /** Entries that were not requested. */
+  readonly refused: number;
+}
+
+/** The calls of one poll. */
+export interface PollCalls {
+  readonly remote: Remote;
+  /** Downloads whole files; its calls wait in the queue of the job. */
+  readonly whole: Remote;
+  readonly signal: AbortSignal;
+}
+
+/** Where the live files of one job come from. Kept as long as the job is followed. */
+export interface LiveSource {
+  /** Answers for many files at once. `isFirst`: of a poll; then it rejects if no file of the job could be read. */
+  bytes(wanted: readonly BytesRequest[], calls: PollCalls, isFirst: boolean): Promise<Answers>;
+  /** Where in `end`, the last bytes of a mirror, a request begins that shows as many of them as possible again. */
+  overlapIn(end: Buffer): number;
 }
 
 /** The job service (docs/dev/soap.md 10), where there is one. Its methods settle as those of `Remote`. */

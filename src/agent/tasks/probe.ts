@@ -6,9 +6,9 @@
  * specification, or differs from it by a shift that stays the same for a while: one database numbers both, and jobs.
  */
 import { asJobtailError, type JobtailError } from '../../errors.ts';
-import type { JobId, LiveFileName, TaskId } from '../../job.ts';
+import { BEHIND_EVERY_END, type JobId, type LiveFileName, type TaskId } from '../../job.ts';
 import { inSlices } from '../../slices.ts';
-import { BEHIND_EVERY_END, type CapabilityStore, type Remote } from '../ports/server.ts';
+import type { CapabilityStore, Remote } from '../ports/server.ts';
 
 /** Names of stored capabilities: maximum ids in one call; how the server answers ids of other jobs. */
 const ENTRIES_CAPABILITY = 'probe-entries';

@@ -6,6 +6,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { nominalPause } from '../../back-off.ts';
 import { compareIds, type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
+import { SHIFT_CAPABILITY } from '../../live-paths.ts';
 import type { FoundBy, TaskSearchRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../system/clock.ts';
@@ -37,7 +38,6 @@ interface ProbeRound {
   readonly nextMs: number | null;
 }
 
-const SHIFT_CAPABILITY = 'task-shift';
 const MAX_PAUSE_MS = 10 * 60_000;
 const PAUSES = { firstMs: 5_000, maxMs: MAX_PAUSE_MS };
 /** Rounds without success, of a job that lists files, before a warning. */

@@ -2,12 +2,13 @@
  * `agent check --probe`: sends a REST server the requests of the recordings that change nothing, and reports responses
  * that no recorded server gave (docs/dev/rest.md 8). The report contains no secret, name or content.
  */
-import { likelyPaths } from '../../agent/live/append/raw-bytes.ts';
+
 import type { Part, Remote, Session } from '../../agent/ports/server.ts';
 import type { Config } from '../../config/config.ts';
 import { connect, passingCapabilities, type Services, wayTo } from '../../daemon/connection.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../job.ts';
+import { likelyPaths } from '../../live-paths.ts';
 import { HttpClient } from '../../remote/http/http-client.ts';
 import { REQUEST, SIGN_IN_PATHS } from '../../remote/rest/contract.ts';
 import { commandLog } from '../process.ts';

@@ -56,6 +56,7 @@ async function seenIn(jobs: FollowedJobs, jobId: JobId) {
   return await jobs.read(jobId, (store) => ({
     ...{ isFollowed: follower.by !== 'nobody', elsewhere, tasks: store.taskSearches.knownTasks(jobId) },
     ...{ state: store.jobs.get(jobId)?.state, information: store.jobInformation.get(jobId) },
+    failing: store.liveFiles.ofJob(jobId).filter(({ error }) => error !== null),
   }));
 }
 
@@ -71,6 +72,7 @@ class Shown {
   readonly #options: TailOptions;
   readonly #mirrors: TailedMirrors;
   readonly #stateChange = jobStateChanges();
+  readonly #reported = new Set<string>();
   /** The mirror whose unfinished line is on the terminal, to be overwritten. */
   #open: string | undefined;
 
@@ -112,11 +114,23 @@ class Shown {
       });
   }
 
+  /** Each error of a live file, once. */
+  #printErrors(): void {
+    for (const { taskId, file, error } of this.#job.known?.failing ?? []) {
+      const line = `task ${taskId} ${file}: ${printable(error?.message ?? '')}\n`;
+      if (this.#reported.has(line)) continue;
+      this.#reported.add(line);
+      this.#endLine();
+      process.stderr.write(line);
+    }
+  }
+
   async toEnd(): Promise<void> {
     if (this.#mirrors.isEmpty && this.#options.follow !== true) process.stderr.write(`${this.#whyEmpty}\n`);
     while (this.#mirrors.tick()) await drained();
     this.#mirrors.end();
     this.#endLine();
+    this.#printErrors();
   }
 
   async follow(signal: AbortSignal): Promise<void> {
@@ -130,6 +144,7 @@ class Shown {
         // Before the lines are read, so that no line is missed.
         isOver = this.#isOver;
         this.#printState();
+        this.#printErrors();
       }
       const more = this.#mirrors.tick();
       await drained(signal);

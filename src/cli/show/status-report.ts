@@ -1,11 +1,11 @@
 /** The output of `agent status --json`. */
 import path from 'node:path';
-import { TextDecoding } from '../../agent/live/text/decoding.ts';
 import { type Config, hasJobService } from '../../config/config.ts';
 import { asJobtailError } from '../../errors.ts';
 import { byTaskAndFile, compareIds, type JobId } from '../../job.ts';
 import { type JobInformation, type JobTime, phaseOf, type TaskInformation } from '../../job-information.ts';
 import { reasonsAgainst } from '../../proven.ts';
+import { TextDecoding } from '../../remote/text/decoding.ts';
 import { liveParts, resultsParts } from '../../safe-names.ts';
 import { shownJobService } from '../../store/jobs.ts';
 import { shownLiveFile } from '../../store/live-files.ts';
@@ -101,8 +101,7 @@ function leaseReport(lease: LeaseRow | undefined) {
 function fileReport(mirrorDirectory: string, row: LiveFileRow) {
   const { taskId, file, ...shown } = shownLiveFile(row);
   const mirror = path.resolve(mirrorDirectory, ...liveParts(row.jobId, row));
-  const inexactReason = row.inexact.at(-1)?.reason ?? null;
-  return { taskId, file, path: mirror, ...shown, inexactReason, mismatches: row.mismatches };
+  return { taskId, file, path: mirror, ...shown, mismatches: row.mismatches };
 }
 
 const DAY_MS = 86_400_000;

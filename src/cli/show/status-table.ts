@@ -71,13 +71,8 @@ function colouredStateOf(job: JobReport): string {
   return colour(stateOf(job));
 }
 
-function lossesOf({ files, refusedEntries }: JobReport): string {
-  const inexact = files.reduce((sum, file) => sum + file.inexactBytes, 0);
-  const losses = listed(
-    inexact > 0 ? `${showBytes(inexact)} inexact` : '',
-    refusedEntries > 0 ? `${refusedEntries} refused` : '',
-  );
-  return losses === '' ? '' : pc.red(` (${losses})`);
+function lossesOf({ refusedEntries }: JobReport): string {
+  return refusedEntries > 0 ? pc.red(` (${refusedEntries} refused)`) : '';
 }
 
 export function progressText({ jobs }: Report): string {
@@ -113,15 +108,11 @@ export function detail(all: ShownReport, columns: number): string {
     lines.push(...jobStateLines(job), ...searchLines(job));
     if (job.refusedEntries > 0) lines.push(`  entries of responses that were not requested: ${job.refusedEntries}`);
     if (job.files.length > 0) {
-      const head = ['task', 'file', 'bytes', 'generation', 'exact', 'last growth'];
+      const head = ['task', 'file', 'bytes', 'generation', 'verified', 'last growth'];
       lines.push(...fitted({ head, rows: job.files.map(fileRow), numbers: ['bytes', 'generation'] }, columns));
     }
     for (const file of job.files) {
       if (file.error !== null) lines.push(...failureLines(`task ${file.taskId} ${file.file}: `, file.error));
-      if (file.inexactReason !== null) {
-        const what = `${countOf(file.inexactBytes, 'byte')} are substituted by "?"`;
-        lines.push(`task ${file.taskId} ${file.file}: ${what}: ${printable(file.inexactReason)}`);
-      }
       lines.push(...mismatchLines(file));
     }
     for (const reason of job.unproven ?? []) lines.push(pc.yellow(`not proven: ${printable(reason)}`));
@@ -134,8 +125,14 @@ export function detail(all: ShownReport, columns: number): string {
 }
 
 function fileRow(file: JobReport['files'][number]): string[] {
-  const exact = file.exact ? (file.verified ? 'verified' : 'yes') : pc.red(`no: ${showBytes(file.inexactBytes)}`);
-  return [file.taskId, file.file, showCount(file.bytes), String(file.generation), exact, ageOf(file.grownAt)];
+  return [
+    file.taskId,
+    file.file,
+    showCount(file.bytes),
+    String(file.generation),
+    file.verified ? 'yes' : 'not yet',
+    ageOf(file.grownAt),
+  ];
 }
 
 function mismatchLines({ taskId, file, mismatches }: JobReport['files'][number]): string[] {

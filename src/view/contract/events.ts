@@ -169,8 +169,6 @@ export interface FileState {
   readonly grownAt: number | null;
   /** Committed ones. */
   readonly bytes: number;
-  readonly exact: boolean;
-  readonly inexactBytes: number;
   /** Whether the last comparison with the raw bytes of the server was equal, and why the file is not proven. */
   readonly verified: boolean;
   readonly unproven: string | null;

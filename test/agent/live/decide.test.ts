@@ -8,136 +8,90 @@ const UNCOMMITTED = { ...INTACT, undisputed: 80 } as const;
 const MODIFIED = { ...INTACT, undisputed: 0, integrity: 'modified' } as const;
 const LOST = { ...INTACT, undisputed: 0, integrity: 'unknown' } as const;
 
-const SAME: Facts['shown'] = { kind: 'same', at: 100, open: false };
-const OPEN: Facts['shown'] = { kind: 'same', at: 98, open: true };
-const DIFFERENT: Facts['shown'] = { kind: 'different', at: 90 };
-const SHORTER: Facts['shown'] = { kind: 'shorter', at: 90 };
+const SAME: Facts['found'] = { kind: 'same', at: 100 };
+const HIDDEN: Facts['found'] = { kind: 'hidden', at: 90 };
+const DIFFERENT: Facts['found'] = { kind: 'different', at: 90, isByAscii: true };
+const NOT_BY_ASCII: Facts['found'] = { ...DIFFERENT, isByAscii: false };
+const SHORTER: Facts['found'] = { kind: 'shorter', at: 90 };
 
 type Expected = Pick<Decision, 'kind' | 'at'> & { readonly needs?: string; readonly reason?: unknown };
 type Row = readonly [
   row: number,
   what: string,
-  facts: Partial<Facts> & Pick<Facts, 'shown' | 'mirror'>,
+  facts: Partial<Facts> & Pick<Facts, 'found' | 'mirror'>,
   decision: Expected,
 ];
 const undetermined = (at: number, needs: string) => ({ kind: 'undetermined', at, needs }) as const;
 const reason = (words: RegExp) => expect.stringMatching(words);
 /** Cut to the committed bytes, or to the equal ones. */
-const cut = (at: number) =>
-  ({
-    kind: 'mirror-damaged',
-    at,
-    reason: reason(/^its uncommitted bytes differ from the remote file: requested again from byte/),
-  }) as const;
-const mended = (at: number) => ({ kind: 'mirror-damaged', at, reason: reason(/^another process changed it/) }) as const;
+const cut = (at: number, words = /^its uncommitted bytes differ from the remote file: requested again from byte/) =>
+  ({ kind: 'mirror-damaged', at, reason: reason(words) }) as const;
+const mended = (at: number) => cut(at, /^another process changed it: requested again from byte/);
 
 const isConfirmed = true;
-const areRawBytesRefused = true;
+const by = 'raw bytes';
 
 const ROWS: readonly Row[] = [
-  [
-    1,
-    'does not show uncommitted bytes',
-    { shown: SAME, mirror: UNCOMMITTED, unshownFrom: 85 },
-    {
-      kind: 'mirror-damaged',
-      at: 85,
-      reason: reason(/does not show its uncommitted bytes: requested again from byte 85 on/),
-    },
-  ],
-  [
-    1,
-    'does not show bytes of one that was changed',
-    { shown: SAME, mirror: MODIFIED, unshownFrom: 7 },
-    { kind: 'mirror-damaged', at: 7, reason: reason(/does not show/) },
-  ],
+  [1, 'shows all of it', { found: SAME, mirror: INTACT }, { kind: 'same', at: 100 }],
+  [1, 'shows all of one whose state was lost', { found: SAME, mirror: LOST }, { kind: 'same', at: 100 }],
   [
     2,
-    'does not show disputed bytes',
-    { shown: SAME, mirror: LOST, unshownFrom: 7, areRawBytesRefused },
-    { kind: 'mirror-damaged', at: 7, reason: reason(/does not show/) },
+    'hides uncommitted bytes',
+    { found: HIDDEN, mirror: UNCOMMITTED },
+    cut(90, /^its uncommitted bytes are not shown/),
   ],
-  [3, 'does not show disputed bytes', { shown: SAME, mirror: LOST, unshownFrom: 7 }, undetermined(7, 'raw-bytes')],
-  [3, 'ends in bytes that it cannot show', { shown: OPEN, mirror: INTACT }, undetermined(98, 'raw-bytes')],
-  [4, 'shows all of it, and ends there', { shown: SAME, mirror: INTACT }, { kind: 'unchanged', at: 100 }],
+  [2, 'hides committed bytes before others', { found: { kind: 'hidden', at: 70 }, mirror: UNCOMMITTED }, cut(80, /./)],
+  [2, 'hides bytes of one that was changed', { found: HIDDEN, mirror: MODIFIED }, mended(90)],
+  [2, 'differs in uncommitted bytes', { found: DIFFERENT, mirror: UNCOMMITTED }, cut(90)],
+  [2, 'differs before others', { found: { ...DIFFERENT, at: 70 }, mirror: UNCOMMITTED }, cut(80)],
+  [2, 'raw bytes differ', { found: NOT_BY_ASCII, mirror: UNCOMMITTED, by }, cut(90)],
+  [2, 'differs from one that was changed', { found: DIFFERENT, mirror: MODIFIED }, mended(90)],
+  [3, 'hides its end', { found: HIDDEN, mirror: INTACT }, undetermined(90, 'raw-bytes')],
+  [3, 'hides bytes of one whose state was lost', { found: HIDDEN, mirror: LOST }, undetermined(90, 'raw-bytes')],
+  [4, 'differs', { found: DIFFERENT, mirror: INTACT }, undetermined(90, 'the-next-poll')],
+  [4, 'differs, not by ASCII', { found: NOT_BY_ASCII, mirror: INTACT }, undetermined(90, 'the-next-poll')],
+  [4, 'differs, and the state was lost', { found: DIFFERENT, mirror: LOST }, undetermined(90, 'the-next-poll')],
+  [4, 'ends before', { found: SHORTER, mirror: INTACT }, undetermined(90, 'the-next-poll')],
+  [4, 'ends before uncommitted bytes', { found: SHORTER, mirror: UNCOMMITTED }, undetermined(90, 'the-next-poll')],
+  [4, 'ends before others', { found: SHORTER, mirror: MODIFIED }, undetermined(90, 'the-next-poll')],
+  [4, 'raw bytes differ', { found: NOT_BY_ASCII, mirror: INTACT, by }, undetermined(90, 'the-next-poll')],
+  [5, 'ends before', { found: SHORTER, mirror: UNCOMMITTED, isConfirmed }, cut(90)],
+  [5, 'ends before the end of one that was changed', { found: SHORTER, mirror: MODIFIED, isConfirmed }, mended(90)],
+  [6, 'differs', { found: NOT_BY_ASCII, mirror: INTACT, isConfirmed }, undetermined(90, 'raw-bytes')],
   [
-    4,
-    'ends in bytes that it cannot show',
-    { shown: OPEN, mirror: INTACT, areRawBytesRefused },
-    { kind: 'unchanged', at: 100 },
-  ],
-  [5, 'shows all of it, and goes on', { shown: SAME, mirror: INTACT, goesOn: true }, { kind: 'grown', at: 100 }],
-  [
-    5,
-    'goes on after bytes not shown',
-    { shown: OPEN, mirror: INTACT, goesOn: true, areRawBytesRefused },
-    { kind: 'grown', at: 100 },
-  ],
-  [6, 'differs in uncommitted bytes', { shown: DIFFERENT, mirror: UNCOMMITTED }, cut(90)],
-  [6, 'differs before others', { shown: { kind: 'different', at: 70 }, mirror: UNCOMMITTED }, cut(80)],
-  [6, 'differs after bytes not shown', { shown: DIFFERENT, mirror: UNCOMMITTED, unshownFrom: 85 }, cut(85)],
-  [6, 'raw bytes differ', { shown: DIFFERENT, mirror: UNCOMMITTED, by: 'raw bytes' }, cut(90)],
-  [6, 'differs from one that was changed', { shown: DIFFERENT, mirror: MODIFIED }, mended(90)],
-  [
-    6,
-    'differs from one that was changed, after bytes not shown',
-    { shown: DIFFERENT, mirror: MODIFIED, unshownFrom: 7 },
-    mended(7),
-  ],
-  [7, 'differs', { shown: DIFFERENT, mirror: INTACT }, undetermined(90, 'the-next-poll')],
-  [7, 'differs, and the state was lost', { shown: DIFFERENT, mirror: LOST }, undetermined(90, 'the-next-poll')],
-  [7, 'ends before', { shown: SHORTER, mirror: INTACT }, undetermined(90, 'the-next-poll')],
-  [7, 'ends before uncommitted bytes', { shown: SHORTER, mirror: UNCOMMITTED }, undetermined(90, 'the-next-poll')],
-  [7, 'ends before others', { shown: SHORTER, mirror: MODIFIED }, undetermined(90, 'the-next-poll')],
-  [7, 'raw bytes differ', { shown: DIFFERENT, mirror: INTACT, by: 'raw bytes' }, undetermined(90, 'the-next-poll')],
-  [8, 'ends before', { shown: SHORTER, mirror: UNCOMMITTED, isConfirmed }, cut(90)],
-  [8, 'ends before the end of one that was changed', { shown: SHORTER, mirror: MODIFIED, isConfirmed }, mended(90)],
-  [
-    9,
-    'differs, and not by ASCII alone',
-    { shown: DIFFERENT, mirror: INTACT, isByAscii: false, isConfirmed },
-    undetermined(90, 'raw-bytes'),
-  ],
-  [
-    9,
-    'ends after bytes that it does not show',
-    { shown: SHORTER, mirror: LOST, unshownFrom: 7, isByAscii: false, isConfirmed },
-    undetermined(7, 'raw-bytes'),
-  ],
-  [
-    10,
+    7,
     'differs',
-    { shown: DIFFERENT, mirror: INTACT, isConfirmed },
+    { found: DIFFERENT, mirror: INTACT, isConfirmed },
     { kind: 'rewritten', at: 90, reason: reason(/^its byte 90 differs from the mirror$/) },
   ],
   [
-    10,
-    'differs after disputed bytes, and the state was lost',
-    { shown: DIFFERENT, mirror: LOST, unshownFrom: 7, areRawBytesRefused, isConfirmed },
-    { kind: 'rewritten', at: 7, reason: reason(/the mirror/) },
-  ],
-  [
-    10,
+    7,
     'raw bytes differ',
-    { shown: DIFFERENT, mirror: INTACT, by: 'raw bytes', isConfirmed },
+    { found: NOT_BY_ASCII, mirror: INTACT, by, isConfirmed },
     { kind: 'rewritten', at: 90, reason: reason(/, as its raw bytes show$/) },
   ],
   [
-    11,
+    7,
+    'differs, and the state was lost',
+    { found: DIFFERENT, mirror: LOST, isConfirmed },
+    { kind: 'rewritten', at: 90, reason: reason(/the mirror/) },
+  ],
+  [
+    8,
     'ends before',
-    { shown: SHORTER, mirror: INTACT, isConfirmed },
+    { found: SHORTER, mirror: INTACT, isConfirmed },
     { kind: 'truncated', at: 90, reason: reason(/^it has at most 90 bytes, the mirror has 100$/) },
   ],
   [
-    11,
-    'ends after disputed bytes, and the state was lost',
-    { shown: SHORTER, mirror: LOST, unshownFrom: 7, areRawBytesRefused, isConfirmed },
-    { kind: 'truncated', at: 7, reason: reason(/the mirror/) },
+    8,
+    'ends before, and the state was lost',
+    { found: SHORTER, mirror: LOST, isConfirmed },
+    { kind: 'truncated', at: 90, reason: reason(/the mirror/) },
   ],
 ];
 
 test.each(ROWS)('row %i: %s', (_, __, facts, expected) => {
-  expect(decide({ by: 'text', goesOn: false, isConfirmed: false, isByAscii: true, ...facts })).toEqual(expected);
+  expect(decide({ by: 'text', isConfirmed: false, ...facts })).toEqual(expected);
 });
 
 test('each row of the table has a case', () => {

@@ -155,22 +155,6 @@ describe('what a kill left in a mirror', () => {
     expect(place.row).toMatchObject({ generation: 1, position: LONG.length + 13 });
   });
 
-  test('is kept with the undecodable bytes that could be had at last', async () => {
-    const place = new Place();
-    place.remote.rawAccess = false;
-    place.has(Buffer.from('before \xff after\n', 'latin1'));
-    for (let polls = 0; polls < 5; polls++, place.now += 700_000) await place.engine.poll(true);
-    expect(place.read()).toBe('before ? after\n');
-    place.remote.rawAccess = true;
-    await place.killedAt('mend:written', true);
-    expect(place.read()).toBe('before \xff after\n');
-    place.start();
-    place.has('another content\n');
-    await place.polls(4);
-    expect([place.read(), place.read(1)]).toEqual(['another content\n', 'before \xff after\n']);
-    expect(place.row).toMatchObject({ generation: 2, inexact: [] });
-  });
-
   test('is not what another process appended while no agent ran', async () => {
     const place = new Place();
     place.has(LONG);

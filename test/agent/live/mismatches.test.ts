@@ -113,12 +113,12 @@ test.each(CASES)('$what is reported once, with its reason', async ({ change, exp
   );
 });
 
-test('a server that is found to decode UTF-8 after all is reported with the file that shows it', async () => {
+test('a server that is found to decode UTF-8 after all is reported', async () => {
   const place = new Place();
   place.engine.store.capabilities.set('text-encoding', 'other');
   place.has('háj\n');
   await place.polls(2);
-  expect(place.reported).toEqual([['decoder-changed', 5, 1, 'the service decodes UTF-8 now']]);
+  expect(place.engine.capabilityChanges).toEqual(['it decodes UTF-8']);
 });
 
 test('a generation that a kill interrupts is reported by the next start, with the reason of the first', async () => {

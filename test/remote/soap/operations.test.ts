@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import { AnotherFile } from '../../../src/agent/live/append/raw-download.ts';
 import type { Grant, PartRequest } from '../../../src/agent/ports/server.ts';
+import { JobtailError } from '../../../src/errors.ts';
 import type { SoapRemoteOptions } from '../../../src/remote/soap/client.ts';
 import { failureOf } from '../../support/failure.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
@@ -176,7 +176,7 @@ describe('DownloadFileFromCluster', () => {
 
   test('that is broken off, being the wrong one, is no failure where calls are counted', async () => {
     const { remote, events } = await serve([fileResponse('AAAA')]);
-    const another = new AnotherFile();
+    const another = new JobtailError('aborted', 'the listed file is another one');
     expect(await failureOf(remote.downloadFile(JOB, '/a', () => Promise.reject(another), signal))).toBe(another);
     expect(events.map(({ outcome }) => outcome)).toEqual(['aborted']);
   });

@@ -50,7 +50,7 @@ export async function finishRotation(row: LiveFileRow, mirror: Mirror, options: 
     await checkpoint('rotation:copy');
     if (keep > 0) await copyDurably(mirror.path, copyOf(at, mirror));
     // The copy has the committed bytes from now on.
-    at = { ...at, rotation: 'copied', position: 0, checksum: null, inexact: [] };
+    at = { ...at, rotation: 'copied', position: 0, checksum: null };
     await checkpoint('rotation:copied');
     options.commit(at);
   }

@@ -9,7 +9,6 @@ import type { LiveFileRow } from '../../../store/rows.ts';
 import type { ShownBy } from '../debounce.ts';
 import type { FileMemory } from '../memory.ts';
 import { beginGeneration } from './generations.ts';
-import { maskRegions, overlaps, regionsBefore, withRegion } from './inexact-regions.ts';
 import type { LiveFileOptions, Mirror } from './mirror.ts';
 
 /**
@@ -69,26 +68,18 @@ export class LiveFile {
     return this.#integrity;
   }
 
-  /** The bytes [start, end) of the mirror; UNKNOWN in inexact ranges. */
-  async read(start: number, end: number): Promise<Buffer> {
-    const bytes = await this.#mirror.read(start, Math.max(start, Math.min(end, this.length)));
-    return maskRegions(bytes, start, this.row.inexact);
+  /** The bytes [start, end) of the mirror. */
+  read(start: number, end: number): Promise<Buffer> {
+    return this.#mirror.read(start, Math.max(start, Math.min(end, this.length)));
   }
 
-  /** The end of the inexact range at a position; undefined if there is none. */
-  unknownUntil(position: number): number | undefined {
-    const region = this.row.inexact.find((each) => overlaps(each, position, position + 1));
-    return region && region.start + region.length;
-  }
-
-  /** Records that the mirror is the beginning of the remote file, but for its inexact ranges. */
+  /** Records that the mirror is the beginning of the remote file. */
   markCompared(by: ShownBy): void {
     if (this.length < this.row.position) {
       const reason = `the mirror had ${this.length} of the ${this.row.position} bytes that were committed`;
       this.report({ kind: 'mirror-damaged', at: this.length, reason });
     }
     if (this.#integrity !== 'intact' || this.#compared !== this.length) this.#changed = true;
-    if (this.#changed) this.#set({ inexact: regionsBefore(this.row.inexact, this.undisputed) });
     this.#integrity = 'intact';
     this.#compared = this.length;
     this.memory.symptoms.noteSame(by);
@@ -127,24 +118,6 @@ export class LiveFile {
     this.#commit({ grownAt: this.#options.now() });
   }
 
-  /** Appends `width` substituted bytes; commits the range before it writes them. */
-  async appendInexact(width: number, reason: string): Promise<void> {
-    this.#commit({ inexact: withRegion(this.row.inexact, { start: this.length, length: width, reason }) });
-    await this.append(Buffer.alloc(width, '?'));
-  }
-
-  /** Writes the raw bytes into the inexact ranges, in order. */
-  async mend(pieces: readonly Buffer[]): Promise<void> {
-    this.#changed = true;
-    // A kill may leave some of them written: the checksum must not report that as a change by another process.
-    this.#commit({ checksum: null });
-    for (const [index, { start }] of this.row.inexact.entries())
-      await this.#mirror.write(start, pieces[index] ?? Buffer.alloc(0));
-    await this.#options.checkpoint('mend:written');
-    await this.#flush();
-    this.#set({ inexact: [] });
-  }
-
   /** Stores and reports a mismatch, once for each kind and poll. */
   report(found: Mismatch): void {
     if (this.#reported.has(found.kind)) return;
@@ -160,10 +133,7 @@ export class LiveFile {
     this.report({ kind: 'mirror-damaged', at: length, reason });
     this.#changed = true;
     // A smaller offset is committed before the cut; until the rest is compared, the mirror counts as modified.
-    if (length < this.row.position) {
-      const inexact = regionsBefore(this.row.inexact, length);
-      this.#commit({ position: length, checksum: null, modifiedNs: null, inexact });
-    }
+    if (length < this.row.position) this.#commit({ position: length, checksum: null, modifiedNs: null });
     await this.#mirror.cut(length);
     this.#compared = Math.min(this.#compared, length);
   }

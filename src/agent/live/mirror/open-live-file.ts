@@ -2,7 +2,6 @@
 import type { LiveFileRow } from '../../../store/rows.ts';
 import type { FileMemory } from '../memory.ts';
 import { finishRotation } from './generations.ts';
-import { regionsBefore } from './inexact-regions.ts';
 import { type Integrity, LiveFile } from './live-file.ts';
 import type { LiveFileOptions, MirrorStat } from './mirror.ts';
 
@@ -20,11 +19,10 @@ export async function openLiveFile(row: LiveFileRow, memory: FileMemory, options
       found = { ...found, inode, modifiedNs };
       options.commit(found);
     }
-    const inexact = regionsBefore(found.inexact, Math.min(length, found.position));
     const hasCommittedBytes = async () =>
       found.position === 0 || (found.checksum !== null && (await mirror.checksum(found.position)) === found.checksum);
     const integrity = await integrityOf(found, stat, hasCommittedBytes);
-    const file = new LiveFile({ ...found, inexact }, mirror, integrity, memory, options);
+    const file = new LiveFile(found, mirror, integrity, memory, options);
     // Avoids the checksum at the next poll.
     if (integrity === 'intact' && !isAsCommitted(found, stat)) file.markChanged();
     return file;
@@ -46,7 +44,7 @@ export async function integrityOf(
   if (row.inode === null) return stat.length > 0 ? 'unknown' : 'intact';
   if (row.modifiedNs === null || stat.length < row.position) return 'modified';
   if (isAsCommitted(row, stat)) return 'intact';
-  // A kill while inexact ranges were mended: all bytes are those of the remote file, in one of two states.
+  // An earlier version committed them without a checksum.
   if (row.checksum === null && row.position > 0) return 'unknown';
   return (await hasCommittedBytes()) ? 'intact' : 'modified';
 }

@@ -7,7 +7,7 @@ import { useLive } from '../live.ts';
 import { Pane } from '../pane/pane.tsx';
 import { OwnFailure } from '../parts/words.tsx';
 import { fileText, hashOf, type LiveRoute, type OpenedFile } from '../route.ts';
-import { bytes, counted } from '../text/units.ts';
+import { bytes } from '../text/units.ts';
 import { FileList } from './file-list.tsx';
 import { type Resolved, resolved, useGenerations, Why } from './generations.tsx';
 import { firstOf, taskRows } from './tasks.ts';
@@ -108,18 +108,13 @@ function FoundPane({ jobId, opened, canGrow, state, generations, isGone, onSelec
   );
 }
 
-function Badges({ state: { bytes: length, verified, exact, inexactBytes } }: { state: FileState }) {
+function Badges({ state: { bytes: length, verified } }: { state: FileState }) {
   return (
     <>
       <span class="fine">{bytes(length)}</span>
       {verified && (
         <span class="badge good" title="all of it was compared with the raw bytes of the server">
           verified
-        </span>
-      )}
-      {!exact && (
-        <span class="badge bad" title="bytes that the service neither decodes nor hands out: ? stands for them">
-          {counted(inexactBytes, 'inexact byte')}
         </span>
       )}
     </>

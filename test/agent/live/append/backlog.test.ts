@@ -230,7 +230,7 @@ describe('a text that the service cannot send', () => {
     }
     expect(asked.length).toBeLessThan(13);
     expect(engine.store.liveFiles.ofJob(JOB).find(({ file }) => file === 'stdout')?.error?.message).toBe(
-      'longer than this service can send as text',
+      'longer than this service can send as text: no such file',
     );
     remote.rawAccess = true;
     for (let polls = 0; polls < 1_800 && mirror().length === 0; polls++) await poll();

@@ -1,8 +1,8 @@
 import fs from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { namesThatMayBe } from '../../../../src/agent/live/append/raw-bytes.ts';
 import { JobtailError } from '../../../../src/errors.ts';
 import { keyText, type LiveFileKey, type TaskId } from '../../../../src/job.ts';
+import { namesThatMayBe } from '../../../../src/live-paths.ts';
 import { Engine, JOB, STDOUT } from '../../../support/engine.ts';
 import { ModelRemote } from '../../../support/model-remote.ts';
 import { temporaryDirectory } from '../../../support/temp-directory.ts';
@@ -248,7 +248,7 @@ describe('raw bytes', () => {
     }
   });
 
-  test('that are refused twice are given up for now; a call that fails says nothing of them', async () => {
+  test('that are refused end the mirror before the first byte that is not shown, with the reason; a call that fails says nothing', async () => {
     const { remote, engine, poll, mirror } = setUp();
     remote.downloadFile = async () => {
       throw new JobtailError('timeout', 'no answer');
@@ -262,8 +262,10 @@ describe('raw bytes', () => {
     for (let polls = 0; polls < 12; polls++) ends.push(await poll());
     // A file that failed waits longer each time before it is asked for.
     expect(ends.filter((end) => end !== 'timeout')[0]).toBe('raw');
-    expect(mirror()).toBe('text ?? and on\n');
-    const [range] = engine.store.liveFiles.ofJob(JOB)[0]?.inexact ?? [];
-    expect(range?.reason).toBe('no such file: the job is not submitted');
+    expect(mirror()).toBe('text ');
+    for (let polls = 0; polls < 60; polls++) await poll();
+    expect(engine.store.liveFiles.ofJob(JOB)[0]?.error?.message).toBe(
+      'the mirror ends at byte 5: the service does not show what follows, and there are no raw bytes: no such file: the job is not submitted',
+    );
   });
 });

@@ -127,39 +127,6 @@ describe('a promise that is taken back', () => {
   });
 });
 
-test('what could not be had is known to be inexact before it is there, and for as long as it is', async () => {
-  const place = new LivePlace();
-  await place.during(async (file) => {
-    await file.append(Buffer.from('a'));
-    await file.appendInexact(2, 'refused');
-    await file.append(Buffer.from('b'));
-    expect((await file.read(0, 4)).toString('latin1')).toBe('a\xf8\xf8b');
-  });
-  expect(place.read()).toBe('a??b');
-  expect(place.committed.inexact).toEqual([{ start: 1, length: 2, reason: 'refused' }]);
-  const announced = place.commits.find(({ inexact }) => inexact.length > 0);
-  expect(announced).toMatchObject({ position: 0, inexact: [{ start: 1, length: 2, reason: 'refused' }] });
-  await place.during((file) => file.mend([Buffer.from([0xc3, 0xff])]));
-  expect(place.read()).toBe('a\xc3\xffb');
-  expect(place.committed.inexact).toEqual([]);
-});
-
-test('what stood for bytes that cannot be had is not believed after a kill', async () => {
-  const place = new LivePlace();
-  await place.during((file) => file.append(Buffer.from('a')));
-  await expect(
-    place.during(async (file) => {
-      await file.appendInexact(2, 'refused');
-      throw new Error('killed');
-    }),
-  ).rejects.toThrow('killed');
-  expect(place.committed).toMatchObject({ position: 1, inexact: [{ start: 1, length: 2, reason: 'refused' }] });
-  place.kill();
-  const file = await place.open();
-  expect(file.row.inexact).toEqual([]);
-  await file.close();
-});
-
 describe('a mirror that is opened', () => {
   const row = { ...NEW_ROW, position: 10, checksum: 5, inode: '7', modifiedNs: '100' };
   const look = { length: 10, inode: '7', modifiedNs: '100' };

@@ -156,7 +156,7 @@ export const setting: fc.Arbitrary<Setting> = fc.record({
   learned: fc.constantFrom('nothing', 'nothing', 'rightly', 'wrongly'),
   shortRead: fc.constantFrom(null, null, null, 700),
   overlapBytes: fc.constantFrom(256, 64, 24),
-  // Never less than what is looked at of a text (src/agent/live/text/byte-order-mark.ts).
+  // Never less than what is looked at of a text (src/remote/text/text-bytes.ts).
   longBacklogBytes: fc.constantFrom(undefined, 2_000, 1_100),
   alone: fc.boolean(),
   small: fc.boolean(),

@@ -1,13 +1,12 @@
 /** The world of the model test: remote files with their history, the engine that follows them, and what must hold. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { regionsBefore } from '../../../../src/agent/live/mirror/inexact-regions.ts';
-import { DECODING_CAPABILITY } from '../../../../src/agent/live/text/decoding.ts';
 import type { Polled } from '../../../../src/agent/poll/poll.ts';
 import type { PartRequest } from '../../../../src/agent/ports/server.ts';
 import { asJobtailError, JobtailError } from '../../../../src/errors.ts';
 import { keyText, type LiveFileKey, type TaskId } from '../../../../src/job.ts';
-import type { InexactRegion, LiveFileRow } from '../../../../src/store/rows.ts';
+import { DECODING_CAPABILITY } from '../../../../src/remote/text/decoding.ts';
+import type { LiveFileRow } from '../../../../src/store/rows.ts';
 import type { Clock } from '../../../../src/system/clock.ts';
 import { Engine, JOB } from '../../../support/engine.ts';
 import { ModelDisk } from '../../../support/model-disk.ts';
@@ -177,8 +176,6 @@ export class World {
       const polled = await this.#unlessExpected(() => this.#engine.poll());
       this.#noteEnds(polled);
       this.check();
-      // Without raw bytes, each poll finds out about some of the undecodable stretches only.
-      if (!this.#remote.rawAccess && (polled?.appended ?? 0) > 0) polls = 0;
       reason = this.#subjects
         .filter(({ name }) => !isMarkAlone(this.#remote.files.get(name)))
         .filter(({ name }) => this.#remote.rawAccess || polled?.errors.has(name) !== true)
@@ -195,9 +192,7 @@ export class World {
     let reason: string | undefined = 'is not polled';
     for (let passes = 0; passes < 4 && reason !== undefined; passes++) {
       this.#now += 700_000;
-      const { openEnds, appended } = await this.#engine.pass(this.#clock());
-      // Without raw bytes, each pass finds out about some of the undecodable stretches only.
-      if (!this.#remote.rawAccess && appended > 0) passes = 0;
+      const { openEnds } = await this.#engine.pass(this.#clock());
       for (const subject of this.#subjects)
         if (this.#remote.files.has(subject.name) && (this.#setting.rawAccess || !this.#isStuck(subject)))
           subject.unsettled = false;
@@ -214,10 +209,6 @@ export class World {
     const remote = this.#remote.files.get(subject.name);
     if (remote === undefined) return undefined;
     const mirror = this.#mirror(subject);
-    // What could not be had exactly is asked for again every ten minutes only.
-    const isSoon = polled !== undefined;
-    if (this.#setting.rawAccess && !isSoon && this.#regions(subject).length > 0)
-      return `${subject.name} is still inexact`;
     // A character that the end of the file cuts waits for its rest, where there is nothing but text.
     const missing = this.#setting.rawAccess ? 0 : 3;
     if (mirror.length <= remote.length && mirror.length >= remote.length - missing) return undefined;
@@ -460,27 +451,11 @@ export class World {
     return fs.existsSync(file) ? fs.readFileSync(file) : Buffer.alloc(0);
   }
 
-  #regions(subject: Subject): InexactRegion[] {
-    const rows = this.#engine.store.liveFiles.ofJob(JOB);
-    return [...(rows.find((row) => keyText(row) === subject.name)?.inexact ?? [])];
-  }
-
   #checkMirror(subject: Subject, row: LiveFileRow): void {
     const mirror = this.#mirror(subject);
     if (!subject.edited && row.position > mirror.length) fail(subject, 'is shorter than promised', row, mirror);
     if (subject.unsettled) return;
-    const regions = this.#regions(subject);
-    const masked = (bytes: Buffer) => {
-      for (const { start, length } of regionsBefore(regions, bytes.length)) bytes.fill(0, start, start + length);
-      return bytes;
-    };
-    const fits = (content: Buffer) => {
-      const expected = masked(Buffer.from(content.subarray(0, mirror.length)));
-      const found = masked(Buffer.from(mirror));
-      if (found.equals(expected)) return true;
-      // What stood for an undecodable byte stands there until a generation that was begun is over.
-      return row.rotation !== null && found.every((byte, index) => byte === expected[index] || byte === 0x3f);
-    };
+    const fits = (content: Buffer) => content.subarray(0, mirror.length).equals(mirror);
     if (mirror.length > 0 && !subject.generations.some(fits))
       fail(subject, 'is no prefix', mirror, subject.generations, row);
   }
@@ -505,8 +480,7 @@ export class World {
       const number = row.generation - back;
       const wanted = subject.promised.get(number) ?? 0;
       if (kept.length < wanted) fail(subject, `kept too little of generation ${back}: ${wanted}`, kept);
-      // What stood for an undecodable byte when it was kept still does.
-      const fits = (content: Buffer) => kept.every((byte, index) => byte === content[index] || byte === 0x3f);
+      const fits = (content: Buffer) => content.subarray(0, kept.length).equals(kept);
       if (!subject.generations.some(fits)) fail(subject, `kept what never was: ${back}`, kept, subject.generations);
     }
   }

@@ -9,7 +9,7 @@ const task = (taskId: string, taskState: string | null, errorMessage: string | n
 });
 
 const file = (taskId: string, name: FileState['file'], bytes = 0, grownAt: number | null = null): FileState => ({
-  ...{ taskId, file: name, bytes, grownAt, version: 'g1', generation: 1, exact: true, inexactBytes: 0 },
+  ...{ taskId, file: name, bytes, grownAt, version: 'g1', generation: 1 },
   ...{ verified: false, unproven: null, error: null },
 });
 

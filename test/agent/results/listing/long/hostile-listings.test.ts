@@ -1,11 +1,11 @@
 /** Listings and ledgers that are as large as a job or a service likes: in slices, in bounded memory, and said in a line. */
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { namesThatMayBe } from '../../../../../src/agent/live/append/raw-bytes.ts';
 import type { Patterns } from '../../../../../src/agent/patterns.ts';
 import { Ledger, NO_STAMP, Progress, Stamps } from '../../../../../src/agent/results/ledger.ts';
 import { judgeOf } from '../../../../../src/agent/results/listing.ts';
 import { LiveLinks } from '../../../../../src/agent/results/place/live-links.ts';
 import { distinct, type Plan, planSync } from '../../../../../src/agent/results/plan.ts';
+import { namesThatMayBe } from '../../../../../src/live-paths.ts';
 import type { ResultRow } from '../../../../../src/store/rows.ts';
 import { systemClock } from '../../../../../src/system/clock.ts';
 import { fileCalls } from '../../../../../src/system/files.ts';

@@ -2,8 +2,7 @@
  * How a server makes text of bytes. Two decoders are known (docs/dev/servers.md 1.2, 1.4); both decode UTF-8. Until raw bytes
  * prove it, and of a server that decodes otherwise, only the ASCII characters of a text count.
  */
-import type { CapabilityStore } from '../../ports/server.ts';
-import type { LiveFile } from '../mirror/live-file.ts';
+import type { CapabilityStore } from '../../agent/ports/server.ts';
 
 export type ServerDecoding = 'unknown' | 'utf-8' | 'other';
 
@@ -11,9 +10,12 @@ export const DECODING_CAPABILITY = 'text-encoding';
 
 export class TextDecoding {
   readonly #capabilities: CapabilityStore;
+  readonly #onChange: (what: string) => void;
 
-  constructor(capabilities: CapabilityStore) {
+  /** `onChange`: called if it is not what it was before. */
+  constructor(capabilities: CapabilityStore, onChange: (what: string) => void = () => {}) {
     this.#capabilities = capabilities;
+    this.#onChange = onChange;
   }
 
   get server(): ServerDecoding {
@@ -21,12 +23,10 @@ export class TextDecoding {
     return stored === 'utf-8' || stored === 'other' ? stored : 'unknown';
   }
 
-  /** Records what `file` proved. */
-  learn(found: Exclude<ServerDecoding, 'unknown'>, file: LiveFile): void {
+  learn(found: Exclude<ServerDecoding, 'unknown'>): void {
     const before = this.server;
     if (found === before) return;
     this.#capabilities.set(DECODING_CAPABILITY, found);
-    const reason = `the service ${found === 'utf-8' ? 'decodes UTF-8 now' : 'does not decode UTF-8 any more'}`;
-    if (before !== 'unknown') file.report({ kind: 'decoder-changed', at: file.length, reason });
+    if (before !== 'unknown') this.#onChange(found === 'utf-8' ? 'it decodes UTF-8' : 'it does not decode UTF-8');
   }
 }

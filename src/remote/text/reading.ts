@@ -1,7 +1,7 @@
 /** A cursor over decoded text: returns bytes, or none where the server could not decode them. */
 import { isAscii } from 'node:buffer';
-import { BYTE_ORDER_MARK, REPLACEMENT, widthOfLead } from '../../../bytes.ts';
-import type { Content } from '../../ports/server.ts';
+import type { Content } from '../../agent/ports/server.ts';
+import { REPLACEMENT, widthOfLead } from '../../bytes.ts';
 
 /** Bytes of text that are read at a time. */
 const WINDOW_BYTES = 64 * 1024;
@@ -33,7 +33,11 @@ export class Reading {
 
   /** Certain bytes from the cursor on, at most `max`; empty if uncertain, or at the end. Valid until the next call. */
   async peek(max: number): Promise<Buffer> {
-    if (this.#certain.length === 0) this.#certain = certainOf(await this.#load(), this.isAsciiOnly, this.#isLast);
+    if (this.#certain.length === 0) {
+      const text = await this.#load();
+      const isLast = this.#windowAt + this.#window.length >= this.#content.length;
+      this.#certain = certainOf(text, this.isAsciiOnly, isLast);
+    }
     return this.#certain.subarray(0, max);
   }
 
@@ -43,10 +47,17 @@ export class Reading {
     this.#at += count;
   }
 
-  /** Moves past uncertain characters, at most `max`; returns their number. */
-  async skipUncertain(max = Number.POSITIVE_INFINITY): Promise<number> {
+  /** Moves past the certain bytes; returns their number. */
+  async skipCertain(): Promise<number> {
+    const from = this.#at;
+    for (let count = 1; count > 0; this.advance(count)) count = (await this.peek(WINDOW_BYTES)).length;
+    return this.#at - from;
+  }
+
+  /** Moves past uncertain characters; returns their number. */
+  async skipUncertain(): Promise<number> {
     let count = 0;
-    for (; count < max && !this.atEnd() && (await this.peek(1)).length === 0; count++) {
+    for (; !this.atEnd() && (await this.peek(1)).length === 0; count++) {
       const [first = 0] = await this.#load();
       this.#at += widthOfLead(first);
     }
@@ -55,31 +66,7 @@ export class Reading {
 
   /** Whether the cursor is at the end of the text. */
   atEnd(): boolean {
-    return this.remaining() <= 0;
-  }
-
-  /** Bytes of text after the cursor. */
-  remaining(): number {
-    return this.#content.length - this.#at;
-  }
-
-  /** Text from the cursor on, at most so many bytes. */
-  text(maxBytes: number): Promise<Buffer> {
-    return this.#content.read(this.#at, this.#at + maxBytes);
-  }
-
-  /** Whether the text has other characters than ASCII ones after the cursor. */
-  async isBeyondAscii(): Promise<boolean> {
-    const rest = this.fork(true);
-    for (;;) {
-      const { length } = await rest.peek(WINDOW_BYTES);
-      if (length === 0) return !rest.atEnd();
-      rest.advance(length);
-    }
-  }
-
-  get #isLast(): boolean {
-    return this.#windowAt + this.#window.length >= this.#content.length;
+    return this.#at >= this.#content.length;
   }
 
   /** Text from here on: at least SIGHT_BYTES unless the content ends before. */
@@ -94,8 +81,8 @@ export class Reading {
   }
 }
 
-/** The certain bytes at the start of a window. */
-function certainOf(text: Buffer, isAsciiOnly: boolean, isLast: boolean): Buffer {
+/** The certain bytes at the start of a text. */
+export function certainOf(text: Buffer, isAsciiOnly: boolean, isLast: boolean): Buffer {
   if (isAsciiOnly)
     return isAscii(text)
       ? text
@@ -106,18 +93,4 @@ function certainOf(text: Buffer, isAsciiOnly: boolean, isLast: boolean): Buffer 
   const found = text.indexOf(REPLACEMENT);
   // The last two bytes may be the beginning of a U+FFFD that the window cuts.
   return text.subarray(0, found >= 0 ? found : isLast ? text.length : text.length - 2);
-}
-
-/** A text with the byte-order mark that the server stripped. The caller that received the text releases it. */
-export function withMark(content: Content): Content {
-  const width = BYTE_ORDER_MARK.length;
-  return {
-    length: width + content.length,
-    async read(start, end) {
-      const mark = BYTE_ORDER_MARK.subarray(start, end);
-      const rest = await content.read(Math.max(0, start - width), Math.max(0, end - width));
-      return mark.length === 0 ? rest : Buffer.concat([mark, rest]);
-    },
-    async release() {},
-  };
 }

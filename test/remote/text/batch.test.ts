@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { BatchReader } from '../../../src/agent/poll/batch.ts';
 import type { PartRequest, Parts } from '../../../src/agent/ports/server.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { type JobId, keyText, type TaskId } from '../../../src/job.ts';
+import { BatchReader } from '../../../src/remote/text/batch.ts';
 import { JOB } from '../../support/engine.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 

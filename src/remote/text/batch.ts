@@ -2,11 +2,12 @@
  * One call for many live files, taken apart when it fails: one unreadable file can fail the call for all
  * (docs/dev/servers.md 1.7), and some servers refuse a long request (docs/dev/servers.md 6.3).
  */
+
+import type { Content, Part, PartRequest, Remote } from '../../agent/ports/server.ts';
 import { startsAlike } from '../../bytes.ts';
 import { asJobtailError, type JobtailError } from '../../errors.ts';
-import { type JobId, keyText } from '../../job.ts';
+import { BEHIND_EVERY_END, type JobId, keyText } from '../../job.ts';
 import { slicesOf } from '../../slices.ts';
-import { BEHIND_EVERY_END, type Content, type Part, type PartRequest, type Remote } from '../ports/server.ts';
 
 /**
  * The responses of one round, by `keyText`: a part, an error of that file alone, or neither (the file does not exist).

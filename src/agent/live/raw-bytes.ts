@@ -1,0 +1,103 @@
+/**
+ * Compares mirrors with the raw bytes of their remote files, which are the authority, and appends what follows. Each
+ * comparison costs a download of the whole file, so there are pauses between them.
+ */
+import { nominalPause } from '../../back-off.ts';
+import { commonLength } from '../../bytes.ts';
+import type { LiveBytes } from '../ports/server.ts';
+import type { Comparison } from './compare.ts';
+import type { FileMemory } from './memory.ts';
+import type { LiveFile } from './mirror/live-file.ts';
+
+/** A file of this size is downloaded again after one second at the earliest, a larger one proportionally later. */
+const BYTES_A_SECOND = 256 * 1024;
+const MAX_WAIT_MS = 10 * 60_000;
+
+export class RawBytes {
+  readonly #now: () => number;
+
+  /** `now`: monotonic clock, in milliseconds. */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** Whether the back-off allows a request now; the last pass does not wait. A file that changed does not wait longer each time. */
+  isDue({ raw }: FileMemory, isFinal: boolean, answer?: LiveBytes): boolean {
+    const isNew = answer !== undefined && raw.shownEnd !== undefined && endOf(answer) !== raw.shownEnd;
+    const failures = raw.refusals + (isNew ? 0 : raw.unchanged);
+    return isFinal || this.#now() >= raw.at + nominalPause(failures, { firstMs: raw.firstMs, maxMs: MAX_WAIT_MS });
+  }
+
+  /**
+   * Compares all of the mirror with the raw file of an answer, and appends what follows if the mirror is its beginning.
+   * Undefined if there are no raw bytes now.
+   */
+  async compare(file: LiveFile, answer: LiveBytes, isFinal: boolean): Promise<Comparison | undefined> {
+    const { raw } = file.memory;
+    const before = file.length;
+    let received = new Received(file);
+    const end = await answer.raw.download(() => {
+      received = new Received(file);
+      return (bytes) => received.take(bytes);
+    });
+    const compared = end.isThere ? received.end() : undefined;
+    const isProof = end.isThere && (compared?.kind === 'same' || !end.isListed);
+    const found = isProof ? compared : undefined;
+    raw.reason = isProof ? '' : end.isThere ? 'no listed file begins with the mirror' : end.reason;
+    const { from, sameness } = answer;
+    raw.compared = found?.kind === 'same' ? { from, sameness, length: file.length } : undefined;
+    // A last pass does not wait, so its refusals set no pause.
+    if (found !== undefined || !isFinal) {
+      raw.firstMs = (1 + (file.length + (found === undefined ? answer.size : 0)) / BYTES_A_SECOND) * 1_000;
+      raw.at = this.#now();
+      raw.shownEnd = endOf(answer);
+      raw.unchanged = found?.kind === 'same' && file.length === before ? raw.unchanged + 1 : 0;
+      raw.refusals = found === undefined ? raw.refusals + 1 : 0;
+    }
+    if (isProof && end.listedName != null && file.length > 0) file.note({ listedName: end.listedName });
+    return found;
+  }
+}
+
+const endOf = ({ from, size }: LiveBytes) => from + size;
+
+/** The bytes of one raw file. The source sends none after the mirror before it is proven. */
+class Received {
+  readonly #file: LiveFile;
+  /** Length of the mirror at the start. */
+  readonly #length: number;
+  #at = 0;
+  #differsAt: number | undefined;
+  #isAccepted = false;
+
+  constructor(file: LiveFile) {
+    this.#file = file;
+    this.#length = file.length;
+  }
+
+  async take(bytes: Buffer): Promise<void> {
+    const start = this.#at;
+    this.#at += bytes.length;
+    if (this.#differsAt !== undefined) return;
+    const there = await this.#file.read(start, Math.min(this.#at, this.#length));
+    const common = commonLength(bytes, there);
+    if (common < there.length) this.#differsAt = start + common;
+    else if (this.#at > this.#length) {
+      this.#accept();
+      await this.#file.append(bytes.subarray(there.length));
+    }
+  }
+
+  end(): Comparison {
+    if (this.#differsAt !== undefined) return { kind: 'different', at: this.#differsAt, isByAscii: false };
+    if (this.#at < this.#length) return { kind: 'shorter', at: this.#at };
+    this.#accept();
+    return { kind: 'same', at: this.#length };
+  }
+
+  /** All of the mirror was compared, not only what follows the offset of an answer. */
+  #accept(): void {
+    if (!this.#isAccepted) this.#file.markCompared('raw bytes');
+    this.#isAccepted = true;
+  }
+}

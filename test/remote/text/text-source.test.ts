@@ -1,0 +1,201 @@
+/** The bytes of live files over text: each certain byte is that of the file, whatever the file holds and becomes. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { BytesRequest, LiveBytes, Rest } from '../../../src/agent/ports/server.ts';
+import { keyText } from '../../../src/job.ts';
+import { DECODING_CAPABILITY } from '../../../src/remote/text/decoding.ts';
+import { textSources } from '../../../src/remote/text/text-source.ts';
+import { ALL_ATOMS, TEXT_ATOMS } from '../../agent/live/model/content.ts';
+import { JOB, STDOUT } from '../../support/engine.ts';
+import { ModelRemote } from '../../support/model-remote.ts';
+import { numRuns } from '../../support/property-runs.ts';
+
+const NAME = keyText(STDOUT);
+const START: BytesRequest = { ...STDOUT, from: 0, known: 0, listedName: null, isThorough: false };
+const DECODINGS: ModelRemote['decoding'][] = [
+  {},
+  { olderRuntime: true },
+  { swallowBom: true },
+  { stream: true },
+  { readLengths: [700] },
+];
+
+const times = fc.oneof(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 900 }));
+const contentOf = (atoms: readonly Buffer[]) =>
+  fc
+    .array(fc.tuple(fc.constantFrom(...atoms), times), { maxLength: 6 })
+    .map((runs) => Buffer.concat(runs.flatMap(([atom, count]) => Array<Buffer>(count).fill(atom))));
+const decoding = fc.constantFrom(...DECODINGS);
+
+function setUp(bytes: Buffer, how: ModelRemote['decoding'], learned: string | undefined = 'utf-8') {
+  const remote = new ModelRemote();
+  remote.decoding = how;
+  remote.files.set(NAME, bytes);
+  const known = new Map(learned === undefined ? [] : [[DECODING_CAPABILITY, learned]]);
+  const capabilities = {
+    get: (name: string) => known.get(name),
+    set: (name: string, to: string) => known.set(name, to),
+  };
+  const batchLimit = { files: Number.POSITIVE_INFINITY };
+  const source = textSources({ capabilities, direct: null, batchLimit, onChange: () => {} })(JOB);
+  const calls = { remote, whole: remote, signal: new AbortController().signal };
+  const ask = async <T>(request: BytesRequest, use: (answer: LiveBytes) => Promise<T>): Promise<T> => {
+    const answer = (await source.bytes([request], calls, true)).files.get(NAME);
+    if (answer === undefined || answer instanceof Error) throw answer ?? new Error('it does not exist');
+    try {
+      return await use(answer);
+    } finally {
+      await answer.release();
+      expect(remote.held).toBe(0);
+    }
+  };
+  return { remote, source, ask, learned: () => known.get(DECODING_CAPABILITY) };
+}
+
+async function all(answer: LiveBytes, step = 100): Promise<{ bytes: Buffer; rest: Rest }> {
+  const pieces: Buffer[] = [];
+  for (;;) {
+    const piece = await answer.next(step);
+    if (piece.length === 0) return { bytes: Buffer.concat(pieces), rest: await answer.rest() };
+    expect(piece.length).toBeLessThanOrEqual(step);
+    pieces.push(Buffer.from(piece));
+  }
+}
+
+describe('certain bytes', () => {
+  test('are those of the file, from its start, and to its end if nothing follows', async () => {
+    const learned = fc.constantFrom('utf-8', undefined, 'other');
+    await fc.assert(
+      fc.asyncProperty(contentOf(ALL_ATOMS), decoding, learned, fc.boolean(), async (file, how, known, isThorough) => {
+        const { ask } = setUp(file, how, known);
+        const { bytes, rest } = await ask({ ...START, isThorough }, all);
+        expect(bytes).toEqual(file.subarray(0, bytes.length));
+        const isMark = ['efbbbf', 'fffe', 'feff'].includes(file.toString('hex'));
+        if (rest === 'end' && !(isMark && !isThorough)) expect(bytes.length).toBe(file.length);
+        if (rest === 'begun') expect(file.length - bytes.length).toBeGreaterThan(0);
+      }),
+      numRuns(600),
+    );
+  });
+
+  test('are those of the file behind each mirror, and the overlap shows the end of the mirror', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        contentOf(ALL_ATOMS),
+        decoding,
+        fc.nat(),
+        fc.constantFrom(24, 256, 1020),
+        async (file, how, cut, overlap) => {
+          const { source, ask } = setUp(file, how);
+          const length = cut % (file.length + 1);
+          const start = Math.max(0, length - overlap);
+          const from = start + source.overlapIn(file.subarray(start, length));
+          const { bytes } = await ask({ ...START, from, known: length - from }, all);
+          expect(bytes).toEqual(file.subarray(from, from + bytes.length));
+          // With whole reads, no edge of a block lies in the overlap.
+          const isShown = how.readLengths === undefined && 2 * (length - from) >= Math.min(overlap, length);
+          const hidden = file.subarray(from, length).toString();
+          if (isShown && !hidden.includes('\ufffd')) expect(bytes.length).toBeGreaterThanOrEqual(length - from);
+        },
+      ),
+      numRuns(600),
+    );
+  });
+
+  test('are all bytes of a text, with two responses besides the one that shows its start', async () => {
+    await fc.assert(
+      fc.asyncProperty(contentOf(TEXT_ATOMS), decoding, async (text, how) => {
+        const file = Buffer.concat([Buffer.from('ab'), text]);
+        const { ask, remote } = setUp(file, how);
+        const { bytes, rest } = await ask(START, all);
+        // A short read may cut the last character.
+        const isCut = how.readLengths !== undefined && rest === 'begun';
+        expect({ bytes, rest }).toEqual(
+          isCut ? { bytes: file.subarray(0, bytes.length), rest } : { bytes: file, rest: 'end' },
+        );
+        expect(remote.calls).toBeLessThanOrEqual(3);
+      }),
+      numRuns(300),
+    );
+  });
+
+  test('are of one content if the file is rewritten between the responses', async () => {
+    const change = fc.record({ call: fc.nat(2), to: contentOf(ALL_ATOMS), share: fc.nat(100) });
+    await fc.assert(
+      fc.asyncProperty(contentOf(ALL_ATOMS), change, decoding, async (rest, { call, to, share }, how) => {
+        const before = Buffer.concat([Buffer.from('A'), rest]);
+        const common = before.subarray(0, Math.floor((share / 100) * before.length));
+        const after = Buffer.concat([common, Buffer.from('B'), to]);
+        const { ask, remote } = setUp(before, how);
+        let calls = 0;
+        remote.beforeCall = () => void (calls++ === call && remote.files.set(NAME, after));
+        const { bytes } = await ask(START, all);
+        const isOf = (file: Buffer) => file.subarray(0, bytes.length).equals(bytes);
+        expect(isOf(before) || isOf(after)).toBe(true);
+      }),
+      numRuns(1_000),
+    );
+  });
+
+  test.each([
+    ['efbbbf', ''],
+    ['efbbbf', 'text'],
+    ['fffe', ''],
+    ['fffe', 'a\0b\0'],
+    ['feff', '\0a\0b'],
+  ])('do not begin a file that begins with the mark %s where the server strips it', async (mark, text) => {
+    const file = Buffer.concat([Buffer.from(mark, 'hex'), Buffer.from(text)]);
+    const { ask } = setUp(file, { stream: true });
+    await ask({ ...START, isThorough: true }, async (answer) => {
+      expect(await all(answer)).toEqual({ bytes: Buffer.alloc(0), rest: 'hidden' });
+      const received: Buffer[] = [];
+      const end = await answer.raw.download(() => (bytes) => void received.push(Buffer.from(bytes)));
+      expect(end).toEqual({ isThere: true, isListed: false });
+      expect(Buffer.concat(received)).toEqual(file);
+    });
+  });
+});
+
+describe('the raw file', () => {
+  test('of any content is proven by its text, and no byte comes before', async () => {
+    await fc.assert(
+      fc.asyncProperty(contentOf(ALL_ATOMS), decoding, fc.nat(), async (file, how, cut) => {
+        // A mark in the middle of a file is not requested, and some files of marks alone show nothing.
+        const { source, ask } = setUp(Buffer.concat([Buffer.from('A'), file]), how);
+        const bytes = Buffer.concat([Buffer.from('A'), file]);
+        const length = cut % (bytes.length + 1);
+        const from = source.overlapIn(bytes.subarray(0, length));
+        await ask({ ...START, from, known: length - from }, async (answer) => {
+          const received: Buffer[] = [];
+          const end = await answer.raw.download(() => (piece) => void received.push(Buffer.from(piece)));
+          if (answer.size > 0 || from === bytes.length) expect(end.isThere).toBe(true);
+          if (end.isThere) expect(Buffer.concat(received)).toEqual(bytes);
+        });
+      }),
+      numRuns(400),
+    );
+  });
+
+  test.each(DECODINGS)('is no other file: what its text does not show is not sent (%o)', async (how) => {
+    const line = 'příliš žluťoučký kůň \u{1f40e}\n';
+    const file = Buffer.from(`${line.repeat(100)}A${line.repeat(100)}`);
+    const other = Buffer.from(`${line.repeat(100)}B${line.repeat(100)}`);
+    const { ask, remote } = setUp(file, how);
+    await ask(START, async (answer) => {
+      remote.files.set(NAME, other);
+      const received: Buffer[] = [];
+      const end = await answer.raw.download(() => (bytes) => void received.push(Buffer.from(bytes)));
+      expect(end).toEqual({ isThere: false, reason: 'no file on the server has the bytes that its text shows' });
+      expect(received).toEqual([]);
+    });
+  });
+
+  test('shows how the server decodes: a server of another decoder is found at once', async () => {
+    const { ask, learned } = setUp(Buffer.from('řeka\n'), { latin1: true }, undefined);
+    await ask({ ...START, from: 0, known: 0 }, async (answer) => {
+      expect(await all(answer)).toEqual({ bytes: Buffer.alloc(0), rest: 'hidden' });
+      await answer.raw.download(() => () => {});
+      expect(learned()).toBe('other');
+    });
+  });
+});
