@@ -15,7 +15,8 @@ export class FileWatch {
   #reporterOf: ReadonlyMap<string, () => void> = new Map();
   #timer: NodeJS.Timeout | undefined;
   #watcher: FSWatcher | undefined;
-  #isChecking = false;
+  /** Checks that hang, on a network file system, delay none of other files. */
+  readonly #checking = new Set<string>();
 
   /** Watches absolute paths, which need not exist yet. From now on no change is missed, nor one of those before. */
   watch(reporterOf: ReadonlyMap<string, () => void>): void {
@@ -27,9 +28,9 @@ export class FileWatch {
     void this.#watcher?.close();
     this.#watcher = undefined;
     if (files.length === 0) return;
-    this.#timer = setInterval(() => void this.#check(), CHECK_MS);
+    this.#timer = setInterval(() => this.#check(), CHECK_MS);
     this.#watcher = watch(files, { ignoreInitial: true, atomic: false })
-      .on('all', () => void this.#check())
+      .on('all', () => this.#check())
       // The system has no watch left: the next check comes half a second later at most.
       .on('error', () => {});
   }
@@ -38,16 +39,17 @@ export class FileWatch {
     this.watch(new Map());
   }
 
-  async #check(): Promise<void> {
-    if (this.#isChecking) return;
-    this.#isChecking = true;
-    const found = await Promise.all([...this.#seen.keys()].map(async (file) => [file, await stampNow(file)] as const));
-    this.#isChecking = false;
-    for (const [file, stamp] of found) {
-      if ((this.#seen.get(file) ?? stamp) === stamp) continue;
-      this.#seen.set(file, stamp);
-      this.#reporterOf.get(file)?.();
-    }
+  #check(): void {
+    for (const file of this.#seen.keys()) if (!this.#checking.has(file)) void this.#checkOne(file);
+  }
+
+  async #checkOne(file: string): Promise<void> {
+    this.#checking.add(file);
+    const stamp = await stampNow(file);
+    this.#checking.delete(file);
+    if ((this.#seen.get(file) ?? stamp) === stamp) return;
+    this.#seen.set(file, stamp);
+    this.#reporterOf.get(file)?.();
   }
 }
 
@@ -87,13 +89,19 @@ export function watchedFiles(
     clearTimeout(secretTimer);
     secretTimer = setTimeout(onSecret, QUIET_MS).unref();
   };
-  for (const { auth, service, file } of configs) {
+  for (const { auth, service, notify, file } of configs) {
+    for (const one of filesIn([service, notify])) reporterOf.set(one, () => onConfig({ asked: true }));
     const secretFile = secretFileOf(auth.secret, process.env);
     if (secretFile !== undefined) reporterOf.set(secretFile, secretChanged);
-    const { caFile, certFile, keyFile } = service.tls;
-    for (const tlsFile of [caFile, certFile, keyFile])
-      if (tlsFile !== null) reporterOf.set(tlsFile, () => onConfig({ asked: true }));
     reporterOf.set(file, () => onConfig({ asked: false }));
   }
   return reporterOf;
+}
+
+/** The files that a section of the configuration names, at any depth: their keys end with `File`. */
+function filesIn(section: unknown): string[] {
+  if (typeof section !== 'object' || section === null) return [];
+  return Object.entries(section).flatMap(([key, value]) =>
+    key.endsWith('File') && typeof value === 'string' ? [value] : filesIn(value),
+  );
 }

@@ -2,7 +2,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, type TestContext, test, vi } from 'vitest';
-import { FileWatch } from '../../src/daemon/watch-files.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { FileWatch, watchedFiles } from '../../src/daemon/watch-files.ts';
+import { MINIMAL } from '../config/files.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 /** A directory and what watches files in it, both gone when the test is over. */
@@ -183,4 +185,58 @@ test('nothing is reported of what happens to a file after the end', async (conte
   write(other, 'one');
   await soon(() => expect(changed).toContain(other));
   expect(ended.changed).toEqual([]);
+});
+
+test('a check that hangs delays none of another file', async (context) => {
+  const { directory, start } = place(context);
+  const [hanging, file] = ['on-nfs', 'password'].map((name) => path.join(directory, name)) as [string, string];
+  const stat = fs.promises.stat.bind(fs.promises);
+  const hang = vi.spyOn(fs.promises, 'stat').mockImplementation(((at: string, options: fs.StatOptions) =>
+    at === hanging ? new Promise(() => {}) : stat(at, options)) as typeof fs.promises.stat);
+  context.onTestFinished(() => hang.mockRestore());
+  const { changed } = start([hanging, file]);
+  await soon(() => expect(hang).toHaveBeenCalledWith(hanging, expect.anything()));
+  write(file, 'changed');
+  await soon(() => expect(changed).toEqual([file]));
+});
+
+/** Read each time when they are used. */
+const READ_AT_USE = ['results.ssh.knownHostsFile', 'fleet.urlFile', 'view.tokenFile'];
+
+test('every file that the configuration can name is watched, or read when it is used', async () => {
+  const page = fs.readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8');
+  const keys = [...page.matchAll(/`([A-Za-z.]+File)`/g)].map(([, key = '']) => key);
+  expect(keys).toEqual(expect.arrayContaining(['service.tls.keyFile', 'notify.caFile', ...READ_AT_USE]));
+  const directory = temporaryDirectory();
+  const watched = async (config: object, key: string) => {
+    const file = path.join(directory, 'config.yaml');
+    fs.writeFileSync(path.join(directory, key), 'a:b\n', { mode: 0o600 });
+    fs.writeFileSync(file, JSON.stringify(config));
+    const reporters = { onWake() {}, onConfig() {}, onSecret() {} };
+    return [...watchedFiles([await loadConfig(file)], '/wake', reporters).keys()].map((at) => path.basename(at));
+  };
+  const [, fileTransferUrl = ''] = /fileTransferUrl: (.*)/.exec(MINIMAL) ?? [];
+  const service = { fileTransferUrl, namespace: 'http://m.example.org/', baseUrl: 'https://m.example.org' };
+  const unseen: string[] = [];
+  for (const key of keys.filter((one) => !READ_AT_USE.includes(one))) {
+    const [section = '', ...rest] = key.split('.');
+    const name = rest.at(-1) ?? '';
+    const methods = { tokenFile: 'external-token', sessionCodeFile: 'session-code' } as Record<string, string>;
+    const config = {
+      service: {
+        ...service,
+        ...(name === 'proxyUserFile' && { proxy: 'http://127.0.0.1:3128', proxyUserFile: key }),
+        ...(rest[0] === 'tls' && { tls: { certFile: 'c', keyFile: 'k', [name]: key } }),
+      },
+      auth:
+        section === 'auth' && name in methods
+          ? { method: methods[name], [name]: key }
+          : { username: 'alice', passwordFile: section === 'auth' ? key : 'password' },
+      mirror: { directory: 'mirror' },
+      state: { directory: 'state' },
+      notify: section === 'notify' ? [{ on: ['failed'], url: 'https://hooks.example.org/x', [name]: key }] : [],
+    };
+    if (!(await watched(config, key)).includes(key)) unseen.push(key);
+  }
+  expect(unseen).toEqual([]);
 });

@@ -11,7 +11,6 @@ const PATH_FORMS = ['listed', 'below the job'] as const;
 export type PathForm = (typeof PATH_FORMS)[number];
 
 const PATH_FORM = 'rest-path';
-const PARTS_BYTES = 'rest-parts-bytes';
 const OPERATIONS = Object.keys(ADDRESSES) as Operation[];
 const addressCapability = (operation: Operation) => `rest-address-${operation}`;
 
@@ -22,6 +21,8 @@ const MAX_PATH_CHARACTERS = 255;
 const BELIEVED_MS = 24 * 60 * 60_000;
 /** The smallest limit of a release (docs/dev/rest.md 2.1): no request for parts is longer. */
 const SMALLEST_PARTS_BYTES = 452;
+/** For so long, requests for parts are shorter after one was too long: a proxy between may refuse one for a moment. */
+const SHORTER_MS = 10 * 60_000;
 
 interface CapabilitiesOptions {
   readonly kept: CapabilityStore;
@@ -32,6 +33,7 @@ interface CapabilitiesOptions {
 export class RestCapabilities {
   readonly #options: CapabilitiesOptions;
   #longRefusedAt: number | undefined;
+  #shorter: { readonly bytes: number; readonly since: number } | undefined;
 
   constructor(options: CapabilitiesOptions) {
     this.#options = options;
@@ -78,12 +80,14 @@ export class RestCapabilities {
   }
 
   get partsBytes(): number {
-    return Number(this.#options.kept.get(PARTS_BYTES) ?? SMALLEST_PARTS_BYTES);
+    const shorter = this.#shorter;
+    const isOver = shorter === undefined || this.#options.now() - shorter.since >= SHORTER_MS;
+    return isOver ? SMALLEST_PARTS_BYTES : shorter.bytes;
   }
 
   partsTooLong(bytes: number): void {
     const half = Math.floor(bytes / 2);
-    if (half < this.partsBytes) this.#learn(PARTS_BYTES, String(half), 'the longest request for parts');
+    if (half < this.partsBytes) this.#shorter = { bytes: half, since: this.#options.now() };
   }
 
   #learn(capability: string, value: string, what: string): void {

@@ -159,9 +159,9 @@ export class RestRemote implements Remote {
       );
     } catch (error) {
       const isTooLong = error instanceof JobtailError && error.code === 'request-too-long';
-      if (!isTooLong) throw error;
+      // A request for one file cannot be shorter.
+      if (!isTooLong || wanted.length === 1) throw error;
       this.#capabilities.partsTooLong(partsBytes(jobId, wanted, this.#calls.sessionBytes));
-      if (wanted.length === 1) throw error;
       return await this.readParts(jobId, wanted, signal);
     }
   }

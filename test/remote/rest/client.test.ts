@@ -101,15 +101,30 @@ describe('parts', () => {
   test.each<[string, Answer]>([
     ['413', { status: 413 }],
     ['400', { status: 400, body: { title: 'Request body too large', status: 400 } }],
-  ])('too long for the server (%s) are asked for in halves, from then on', async (_, refusal) => {
-    const made = await place(({ bytes }) => (bytes > 300 ? refusal : { status: 200, body: [] }));
+  ])('too long for the server (%s) are requested in halves, for ten minutes', async (_, refusal) => {
+    let now = 0;
+    const made = await place(({ bytes }) => (bytes > 300 ? refusal : { status: 200, body: [] }), { now: () => now });
+    const usual = made.remote.divide(JOB, four());
     await made.remote.readParts(JOB, four(), signal);
     expect(made.session.lostGrants).toEqual([]);
     const before = made.server.asked.length;
     await made.remote.readParts(JOB, four(), signal);
     expect(made.server.asked.slice(before).every(({ bytes }) => bytes <= 300)).toBe(true);
-    const again = closedAtEnd(createRest(made.server.url, { kept: made.kept }));
-    expect(again.remote.divide(JOB, four()).length).toBeGreaterThan(1);
+    now += 9 * 60_000;
+    expect(made.remote.divide(JOB, four()).length).toBeGreaterThan(usual.length);
+    now += 60_000;
+    expect(made.remote.divide(JOB, four())).toEqual(usual);
+    const restarted = closedAtEnd(createRest(made.server.url, { kept: made.kept }));
+    expect(restarted.remote.divide(JOB, four())).toEqual(usual);
+  });
+
+  test('of one file that are too long make no other request shorter', async () => {
+    const made = await place(() => ({ status: 413 }));
+    const usual = made.remote.divide(JOB, four());
+    await expect(made.remote.readParts(JOB, four().slice(0, 1), signal)).rejects.toMatchObject({
+      code: 'request-too-long',
+    });
+    expect(made.remote.divide(JOB, four())).toEqual(usual);
   });
 
   test('of which a later request fails are given back', async () => {
