@@ -86,6 +86,12 @@ export function isOtherRun(start: JobTime | null, before: JobTime | null): boole
   return Math.abs(one - other) >= (isZoneLost ? 2 * FURTHEST_ZONE_MS : SECOND_MS);
 }
 
+/** Whether a time is later than another one of the same service: both with a zone, or both without. */
+export function isLater(time: JobTime, other: JobTime): boolean {
+  const [one, two] = [utcOf(time), utcOf(other)];
+  return one !== undefined && two !== undefined && (time.ms === null) === (other.ms === null) && one > two;
+}
+
 /** A time without a zone as if it were in UTC; undefined if the text is no time. */
 function utcOf({ text, ms }: JobTime): number | undefined {
   const found = ms ?? (DATE_TIME.test(text) ? Date.parse(`${inMilliseconds(text)}Z`) : Number.NaN);

@@ -8,17 +8,20 @@ import type { Clock } from '../system/clock.ts';
 import type { JobRegister } from './ownership.ts';
 import { patterned } from './patterns.ts';
 import type { Log } from './ports/host.ts';
+import { type SeenJobs, seenStateOf } from './seen-jobs.ts';
 
 interface MineOptions {
   readonly context: { readonly store: Store; readonly clock: Clock; readonly log: Log };
   readonly register: JobRegister;
   readonly resultsOfMine: boolean;
+  /** What the list before showed; undefined without one. */
+  readonly before: SeenJobs | undefined;
 }
 
 /** Takes jobs up to the maximum of the rule. Returns how many it took, and how many wait. */
 export async function takeMine(
   listed: readonly JobInformation[],
-  { context, register, resultsOfMine: results }: MineOptions,
+  { context, register, resultsOfMine: results, before }: MineOptions,
 ): Promise<{ readonly taken: number; readonly waiting: number }> {
   const { store, clock, log } = context;
   const rule = store.watchMine.inForce();
@@ -27,7 +30,7 @@ export async function takeMine(
   const fresh = listed.filter(({ id }) => !known.has(id));
   const fitting = await chooseMine(fresh, rule, clock.now());
   const request = { tasks: null, files: LIVE_FILE_NAMES, results, settleAfterMs: null, source: 'mine' } as const;
-  const requests = fitting.map(({ id }) => ({ ...request, jobId: id }));
+  const requests = fitting.map((job) => ({ ...request, jobId: job.id, seenState: seenStateOf(job, before) }));
   const taken = await register.follow(requests, rule.maxJobs);
   const waiting = fitting.length - taken;
   if (taken === 0) return { taken, waiting };

@@ -50,6 +50,7 @@ const WATCH_REQUEST = v.object({
   results: v.boolean(),
   settleAfterMs: v.nullable(whole),
   stallAfterMs: v.nullish(whole),
+  seenState: v.nullish(text),
   source: v.picklist(['config', 'command', 'mine']),
 });
 

@@ -40,9 +40,9 @@ export function eventsOf(
   const events: NotifyEvent[] = [];
   if (information !== undefined) {
     const { state } = information;
-    const former = before?.jobState ?? null;
+    const former = before?.jobState ?? job.seenState;
     const hadStarted = former !== null && STARTED.includes(former);
-    if (state !== null && state !== former && !endedBefore(information, job.watchedAt)) {
+    if (state !== null && state !== former && (former !== null || !wasOver(information, job.watchedAt))) {
       const end = ENDS[state];
       const isRunningAgain = state === 'Running' && former !== 'Running';
       if (isRunningAgain || (STARTED.includes(state) && !hadStarted)) events.push(event('started'));
@@ -56,9 +56,9 @@ export function eventsOf(
   return events;
 }
 
-/** A job that was over before it was watched is no event. */
-function endedBefore({ state, endTime }: JobInformation, watchedAt: number): boolean {
-  return phaseOf(state) === 'over' && endTime?.ms != null && endTime.ms < watchedAt;
+/** By its first report, a job was over before it was watched, unless an end with a time zone is later. */
+function wasOver({ state, endTime }: JobInformation, watchedAt: number): boolean {
+  return phaseOf(state) === 'over' && (endTime?.ms ?? Number.NEGATIVE_INFINITY) < watchedAt;
 }
 
 function reasonOf({ tasks }: JobInformation): string | undefined {

@@ -9,13 +9,14 @@ import type { Log } from '../agent/ports/host.ts';
 import type { Config } from '../config/config.ts';
 import { asJobtailError } from '../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../job.ts';
+import { phaseOf } from '../job-information.ts';
 import { statesOf, withoutColours } from '../line-states.ts';
 import { MAX_LINE_CHARACTERS, type NotifyEvent } from '../notification.ts';
 import { unprovenIn } from '../proven.ts';
 import { Secrets } from '../redact.ts';
 import { ExpressionThread } from '../search/expression-thread.ts';
 import { type DeliveryRow, MAX_WAITING, type ReadPositionRow } from '../store/outbox.ts';
-import type { JobRow, LiveFileRow } from '../store/rows.ts';
+import type { JobRow, LiveFileRow, WatchState } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
 import { Deliveries, UnderWay } from './deliveries.ts';
@@ -57,7 +58,10 @@ export class Notifications {
   /** Lines of each rule that were skipped and are not logged yet, and when the last ones were logged. */
   readonly #skipped = new Map<Rule, { since: number; lines: number }>();
   readonly #underWay: UnderWay;
-  readonly #startedAt: number;
+  /** Whether the jobs of the start were read: one that is found afterwards is new. */
+  #hasBegun = false;
+  /** When the last report of a job was stored that came before it was watched again. */
+  readonly #unseen = new Map<JobId, number>();
   /** How far files without a further complete line were read. */
   readonly #seen = new Map<string, string>();
   #cancelTick: () => void = () => {};
@@ -77,7 +81,6 @@ export class Notifications {
     this.#rules = config.notify.map((settings) => new Rule(settings));
     this.#wantsFiles = this.#rules.some(({ wantsFiles }) => wantsFiles);
     this.#deliveries = new Deliveries({ rules: this.#rules, store, clock, log, http, source, secrets, underWay });
-    this.#startedAt = clock.now();
   }
 
   start(): void {
@@ -88,7 +91,9 @@ export class Notifications {
       store.outbox.tryAgain(clock.now());
     };
     void this.#attempt(() => store.transaction(forget), new Set());
-    if (this.#rules.length > 0) this.#plan();
+    if (this.#rules.length === 0) return;
+    void this.#attempt(() => this.#readJobs(), new Set());
+    this.#plan();
   }
 
   /** Creates the events of the current state, and waits a little for deliveries under way. */
@@ -142,21 +147,31 @@ export class Notifications {
   }
 
   #readJobs(): void {
+    const { store } = this.#options;
+    for (const jobId of store.outbox.changedJobs(this.#wantsFiles)) store.transaction(() => this.#readJob(jobId));
+    this.#hasBegun = true;
+  }
+
+  #readJob(jobId: JobId): void {
     const { store, clock } = this.#options;
-    for (const jobId of store.outbox.changedJobs(this.#wantsFiles)) {
-      store.transaction(() => {
-        const job = store.jobs.get(jobId);
-        if (job === undefined) return;
-        const before = store.outbox.jobs.get(jobId);
-        const reported = store.jobInformation.get(jobId);
-        const isComplete = () => unprovenIn(store, jobId).length === 0;
-        const isNew = before === undefined && (job.polledAt === null || job.watchedAt >= this.#startedAt);
-        if (isNew || before !== undefined) this.#add(eventsOf(before, job, reported, clock.now(), isComplete));
-        if (this.#wantsFiles && before?.hasFiles !== true && !isNew)
-          for (const row of store.liveFiles.ofJob(jobId)) store.outbox.skip(row);
-        store.outbox.jobs.save(notifiedRow(job, reported, this.#wantsFiles || before?.hasFiles === true));
-      });
-    }
+    const job = store.jobs.get(jobId);
+    if (job === undefined) return;
+    const read = store.outbox.jobs.get(jobId);
+    const stored = store.jobInformation.get(jobId);
+    // An active job that is watched again may have ended meanwhile: what was seen of it before counts no longer.
+    const isAgain = read !== undefined && isOver(read.watchState) && !isOver(job.state);
+    const isOld = isAgain && phaseOf(read.jobState) === 'active';
+    if (isOld && stored !== undefined && stored.reportedAt < job.watchedAt) this.#unseen.set(jobId, stored.reportedAt);
+    const before = isOld ? { ...read, jobState: null } : read;
+    const reported = stored?.reportedAt === this.#unseen.get(jobId) ? undefined : stored;
+    if (reported !== undefined) this.#unseen.delete(jobId);
+    const isComplete = () => unprovenIn(store, jobId).length === 0;
+    // Without rules, jobs were followed before.
+    const isNew = before === undefined && (this.#hasBegun || job.polledAt === null);
+    if (isNew || before !== undefined) this.#add(eventsOf(before, job, reported, clock.now(), isComplete));
+    if (this.#wantsFiles && before?.hasFiles !== true && !isNew)
+      for (const row of store.liveFiles.ofJob(jobId)) store.outbox.skip(row);
+    store.outbox.jobs.save(notifiedRow(job, reported, this.#wantsFiles || before?.hasFiles === true));
   }
 
   /** Events about the agent itself, after a minute. */
@@ -188,7 +203,7 @@ export class Notifications {
         return;
       }
       const isFormer = at.generation < row.generation;
-      if (!isFormer && !isOver(job) && this.#seen.get(nameOf(row)) === endOf(row)) return;
+      if (!isFormer && !isOver(job.state) && this.#seen.get(nameOf(row)) === endOf(row)) return;
       if (!(await this.#readGeneration(row, at, job))) return;
       if (!isFormer) return void this.#seen.set(nameOf(row), endOf(row));
     }
@@ -203,7 +218,7 @@ export class Notifications {
     const about = { jobId, ...(jobName === undefined ? {} : { jobName }), taskId: row.taskId, file: row.file };
     const rules = this.#rules.filter((rule) => rule.readsFile(about));
     const end = former > 0 ? Number.POSITIVE_INFINITY : row.position;
-    const isLast = former > 0 || isOver(job);
+    const isLast = former > 0 || isOver(job.state);
     const options = { mirrorDirectory: config.mirror.directory, jobId, key: keyOf(row), former, end, isLast };
     let at = from;
     const pieces = rules.length === 0 ? [] : readLines({ ...options, from: at.position });
@@ -307,7 +322,7 @@ function deliveryOf({ id: rule }: Rule, event: NotifyEvent, now: number): Delive
 const keyOf = ({ taskId, file }: LiveFileKey): LiveFileKey => ({ taskId, file });
 const nameOf = (row: LiveFileKey & { readonly jobId: JobId }) => `${row.jobId} ${keyText(row)}`;
 const endOf = ({ generation, position }: LiveFileRow) => `${generation} ${position}`;
-const isOver = ({ state }: JobRow) => state === 'settled' || state === 'ended';
+const isOver = (state: WatchState) => state === 'settled' || state === 'ended';
 
 /** The sender: the `source` of CloudEvents. */
 export const sourceOf = ({ fleet }: Config) => `jobtail/${fleet?.name ?? os.hostname()}`;

@@ -76,14 +76,16 @@ export class Jobs extends JobTable<JobRow> {
   }
 
   /** Registers or updates a job, within a transaction. Live files are only added; without tasks, tasks are searched. */
-  watch({ jobId, tasks, files, results, settleAfterMs, stallAfterMs = null, source }: WatchRequest, now: number): void {
+  watch(asked: WatchRequest, now: number): void {
+    const { jobId, tasks, files, results, settleAfterMs, stallAfterMs = null, seenState = null, source } = asked;
     const request = `
-      INSERT INTO jobs (job_id, source, state, results, settle_after_ms, stall_after_ms, watched_at, revision)
-      VALUES (@jobId, @source, 'watched', @results, @settleAfterMs, @stallAfterMs, @now, ${NEXT_REVISION})
+      INSERT INTO jobs (job_id, source, state, results, settle_after_ms, stall_after_ms, seen_state, watched_at, revision)
+      VALUES (@jobId, @source, 'watched', @results, @settleAfterMs, @stallAfterMs, @seenState, @now, ${NEXT_REVISION})
       ON CONFLICT (job_id) DO UPDATE SET source = @source, state = 'watched', results = @results,
-        settle_after_ms = @settleAfterMs, stall_after_ms = coalesce(@stallAfterMs, stall_after_ms), failures = 0, error = NULL, revision = excluded.revision,
+        settle_after_ms = @settleAfterMs, stall_after_ms = coalesce(@stallAfterMs, stall_after_ms), seen_state = @seenState,
+        failures = 0, error = NULL, revision = excluded.revision,
         watched_at = CASE WHEN state IN ('watched', 'ending') THEN watched_at ELSE @now END`;
-    this.sql.run(request, { jobId, source, results: Number(results), settleAfterMs, stallAfterMs, now });
+    this.sql.run(request, { jobId, source, results: Number(results), settleAfterMs, stallAfterMs, seenState, now });
     this.sql.run('DELETE FROM former_jobs WHERE job_id = ?', jobId);
     this.sql.run(EARLY, jobId);
     addFiles(this.sql, jobId, tasks ?? tasksOf(this.sql, jobId), files);

@@ -33,6 +33,8 @@ export interface JobRow {
   /** A running job without growth for this time is stalled; null: the time of the configuration. */
   readonly stallAfterMs: number | null;
   readonly watchedAt: number;
+  /** The job state in which a list had it before it was watched, if it was not over; null: none is known. */
+  readonly seenState: string | null;
   readonly polledAt: number | null;
   readonly grownAt: number | null;
   /** Start of the time without growth; null while the job is not stalled. */
@@ -233,6 +235,7 @@ export interface WatchMineRow extends WatchMineRule {
 
 export interface WatchRequest extends Pick<JobRow, 'jobId' | 'source' | 'results' | 'settleAfterMs'> {
   readonly stallAfterMs?: number | null;
+  readonly seenState?: string | null;
   /** Null: the tasks are searched. */
   readonly tasks: readonly TaskId[] | null;
   readonly files: readonly LiveFileName[];

@@ -96,6 +96,7 @@ const WITHOUT_SUBSTITUTES = `
 /** Entry n brings the database from `VERSIONS[n]` to `VERSIONS[n + 1]` (`PRAGMA user_version`). */
 export const UPGRADES: readonly string[] = [
   `ALTER TABLE jobs ADD COLUMN stall_after_ms INTEGER; ALTER TABLE jobs ADD COLUMN stalled_at INTEGER;
+   ALTER TABLE jobs ADD COLUMN seen_state TEXT;
    ALTER TABLE result_passes ADD COLUMN arriving TEXT NOT NULL DEFAULT '[]';
    ${NOTIFICATIONS}${FORGOTTEN}${FORMER}
    DROP INDEX requests_open; ALTER TABLE requests RENAME TO old_requests; ${REQUESTS}
@@ -127,6 +128,7 @@ export const SCHEMA = `
     polled_at       INTEGER,
     grown_at        INTEGER,
     stalled_at      INTEGER,
+    seen_state      TEXT,
     refused         INTEGER NOT NULL DEFAULT 0,
     failures        INTEGER NOT NULL DEFAULT 0,
     error           TEXT,

@@ -230,7 +230,7 @@ test('every file that the configuration can name is watched, or read when it is 
       },
       auth:
         section === 'auth' && name in methods
-          ? { method: methods[name], [name]: key }
+          ? { method: methods[name], [name]: key, ...(name === 'tokenFile' && { username: 'alice' }) }
           : { username: 'alice', passwordFile: section === 'auth' ? key : 'password' },
       mirror: { directory: 'mirror' },
       state: { directory: 'state' },

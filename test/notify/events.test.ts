@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { JobId, TaskId } from '../../src/job.ts';
+import { jobTimeOf } from '../../src/job-information.ts';
 import { EVENT_TYPES } from '../../src/notification.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { JOB, NotifyPlace, ruleOf } from './place.ts';
@@ -115,6 +116,66 @@ describe('a job', () => {
       await place.tick();
     }
     expect(place.waiting.map(({ type }) => type)).toEqual(['started', 'finished', 'started', 'finished']);
+  });
+
+  it.each<[string, string[], string | null, number, readonly string[]]>([
+    ['seen active, whose cluster has a slow clock', ['Running', 'Failed'], 'Z', -60_000, ['started', 'failed']],
+    ['seen waiting, whose end has no zone', ['Queued', 'Failed'], '', -60_000, ['started', 'failed']],
+    ['first reported as over', ['Failed'], 'Z', -60_000, []],
+    ['first reported as over, whose end is later', ['Failed'], 'Z', 60_000, ['started', 'failed']],
+    ['first reported as over, whose end has no zone', ['Failed'], '', 60_000, []],
+    ['first reported as over, without an end', ['Failed'], null, 0, []],
+  ])('%s', async (_, states, zone, endsInMs, types) => {
+    const place = withJob(ALL);
+    await place.tick();
+    const end = new Date(place.clock.now() + endsInMs).toISOString().replace('Z', zone ?? '');
+    for (const state of states) {
+      place.report(state, state === 'Failed' && zone !== null ? { endTime: jobTimeOf(end) } : {});
+      await place.tick();
+    }
+    expect(place.waiting.map(({ type }) => type)).toEqual(types);
+  });
+
+  it('that a list had as active before it was watched ended since', async () => {
+    const place = placeWith(ALL);
+    place.start();
+    place.watch(JOB, 'Queued');
+    await place.tick();
+    place.report('Failed');
+    await place.tick();
+    expect(place.shown).toEqual(['started', 'failed']);
+  });
+
+  it.each([
+    ['Failed', []],
+    ['Running', ['started']],
+  ])('that was unwatched while it ran, and is %s when it is watched again', async (state, types) => {
+    const place = withJob(ruleOf({ on: ['started', 'failed'] }));
+    place.report('Running');
+    await place.tick();
+    place.setState('ended');
+    await place.tick();
+    expect(place.shown).toEqual(['started']);
+    await place.clock.pass(60_000);
+    place.watch();
+    // What was stored before is no news.
+    for (let ticks = 0; ticks < 3; ticks++) await place.tick();
+    place.report(state);
+    await place.tick();
+    expect(place.shown.slice(1)).toEqual(types);
+  });
+
+  it('that is watched after the start is new, wherever the clock is set', async () => {
+    const place = placeWith(ALL);
+    place.start();
+    await place.tick();
+    place.clock.stepWall(-3_600_000);
+    place.watch();
+    place.grow('ERROR\n');
+    place.report('Running');
+    place.store.jobs.endRun(JOB, { polledAt: 9, grownAt: 9, refused: 0, failures: 0, error: null });
+    await place.tick();
+    expect(place.shown).toEqual(['started', 'match 1 ERROR']);
   });
 
   it('that was followed before there were rules begins where it stands', async () => {

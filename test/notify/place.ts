@@ -60,8 +60,8 @@ export class NotifyPlace {
     this.store = new Store({ directory: state, service: 'x', owner: true, now: this.clock.now });
   }
 
-  watch(jobId: JobId = JOB): void {
-    const order = { jobId, tasks: [KEY.taskId], files: [KEY.file], results: true, settleAfterMs: null } as const;
+  watch(jobId: JobId = JOB, seenState: string | null = null): void {
+    const order = { jobId, seenState, tasks: [KEY.taskId], files: [KEY.file], results: true, settleAfterMs: null } as const;
     this.store.transaction(() => this.store.jobs.watch({ ...order, source: 'command' }, this.clock.now()));
     fs.mkdirSync(path.dirname(this.mirror(jobId)), { recursive: true });
     fs.writeFileSync(this.mirror(jobId), '');

@@ -10,6 +10,7 @@ import { STATE } from '../failures.ts';
 import type { JobRegister } from '../ownership.ts';
 import { storedErrorFrom } from '../poll/poll.ts';
 import type { JobService } from '../ports/server.ts';
+import { type SeenJobs, seenIn } from '../seen-jobs.ts';
 import { saveReported } from '../tasks/task-search.ts';
 import { byNeed, takeMine } from '../watch-mine.ts';
 import type { AgentContext } from './agent-context.ts';
@@ -57,6 +58,8 @@ export class JobStates implements Scheduled {
   #failing: { readonly error: JobtailError; readonly stored: StoredError } | undefined;
   #storedAgainAt = Number.NEGATIVE_INFINITY;
   #listed = 0;
+  /** In the last list. */
+  #seen: SeenJobs | undefined;
   #waiting = 0;
   /** To be stored at the end of the round. */
   readonly #reports: JobInformation[] = [];
@@ -168,7 +171,10 @@ export class JobStates implements Scheduled {
 
   async #takeMine(listed: readonly JobInformation[], before: ReadonlyMap<JobId, FollowedJob>): Promise<void> {
     const { register, resultsOfMine, followed, onNewJobs } = this.#options;
-    const { taken, waiting } = await takeMine(listed, { context: this.#context, register, resultsOfMine });
+    const seen = await seenIn(listed);
+    const options = { context: this.#context, register, resultsOfMine, before: this.#seen };
+    const { taken, waiting } = await takeMine(listed, options);
+    this.#seen = seen;
     this.#waiting = waiting;
     if (taken === 0) return;
     onNewJobs();

@@ -1,8 +1,9 @@
 /** All jobs of the user: which are taken, how many at a time, and what becomes of them. */
 import { describe, expect, it } from 'vitest';
+import { seenIn, seenStateOf } from '../../../src/agent/seen-jobs.ts';
 import { chooseMine } from '../../../src/agent/watch-mine.ts';
 import { type JobId, keyText, type TaskId } from '../../../src/job.ts';
-import type { JobInformation } from '../../../src/job-information.ts';
+import { type JobInformation, jobTimeOf } from '../../../src/job-information.ts';
 import type { WatchMineRow } from '../../../src/store/rows.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { HeldClock } from '../../support/held-clock.ts';
@@ -73,6 +74,36 @@ async function thirty() {
   const inState = (state: string) => store.jobs.all().filter((job) => job.state === state);
   return { ...place, clock, service, order, inState };
 }
+
+describe('a job that is over when it is taken', () => {
+  const [early, late] = ['2026-11-05T10:00:00', '2026-11-05T10:00:20'];
+  it.each<[string, Partial<JobInformation> | undefined, string | null, string | null]>([
+    ['came after the last list', undefined, late, 'Submitted'],
+    ['came after the last list, by times of other zones', undefined, `${late}Z`, null],
+    ['was in the last list as waiting', { state: 'Queued' }, early, 'Queued'],
+    ['was in the last list as over', { state: 'Failed' }, early, null],
+    ['is missing in the last list, but submitted before', undefined, early, null],
+    ['has no submission', undefined, null, null],
+  ])('and %s', async (_, before, submitted, seenState) => {
+    const submitTime = submitted === null ? null : jobTimeOf(submitted);
+    const other = jobOf('1', 'Running', { submitTime: jobTimeOf(early) });
+    const job = jobOf('7', 'Failed', { submitTime });
+    const last = await seenIn(before === undefined ? [other] : [other, { ...job, ...before }]);
+    expect(seenStateOf(job, last)).toBe(seenState);
+    expect(seenStateOf(job, undefined)).toBeNull();
+  });
+
+  it('is followed with what the list before shows, and a first list shows nothing', async () => {
+    const { clock, service, order, store } = await thirty();
+    for (const [id, job] of service.jobs) service.set({ ...job, submitTime: jobTimeOf(early), id: id as never });
+    order();
+    await clock.passUntil('the first jobs', () => store.jobs.all().length > 0, MINUTE_MS);
+    expect(new Set(store.jobs.all().map((job) => job.seenState))).toEqual(new Set([null]));
+    service.set(jobOf('31', 'Failed', { submitTime: jobTimeOf(late) }));
+    await clock.passUntil('the new job', () => store.jobs.get('31' as JobId) !== undefined, 5 * MINUTE_MS);
+    expect(store.jobs.get('31' as JobId)).toMatchObject({ seenState: 'Submitted', source: 'mine' });
+  });
+});
 
 describe('all jobs of the user', () => {
   it('are followed, running ones first and never more than the rule says, until each is settled', async () => {
