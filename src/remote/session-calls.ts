@@ -1,6 +1,7 @@
 /** The session, the requests, and a report of each, for all calls of the service by either protocol. */
 import { performance } from 'node:perf_hooks';
 import type { Grant, Session } from '../agent/ports/server.ts';
+import { BackOff } from '../back-off.ts';
 import { asJobtailError, type ErrorCode, JobtailError } from '../errors.ts';
 import type { Secrets } from '../redact.ts';
 import type { HttpClient } from './http/http-client.ts';
@@ -46,7 +47,12 @@ interface SessionCallsOptions {
   readonly onCall: (event: CallEvent) => void;
   /** Waits before each request until the service allows one: a sign-in may outlast a requested pause. */
   readonly untilAllowed: (signal: AbortSignal) => Promise<void>;
+  /** The monotonic clock; that of the machine if omitted. */
+  readonly nowMs?: () => number;
 }
+
+/** Pauses between sign-ins for a job whose calls fail with each session. */
+const IN_VAIN = { firstMs: 60_000, maxMs: 15 * 60_000, random: Math.random };
 
 /** The bytes of a response, also of one that ends in an error. */
 export interface Count {
@@ -57,22 +63,42 @@ export type Attempt<T> = (grant: Grant, count: Count) => Promise<T>;
 
 export class SessionCalls {
   readonly #options: SessionCallsOptions;
+  /** By operation and job: the service may refuse that job alone with the words of a lost session. */
+  readonly #inVain = new Map<string, BackOff>();
 
   constructor(options: SessionCallsOptions) {
     this.#options = options;
   }
 
-  /** After a lost session, signs in and repeats the attempt once. @throws JobtailError */
-  async call<T>(operation: string, attempt: Attempt<T>, signal: AbortSignal): Promise<T> {
-    const { session } = this.#options;
+  /**
+   * After a lost session, signs in and repeats the attempt once, unless that did not help the same operation for this job
+   * a moment ago. @throws JobtailError
+   */
+  async call<T>(operation: string, jobId: string, attempt: Attempt<T>, signal: AbortSignal): Promise<T> {
+    const { session, nowMs = () => performance.now() } = this.#options;
+    const key = `${operation} ${jobId}`;
+    const inVain = this.#inVain.get(key) ?? new BackOff({ ...IN_VAIN, nowMs });
+    const attempted = async (grant: Grant) => {
+      const answered = await this.#reported(operation, attempt, grant, signal);
+      this.#inVain.delete(key);
+      return answered;
+    };
     const grant = await session.current(signal);
     try {
-      return await this.#reported(operation, attempt, grant, signal);
+      return await attempted(grant);
     } catch (error) {
-      if (!(error instanceof JobtailError && error.policy.signIn)) throw error;
+      if (!isLost(error) || inVain.remainingMs > 0) throw error;
       session.lost(grant);
     }
-    return await this.#reported(operation, attempt, await session.current(signal), signal);
+    try {
+      return await attempted(await session.current(signal));
+    } catch (error) {
+      if (isLost(error)) {
+        inVain.lengthen();
+        this.#inVain.set(key, inVain);
+      }
+      throw error;
+    }
   }
 
   async #reported<T>(operation: string, attempt: Attempt<T>, grant: Grant, signal: AbortSignal): Promise<T> {
@@ -94,6 +120,8 @@ export class SessionCalls {
     }
   }
 }
+
+const isLost = (error: unknown) => error instanceof JobtailError && error.policy.signIn;
 
 export interface ServiceCallsOptions extends SessionCallsOptions {
   readonly http: HttpClient;

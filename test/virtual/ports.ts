@@ -146,7 +146,7 @@ export class SimulatedPorts implements Remote, JobService {
       const cut = await service.serve({ operation, jobId, files, session: secretOf(grant), signal, silentMs }, line);
       return await answer(cut);
     };
-    return this.#calls.call(operation, attempt, signal);
+    return this.#calls.call(operation, jobId ?? '', attempt, signal);
   }
 }
 

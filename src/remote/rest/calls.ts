@@ -62,7 +62,10 @@ export class RestCalls {
 
   /** The response without what was taken. @throws JobtailError */
   call(call: Call): Promise<JsonRest> {
-    return this.#sessions.call(call.operation, (grant, count) => this.#attempt(call, grant, count), call.signal);
+    const { operation, members, signal } = call;
+    const [address] = this.#options.capabilities.addressesOf(operation);
+    const jobId = address === undefined ? '' : String(members(address)[REQUEST.jobId] ?? '');
+    return this.#sessions.call(operation, jobId, (grant, count) => this.#attempt(call, grant, count), signal);
   }
 
   /** Gives each item of the response to `onItem`. @throws JobtailError */

@@ -48,7 +48,9 @@ export class SoapCalls {
 
   /** The result without what was taken; null if the response was not read to its end. @throws JobtailError */
   call(call: Call): Promise<Value> {
-    return this.#sessions.call(call.operation, (grant, count) => this.#attempt(call, grant, count), call.signal);
+    const { operation, fields, signal } = call;
+    const jobId = String(fields['submittedJobInfoId'] ?? '');
+    return this.#sessions.call(operation, jobId, (grant, count) => this.#attempt(call, grant, count), signal);
   }
 
   async #attempt(call: Call, grant: Grant, count: Count): Promise<Value> {

@@ -1,0 +1,70 @@
+/** When a call that lost its session signs in again. */
+import { expect, it } from 'vitest';
+import { JobtailError } from '../../src/errors.ts';
+import { Secrets } from '../../src/redact.ts';
+import { SessionCalls } from '../../src/remote/session-calls.ts';
+import { GivenSession } from '../support/wire-remote.ts';
+
+const signal = new AbortController().signal;
+const MINUTE_MS = 60_000;
+
+function place() {
+  const session = new GivenSession();
+  const time = { nowMs: 0 };
+  const calls = new SessionCalls({
+    ...{ session, secrets: new Secrets(), onCall: () => {}, untilAllowed: async () => {} },
+    nowMs: () => time.nowMs,
+  });
+  const refused = new Set<string>();
+  const call = (jobId: string) =>
+    calls.call(
+      'ListChangedFilesForJob',
+      jobId,
+      async () => {
+        if (refused.has(jobId)) throw new JobtailError('session-lost', 'status 401');
+        return jobId;
+      },
+      signal,
+    );
+  return { session, time, refused, call };
+}
+
+it('of a job that the service refuses with every session, ever more seldom, and of another job at once', async () => {
+  const { session, time, refused, call } = place();
+  refused.add('999');
+  let signIns = 0;
+  const signInsOf = async (jobId: string) => {
+    await call(jobId).catch(() => {});
+    const count = session.lostGrants.length - signIns;
+    signIns += count;
+    return count;
+  };
+  expect(await signInsOf('999')).toBe(1);
+  for (let seconds = 0; seconds < 40; seconds += 5) {
+    time.nowMs += 5_000;
+    expect(await signInsOf('999')).toBe(0);
+  }
+  // A session that is lost meanwhile is found by the calls of other jobs.
+  refused.add('501');
+  expect(await signInsOf('501')).toBe(1);
+  refused.delete('501');
+  expect(await signInsOf('501')).toBe(0);
+  let perHour = 0;
+  for (let minutes = 0; minutes < 60; minutes++) {
+    time.nowMs += MINUTE_MS;
+    perHour += await signInsOf('999');
+  }
+  expect(perHour).toBeGreaterThan(3);
+  expect(perHour).toBeLessThan(10);
+});
+
+it('of a job that was refused, and is not any more, at once', async () => {
+  const { session, refused, call } = place();
+  refused.add('501');
+  await expect(call('501')).rejects.toMatchObject({ code: 'session-lost' });
+  refused.delete('501');
+  expect(await call('501')).toBe('501');
+  refused.add('501');
+  await expect(call('501')).rejects.toMatchObject({ code: 'session-lost' });
+  expect(session.lostGrants).toHaveLength(2);
+});
