@@ -61,7 +61,14 @@ export class NotifyPlace {
   }
 
   watch(jobId: JobId = JOB, seenState: string | null = null): void {
-    const order = { jobId, seenState, tasks: [KEY.taskId], files: [KEY.file], results: true, settleAfterMs: null } as const;
+    const order = {
+      jobId,
+      seenState,
+      tasks: [KEY.taskId],
+      files: [KEY.file],
+      results: true,
+      settleAfterMs: null,
+    } as const;
     this.store.transaction(() => this.store.jobs.watch({ ...order, source: 'command' }, this.clock.now()));
     fs.mkdirSync(path.dirname(this.mirror(jobId)), { recursive: true });
     fs.writeFileSync(this.mirror(jobId), '');
