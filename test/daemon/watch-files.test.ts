@@ -191,8 +191,10 @@ test('a check that hangs delays none of another file', async (context) => {
   const { directory, start } = place(context);
   const [hanging, file] = ['on-nfs', 'password'].map((name) => path.join(directory, name)) as [string, string];
   const stat = fs.promises.stat.bind(fs.promises);
-  const hang = vi.spyOn(fs.promises, 'stat').mockImplementation(((at: string, options: fs.StatOptions) =>
-    at === hanging ? new Promise(() => {}) : stat(at, options)) as typeof fs.promises.stat);
+  const hang = vi
+    .spyOn(fs.promises, 'stat')
+    .mockImplementation(((at: string, options: fs.StatOptions) =>
+      at === hanging ? new Promise(() => {}) : stat(at, options)) as typeof fs.promises.stat);
   context.onTestFinished(() => hang.mockRestore());
   const { changed } = start([hanging, file]);
   await soon(() => expect(hang).toHaveBeenCalledWith(hanging, expect.anything()));
