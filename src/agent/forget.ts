@@ -2,18 +2,16 @@
 import { JobtailError } from '../errors.ts';
 import { type JobId, parseLong } from '../job.ts';
 import { printable } from '../printable.ts';
-import { unprovenIn } from '../proven.ts';
 import type { JobRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
-import { type RemovedFiles, removeTree } from '../system/remove-tree.ts';
-import type { Log } from './ports/host.ts';
+import { type RemovedFiles, removeTree, renameDirectory } from '../system/remove-tree.ts';
 
 export interface ForgetOptions {
   readonly mirrorDirectory: string;
   readonly deleteFiles: boolean;
   readonly now: () => number;
   /** Called within the transaction that removes the rows. */
-  readonly onForgotten?: (removed: RemovedFiles) => void;
+  readonly onForgotten?: ((removed: RemovedFiles) => void) | undefined;
 }
 
 /** The last time at which the agent worked on a job: for a settled one, its last comparison. */
@@ -22,47 +20,43 @@ export const lastWorkOn = ({ polledAt, watchedAt }: { readonly polledAt: number 
 
 export const isOver = ({ state }: { readonly state: JobRow['state'] }) => state === 'ended' || state === 'settled';
 
-export interface Retention {
-  /** Null: no job is old. */
-  readonly settledMs: number | null;
-  readonly deleteFiles: boolean;
-}
+/** The files are in the mirror directory of another machine. */
+export class Elsewhere extends JobtailError {}
 
-/** Finds old jobs. Those that are not verified stay, and are logged once each. */
-export class OldJobs {
-  readonly #logged = new Set<JobId>();
-
-  in(store: Store, { settledMs }: Retention, now: number, log: Log): JobId[] {
-    if (settledMs === null) return [];
-    return store.jobs.all().flatMap((job) => {
-      const { jobId, state } = job;
-      if (state !== 'settled' || now - lastWorkOn(job) < settledMs) return [];
-      const [reason] = unprovenIn(store, jobId);
-      if (reason === undefined) return [jobId];
-      if (!this.#logged.has(jobId)) log.warn({ jobId, reason }, 'old job not removed');
-      this.#logged.add(jobId);
-      return [];
-    });
-  }
-}
-
-/** Files first: after a kill in between, the same command removes the rest. @throws JobtailError */
+/**
+ * Files first: after a kill in between, the same command removes the rest. What follows the job again meanwhile writes
+ * other files. @throws JobtailError
+ */
 export async function forgetJob(store: Store, jobId: JobId, options: ForgetOptions): Promise<RemovedFiles> {
+  const { mirrorDirectory, deleteFiles, now, onForgotten } = options;
+  const claim = (setAside: () => void) =>
+    store.transaction(() => {
+      requireForgettable(store, jobId);
+      setAside();
+    });
   requireForgettable(store, jobId);
-  const removed = options.deleteFiles ? await removeJobFiles(options.mirrorDirectory, jobId) : { files: 0, bytes: 0 };
+  const removed = deleteFiles ? await removeJobFiles(mirrorDirectory, jobId, claim) : { files: 0, bytes: 0 };
   store.transaction(() => {
-    // A command may have followed it again meanwhile: its files are requested again.
     requireForgettable(store, jobId);
-    store.jobs.forget(jobId, options.now());
-    options.onForgotten?.(removed);
+    store.jobs.forget(jobId, now());
+    onForgotten?.(removed);
   });
   return removed;
 }
 
-/** The directory of a job below the mirror directory, with all that is in it. */
-export async function removeJobFiles(mirrorDirectory: string, jobId: JobId): Promise<RemovedFiles> {
+/** The directory of a job below the mirror directory, with all that is in it. `claim`: runs the step that sets it aside. */
+export async function removeJobFiles(
+  mirrorDirectory: string,
+  jobId: JobId,
+  claim = (setAside: () => void): void => setAside(),
+): Promise<RemovedFiles> {
   if (parseLong(jobId) !== jobId) throw new Error(`not an id: ${JSON.stringify(jobId)}`);
-  return await removeTree(mirrorDirectory, jobId);
+  const aside = `${jobId}.removed`;
+  // Of a kill.
+  const left = await removeTree(mirrorDirectory, aside);
+  claim(() => renameDirectory(mirrorDirectory, jobId, aside));
+  const { files, bytes } = await removeTree(mirrorDirectory, aside);
+  return { files: left.files + files, bytes: left.bytes + bytes };
 }
 
 function requireForgettable(store: Store, jobId: JobId): void {

@@ -34,7 +34,6 @@ import type { Transfers } from './transfers.ts';
 const RESULTS_BEHIND = 7;
 const MAX_RESULTS_AT_A_TIME = 64;
 const MAX_NAMED = 3;
-const KEEP_ALL = { settledMs: null, deleteFiles: false } as const;
 
 function refusedResults(jobId: JobId, { count, fresh }: Refusals): object {
   const refused = fresh.slice(0, MAX_NAMED).map(({ name, reason }) => `${name}: ${reason}`);
@@ -181,8 +180,6 @@ export function buildEngine(options: EngineOptions): Engine {
     hide: (text) => transfers.secrets.hide(text),
     ownership,
     register: options.register,
-    // A fleet, and a command that serves the state, remove no old jobs.
-    retention: options.register === undefined && follows === 'all' ? config.retention : KEEP_ALL,
   });
   return {
     agent,

@@ -3,6 +3,7 @@ import type { EventEmitter } from 'node:events';
 import type { Log } from '../agent/ports/host.ts';
 import type { CapabilityStore, JobService, Remote, Session } from '../agent/ports/server.ts';
 import type { DownloadKind } from '../agent/results/place/place-files.ts';
+import { ServiceClock } from '../agent/retention.ts';
 import { ServerShare } from '../agent/server-share.ts';
 import { matchesInTime } from '../config/auth-schema.ts';
 import { type Config, serviceAddress } from '../config/config.ts';
@@ -50,6 +51,7 @@ export type Observer = EventEmitter<{
 export interface Connection extends Services {
   readonly session: Session;
   readonly share: ServerShare;
+  readonly serviceClock: ServiceClock;
   readonly secrets: Secrets;
   close(): Promise<void>;
 }
@@ -86,7 +88,9 @@ export async function connect(
     monotonic: systemClock.monotonic,
     signedInAt: () => session.signedInAt,
   });
+  const serviceClock = new ServiceClock(systemClock);
   const onAnswer = (answer: AnswerTiming) => {
+    serviceClock.answered(answer.sentAt);
     const pauseMs = share.answered(answer);
     observer?.emit('answered', answer.workMs, pauseMs !== undefined);
     if (pauseMs === undefined) return;
@@ -129,7 +133,7 @@ export async function connect(
   const onChange = (what: string) => log.info({ what }, 'server capabilities changed');
   const { remote, jobService } = servicesOver(config, calls, capabilities, onChange);
   const reported = jobService && hidingSecrets(jobService, secrets);
-  return { remote, jobService: reported, session, share, secrets, close: () => http.close() };
+  return { remote, jobService: reported, session, share, serviceClock, secrets, close: () => http.close() };
 }
 
 /** The HTTP options for the services of a configuration. @throws JobtailError if a certificate cannot be read */

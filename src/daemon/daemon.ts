@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Agent } from '../agent/loop/agent.ts';
+import { Retention } from '../agent/retention.ts';
 import { type Config, hasFleet, warnOfPlainHttp } from '../config/config.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { FleetMember } from '../fleet/member.ts';
@@ -12,10 +13,11 @@ import { Notifications } from '../notify/notifications.ts';
 import type { Secrets } from '../redact.ts';
 import { type Outage, saveOutage } from '../store/outage.ts';
 import { type Store, WAKE_FILE } from '../store/store.ts';
+import { systemClock } from '../system/clock.ts';
 import { buildEngine, type Engine } from './compose.ts';
 import { connect, type Observer } from './connection.ts';
 import { fleetOf } from './fleet.ts';
-import { removeOldJobs } from './fleet-retention.ts';
+import { withJobsOfFleet } from './fleet-retention.ts';
 import { AgentHealth, observing } from './health.ts';
 import type { AdjustableLog } from './log.ts';
 import { MetricsPort } from './metrics-port.ts';
@@ -164,7 +166,13 @@ export class Daemon {
     const over = new AbortController();
     let isReplaced = false;
     const endKeepUp = transfers.keepUp(remote);
-    const endRetention = fleet !== undefined && hasFleet(config) ? removeOldJobs(config, log) : undefined;
+    const retention = new Retention({
+      ...{ rule: config.retention, clock: systemClock, log, serviceAheadMs: () => connection.serviceClock.aheadMs },
+      withJobs: (work) =>
+        fleet !== undefined && hasFleet(config)
+          ? withJobsOfFleet(config, log, work)
+          : work(store, (jobId, deleteFiles) => agent.forget(jobId, deleteFiles)),
+    });
     this.#engine = engine;
     try {
       await this.#port.serve(config);
@@ -178,6 +186,7 @@ export class Daemon {
       agent.start(fleet === undefined ? configuredJobs(config) : null, config.watchMine);
       fleet?.attach(agent, configuredJobs(config));
       notifications.start();
+      retention.start();
       log.info({ jobs: agent.jobs, pid: process.pid }, 'agent ready');
       if (!this.#health.isReady) await this.#firstSignIn(connection, agent);
       if (stop.aborted) return undefined;
@@ -199,10 +208,11 @@ export class Daemon {
       this.#engine = undefined;
       notifier.send(stop.aborted ? { STOPPING: '1', STATUS: 'stopping' } : reloading());
       fleet?.detach();
+      const removed = retention.stop();
       await agent.stop();
+      await removed;
       await (isReplaced ? notifications.replace() : notifications.stop());
       await endKeepUp();
-      await endRetention?.();
       // Private keys end with the process, or with the state that requested them.
       if (stop.aborted || this.#isDrained || store.isGone()) await transfers.endAll(remote, over.signal);
     }

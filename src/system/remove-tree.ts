@@ -1,4 +1,4 @@
-/** Removes a directory with all that is in it, and nothing else. */
+/** Removes a directory with all that is in it, and nothing else; or renames it before. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { asJobtailError } from '../errors.ts';
@@ -20,6 +20,19 @@ export async function removeTree(parent: string, name: string): Promise<RemovedF
     await count(Buffer.from(directory), removed);
     await fs.promises.rm(directory, { recursive: true, force: true });
     return removed;
+  } catch (thrown) {
+    throw asJobtailError(thrown);
+  }
+}
+
+/** Renames a directory, and no link to one, if it is there. @throws JobtailError */
+export function renameDirectory(parent: string, from: string, to: string): void {
+  const directory = path.join(parent, from);
+  try {
+    const found = fs.lstatSync(directory, { throwIfNoEntry: false });
+    if (found === undefined) return;
+    if (!found.isDirectory()) throw inTheWay(directory, 'directory');
+    fs.renameSync(directory, path.join(parent, to));
   } catch (thrown) {
     throw asJobtailError(thrown);
   }

@@ -4,6 +4,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Log } from '../../src/agent/ports/host.ts';
 import type { Remote } from '../../src/agent/ports/server.ts';
+import { Retention } from '../../src/agent/retention.ts';
 import { ServerShare } from '../../src/agent/server-share.ts';
 import { type Config, hasFleet } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';
@@ -150,6 +151,7 @@ export class SimulatedAgent {
   /** Not between a stop or a reload, and what comes of it. */
   isFollowing = false;
   #notifications!: Notifications;
+  #retention!: Retention;
   #endKeepUp: () => Promise<void> = async () => {};
 
   constructor(config: Config, place: AgentPlace) {
@@ -287,6 +289,11 @@ export class SimulatedAgent {
       log: this.#log(),
     });
     const { agent } = this.engine;
+    this.#retention = new Retention({
+      ...{ rule: config.retention, clock, log: this.#log(), serviceAheadMs: () => 0 },
+      withJobs: (work) =>
+        fleet ? Promise.resolve() : work(store, (jobId, deleteFiles) => agent.forget(jobId, deleteFiles)),
+    });
     const refresh = agent.refresh.bind(agent);
     // Commands that woke nobody up are found now and then.
     agent.refresh = () => {
@@ -305,6 +312,7 @@ export class SimulatedAgent {
     agent.start(fleet === undefined ? configuredJobs(config) : null, config.watchMine);
     fleet?.attach(agent, configuredJobs(config));
     this.#notifications.start();
+    this.#retention.start();
     health.isReady = true;
     this.isFollowing = true;
   }
@@ -312,7 +320,9 @@ export class SimulatedAgent {
   async #stopFollowing(): Promise<void> {
     this.isFollowing = false;
     this.#fleet?.detach();
+    const removed = this.#retention.stop();
     await this.engine.agent.stop();
+    await removed;
     await this.#notifications.stop();
     await this.#endKeepUp();
     this.#place.onStopped();

@@ -4,9 +4,9 @@ import { BEHIND_EVERY_END, type JobId } from '../../job.ts';
 import { phaseOf } from '../../job-information.ts';
 import type { JobRow, WatchMineRule, WatchRequest } from '../../store/rows.ts';
 import type { Commits } from '../../store/store.ts';
+import type { RemovedFiles } from '../../system/remove-tree.ts';
 import { queuedJobService } from '../calls.ts';
 import { STATE } from '../failures.ts';
-import type { Retention } from '../forget.ts';
 import { type JobRegister, type Ownership, StoreRegister } from '../ownership.ts';
 import { verifyJob } from '../pass/verification.ts';
 import type { JobService } from '../ports/server.ts';
@@ -24,7 +24,6 @@ interface AgentOptions {
   readonly resultsOfMine: boolean;
   readonly commits: Commits;
   readonly ownership: Ownership;
-  readonly retention: Retention;
   /** Removes secrets from a text. */
   readonly hide: (text: string) => string;
   /** All jobs, for requests to the job service; those of the store if undefined. */
@@ -66,7 +65,7 @@ export class Agent {
       await this.release(jobId);
       await results.endTransfer(jobId, { remote, signal: this.#stop.signal });
     };
-    this.#forgetting = new Forgetting({ context, retention: options.retention, release });
+    this.#forgetting = new Forgetting({ context, release });
     calls.watchHanging(
       (kind, signal) => this.#callShortly(kind, signal),
       (shortCalls, othersWork) => log[othersWork ? 'debug' : 'warn']({ shortCalls, othersWork }, 'call hangs'),
@@ -80,7 +79,6 @@ export class Agent {
     // A settled job may have been started again.
     if (this.#context.store.jobs.settled().size > 0 || this.#options.register !== undefined) this.#jobStates?.soon();
     this.refresh();
-    this.#forgetting.start();
   }
 
   /** Reads what other processes changed in the store; the timer finds changes without a notification. */
@@ -141,6 +139,11 @@ export class Agent {
     await job?.stop();
     this.#options.commits.flush();
     this.#context.results.forgetJob(jobId);
+  }
+
+  /** Removes a job from the state, and on request its files. @throws JobtailError unless it is over */
+  async forget(jobId: JobId, deleteFiles: boolean): Promise<RemovedFiles> {
+    return await this.#forgetting.forget(jobId, deleteFiles);
   }
 
   get jobs(): number {

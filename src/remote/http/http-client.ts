@@ -56,6 +56,8 @@ export interface AnswerTiming {
   readonly retryAfterMs: number | undefined;
   /** X-Rate-Limit-Remaining and X-Rate-Limit-Reset. */
   readonly quota: { readonly remaining: number; readonly resetMs: number } | undefined;
+  /** The `Date` of the response, in milliseconds since 1970. */
+  readonly sentAt: number | undefined;
 }
 
 export interface HttpMessage {
@@ -144,12 +146,13 @@ export class HttpClient implements HttpSender {
       throw stop.signal.reason;
     }
     const header = (name: string) => headerOf(headers, name);
-    const answeredAt = answeredAtOf(header('date'));
+    const sentAt = timeOf(header('date'));
+    const answeredAt = sentAt ?? Date.now();
     const retryAfterMs = retryAfterMsOf(header('retry-after'), answeredAt);
     const quota = quotaOf(header('x-rate-limit-remaining'), header('x-rate-limit-reset'), answeredAt);
     const { firstByteMs } = exchange;
     const workMs = Math.max(0, firstByteMs - this.#roundTrip.ms);
-    this.#onAnswer?.({ status, firstByteMs, workMs, retryAfterMs, quota });
+    this.#onAnswer?.({ status, firstByteMs, workMs, retryAfterMs, quota, sentAt });
     const measure = this.#compression?.measuring();
     const onBroken = () => sending.spacing.failed();
     const wire = new LimitedBody(exchange, { stop, idleMs: limits.idleMs, target, measure, onBroken });
@@ -295,10 +298,10 @@ function charsetOf(contentType: string): string {
   return (charset?.[1] ?? charset?.[2] ?? '').trim().toLowerCase();
 }
 
-/** When a response was sent by the clock of the server, because the clocks of server and agent may differ. */
-function answeredAtOf(date: string): number {
-  const answeredAt = Date.parse(date);
-  return Number.isNaN(answeredAt) ? Date.now() : answeredAt;
+/** When a response was sent, by the clock of the server: the clocks of server and agent may differ. */
+function timeOf(date: string): number | undefined {
+  const sentAt = Date.parse(date);
+  return Number.isNaN(sentAt) ? undefined : sentAt;
 }
 
 /** `Retry-After` in milliseconds: seconds or a date. */

@@ -1,0 +1,230 @@
+/** Old jobs: which are removed, in which order of steps, and by which clocks. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { forgetJob } from '../../src/agent/forget.ts';
+import { Retention, ServiceClock } from '../../src/agent/retention.ts';
+import { JobtailError } from '../../src/errors.ts';
+import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../src/job.ts';
+import { logLine } from '../../src/printable.ts';
+import type { WatchState } from '../../src/store/rows.ts';
+import { Store } from '../../src/store/store.ts';
+import { HeldClock } from '../support/held-clock.ts';
+import { newState } from '../support/new-state.ts';
+import { SILENT } from '../support/silent-log.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
+
+const HOUR_MS = 60 * 60_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** The state and the mirrors of a machine whose jobs are removed a day after their last comparison. */
+class Place {
+  readonly clock = new HeldClock();
+  readonly directory = temporaryDirectory();
+  readonly store = new Store({
+    ...{ directory: newState(path.join(this.directory, 'state')), service: 'x', owner: true, now: this.clock.now },
+  });
+  readonly log: string[] = [];
+  readonly removed: JobId[] = [];
+  serviceAheadMs: number | undefined = 0;
+  remove = (jobId: JobId, deleteFiles: boolean) =>
+    forgetJob(this.store, jobId, { mirrorDirectory: this.mirrorDirectory, deleteFiles, now: this.clock.now });
+  readonly retention: Retention;
+
+  constructor(deleteFiles = true) {
+    const gather = (fields: object, phrase: string) => void this.log.push(logLine({ ...fields }, phrase));
+    this.retention = new Retention({
+      rule: { settledMs: DAY_MS, deleteFiles },
+      clock: this.clock,
+      log: { ...SILENT, warn: gather },
+      serviceAheadMs: () => this.serviceAheadMs,
+      withJobs: (work) =>
+        work(this.store, async (jobId, isDeleted) => {
+          const files = await this.remove(jobId, isDeleted);
+          this.removed.push(jobId);
+          return files;
+        }),
+    });
+    onTestFinished(async () => {
+      await this.retention.stop();
+      this.store.close();
+    });
+  }
+
+  get mirrorDirectory(): string {
+    return path.join(this.directory, 'mirror');
+  }
+
+  put(jobId: string, state: WatchState = 'settled', error: JobtailError | null = null): void {
+    const usual = { results: false, settleAfterMs: null, source: 'command' } as const;
+    const request = { ...usual, tasks: ['9001' as TaskId], files: LIVE_FILE_NAMES.slice(0, 1) };
+    const id = jobId as JobId;
+    const stored = error && { code: error.code, message: error.message, hint: null, since: 0 };
+    this.store.transaction(() => this.store.jobs.watch({ ...request, jobId: id }, this.clock.now()));
+    const [row] = this.store.liveFiles.ofJob(id);
+    if (row !== undefined) this.store.liveFiles.save({ ...row, verified: 0, early: false });
+    const polledAt = this.clock.now();
+    this.store.jobs.endRun(id, { polledAt, grownAt: null, refused: 0, failures: 0, error: stored });
+    this.store.jobs.setState(id, state);
+    fs.mkdirSync(path.join(this.mirrorDirectory, jobId, 'results'), { recursive: true });
+    fs.writeFileSync(path.join(this.mirrorDirectory, jobId, 'results', 'a.dat'), 'data');
+  }
+
+  get jobs(): JobId[] {
+    return this.store.jobs.all().map(({ jobId }) => jobId);
+  }
+
+  get directories(): string[] {
+    return fs.readdirSync(this.mirrorDirectory).sort();
+  }
+
+  /** From one round to after the next one. */
+  async round(): Promise<void> {
+    await this.clock.pass(HOUR_MS + 1);
+  }
+}
+
+it.each([true, false])(
+  'removes settled jobs whose time is over, and no others; deleteFiles: %s',
+  async (deleteFiles) => {
+    const place = new Place(deleteFiles);
+    place.put('501');
+    place.put('502', 'settled', new JobtailError('fault', 'no last pass'));
+    place.put('503', 'ended');
+    place.put('504', 'watched');
+    await place.clock.pass(DAY_MS - HOUR_MS);
+    place.put('505');
+    place.retention.start();
+    await place.clock.pass(1);
+    expect(place.removed).toEqual([]);
+    await place.round();
+    expect(place.jobs).toEqual(['502', '503', '504', '505']);
+    expect(place.directories).toEqual([...(deleteFiles ? [] : ['501']), '502', '503', '504', '505']);
+    await place.round();
+    expect(place.log).toEqual([expect.stringMatching(/^old job not removed .*502.*no last pass/)]);
+  },
+);
+
+it('removes one job after the other, and stops between two', async () => {
+  const place = new Place();
+  for (let job = 1; job <= 50; job += 1) place.put(String(100 + job));
+  await place.clock.pass(2 * DAY_MS);
+  const { remove } = place;
+  let under = 0;
+  place.remove = async (...job) => {
+    under += 1;
+    expect(under).toBe(1);
+    const files = await remove(...job);
+    under -= 1;
+    if (place.removed.length === 2) void place.retention.stop();
+    return files;
+  };
+  place.retention.start();
+  await place.clock.passWhile(place.retention.stop());
+  place.retention.start();
+  await place.round();
+  expect(place.removed.length).toBeLessThanOrEqual(3);
+  expect(place.jobs).toHaveLength(50 - place.removed.length);
+  expect(place.directories).toEqual(place.jobs);
+});
+
+it('a job that cannot be removed keeps no other, and its reason is logged once', async () => {
+  const place = new Place();
+  for (const job of ['501', '502', '503']) place.put(job);
+  await place.clock.pass(2 * DAY_MS);
+  const { remove } = place;
+  place.remove = async (jobId, deleteFiles) => {
+    if (jobId === '501') throw new JobtailError('permission', 'no right to remove it');
+    return await remove(jobId, deleteFiles);
+  };
+  place.retention.start();
+  await place.clock.pass(3 * HOUR_MS);
+  expect(place.jobs).toEqual(['501']);
+  expect(place.log).toEqual([expect.stringMatching(/^old job not removed .*501.*no right to remove it/)]);
+});
+
+it('removes nothing before the first response of the service', async () => {
+  const place = new Place();
+  place.put('501');
+  place.serviceAheadMs = undefined;
+  await place.clock.pass(2 * DAY_MS);
+  place.retention.start();
+  await place.clock.pass(DAY_MS);
+  expect(place.removed).toEqual([]);
+  place.serviceAheadMs = 1_000;
+  await place.clock.pass(60_000);
+  expect(place.removed).toEqual(['501']);
+});
+
+it.each([31, -31])(
+  'removes nothing while the clock of the service is %s days ahead, and says so once',
+  async (days) => {
+    const place = new Place();
+    place.put('501');
+    await place.clock.pass(2 * DAY_MS);
+    place.serviceAheadMs = days * DAY_MS;
+    place.retention.start();
+    await place.clock.pass(DAY_MS);
+    expect(place.removed).toEqual([]);
+    expect(place.log).toEqual([`old jobs kept, clocks differ aheadMs=${days * DAY_MS}`]);
+    place.serviceAheadMs = 0;
+    await place.round();
+    expect(place.removed).toEqual(['501']);
+  },
+);
+
+it('stops in the middle when the clock is set', async () => {
+  const place = new Place();
+  for (const job of ['501', '502']) place.put(job);
+  await place.clock.pass(2 * DAY_MS);
+  const { remove } = place;
+  place.remove = async (...job) => {
+    place.serviceAheadMs = -5 * DAY_MS;
+    return await remove(...job);
+  };
+  place.retention.start();
+  await place.clock.pass(DAY_MS);
+  expect(place.jobs).toEqual(['502']);
+});
+
+it('the clock of the service runs on since its last response', () => {
+  const time = { wall: 50 * DAY_MS, passed: 0 };
+  const clock = new ServiceClock({ now: () => time.wall, monotonic: () => time.passed, timer: () => () => {} });
+  expect(clock.aheadMs).toBe(undefined);
+  clock.answered(undefined);
+  expect(clock.aheadMs).toBe(undefined);
+  clock.answered(49 * DAY_MS);
+  expect(clock.aheadMs).toBe(-DAY_MS);
+  time.passed += HOUR_MS;
+  expect(clock.aheadMs).toBe(HOUR_MS - DAY_MS);
+  // The wall clock of this machine is set.
+  time.wall -= 40 * DAY_MS;
+  expect(clock.aheadMs).toBe(39 * DAY_MS + HOUR_MS);
+});
+
+it('a job that is followed again keeps its files, or writes others from then on', async () => {
+  const place = new Place();
+  place.put('501');
+  const forget = () => place.remove('501' as JobId, true);
+  const { store } = place;
+  const transaction = store.transaction.bind(store);
+  let transactions = 0;
+  // Before the transaction that sets the files aside.
+  store.transaction = (work) => {
+    transactions += 1;
+    if (transactions === 1) store.jobs.resume('501' as JobId);
+    return transaction(work);
+  };
+  await expect(forget()).rejects.toMatchObject({ code: 'usage' });
+  expect(place.directories).toEqual(['501']);
+  store.jobs.setState('501' as JobId, 'settled');
+  // After it: what is written then is not removed.
+  store.transaction = (work) => {
+    const done = transaction(work);
+    if (store.jobs.get('501' as JobId)?.state === 'settled') place.put('501', 'watched');
+    return done;
+  };
+  await expect(forget()).rejects.toMatchObject({ code: 'usage' });
+  expect(place.directories).toEqual(['501']);
+  expect(place.jobs).toEqual(['501']);
+});
