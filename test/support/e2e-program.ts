@@ -5,6 +5,11 @@ import { fileURLToPath } from 'node:url';
 import { until } from './e2e-until.ts';
 
 export const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+const at = (file: string) => fileURLToPath(new URL(`../../${file}`, import.meta.url));
+/** The sources while there may be a mistake in them, see scripts/mutants.mjs. */
+const START = process.env['JOBTAIL_MUTANTS']
+  ? ['--import', at('scripts/typescript.mjs'), at('src/cli/main.ts')]
+  : [PROGRAM];
 const LOG_EVENTS = fs.readFileSync(fileURLToPath(new URL('../../docs/dev/events.md', import.meta.url)), 'utf8');
 
 export interface ProgramOptions {
@@ -57,7 +62,7 @@ export class Program {
       throw new Error('dist/ is missing: these tests run the built program. `npm run setup` builds it (npm test does)');
     }
     this.args = args;
-    const [command = '', ...line] = [...node, PROGRAM, ...args];
+    const [command = '', ...line] = [...node, ...START, ...args];
     this.#child = spawn(command, line, {
       cwd,
       env: { ...cleanEnvironment(), ...env },

@@ -1,0 +1,88 @@
+/** Each exit code of docs/json.md, from outside. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { loadConfig } from '../../src/config/load.ts';
+import { openSharedStore } from '../../src/daemon/state.ts';
+import type { JobId } from '../../src/job.ts';
+import { requestOf } from '../support/e2e-job.ts';
+import { Place } from '../support/e2e-place.ts';
+import type { Ended, Program } from '../support/e2e-program.ts';
+import { until } from '../support/e2e-until.ts';
+import { jobOf } from '../support/model-job-service.ts';
+import { runDaemon } from './whole-daemon.ts';
+
+const TABLE = fs.readFileSync(new URL('../../docs/json.md', import.meta.url), 'utf8').split('## Exit codes')[1] ?? '';
+const CODES = [...TABLE.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));
+/** A defect is none that a test can ask for; a shell with a pipe has the other one. */
+const ELSEWHERE: Readonly<Record<number, string>> = { 70: 'a defect', 141: 'test/e2e/long/machines.test.ts' };
+
+test('each exit code is one that a command ends with', async (context) => {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  const job = await sandbox.submit({ tasks: [{}] });
+  const sections = { service: { jobsUrl: sandbox.jobsUrl }, watch: [requestOf(job)] };
+  place.configure(sandbox, sections);
+  const at = (name: string, text: string) => {
+    const file = path.join(place.directory, name);
+    fs.writeFileSync(file, text, { mode: 0o600 });
+    return file;
+  };
+  const withKeys = (name: string, keys: Record<string, object>) => {
+    const text = place.configText(sandbox, {
+      ...sections,
+      state: { directory: path.join(place.directory, name) },
+      ...keys,
+    });
+    return at(`${name}.yaml`, text);
+  };
+  const wrong = withKeys('wrong', { auth: { passwordFile: at('no-password', 'wrong') } });
+  const nowhere = withKeys('nowhere', { service: { ...sections.service, baseUrl: 'http://127.0.0.1:9' } });
+  const blocked = withKeys('blocked', { state: { directory: path.join(at('a-file', ''), 'state') } });
+  await runDaemon(place);
+  await place.mirrored(job, 'stdout');
+
+  // As the agent leaves jobs that are over.
+  const store = openSharedStore(await loadConfig(place.configFile));
+  for (const [jobId, state] of [
+    ['602', 'Failed'],
+    ['603', 'Canceled'],
+  ] as const) {
+    const order = { jobId: jobId as JobId, tasks: [], files: [], results: true, settleAfterMs: null } as const;
+    store.transaction(() => {
+      store.jobs.watch({ ...order, source: 'command' }, 1);
+      store.jobInformation.save({ jobId: order.jobId, information: jobOf(jobId, state), since: 1, reportedAt: 1 });
+      store.jobs.setState(order.jobId, 'settled');
+    });
+  }
+  store.close();
+
+  const of = async (started: Program | Promise<Ended>) => ('ended' in started ? await started.ended : await started);
+  const stopped = async (signal: NodeJS.Signals) => {
+    const waiting = place.start(['wait', job.jobId, '--tail']);
+    fs.appendFileSync(job.tasks[0]?.files.stdout ?? '', 'a line\n');
+    await until('its first line', async () => waiting.stdout.includes('a line'));
+    process.kill(waiting.pid, signal);
+    return waiting;
+  };
+  const found = {
+    0: await of(place.plain(['version'])),
+    1: await of(place.plain(['grep', 'nowhere', job.jobId], { AGENT_CONFIG: place.configFile })),
+    2: await of(place.agent('status', '--nonsense')),
+    3: await of(place.startAt(at('bad.yaml', 'nonsense: 1'), ['status'])),
+    4: await of(place.agent('run')),
+    5: await of(place.startAt(wrong, ['jobs'])),
+    6: await of(place.startAt(nowhere, ['jobs'])),
+    7: await of(place.agent('unwatch', '999')),
+    8: await of(place.startAt(blocked, ['run'])),
+    10: await of(place.agent('wait', '602')),
+    11: await of(place.agent('wait', '603')),
+    12: await of(place.agent('wait', job.jobId, '--timeout', '0.1s')),
+    130: await of(await stopped('SIGINT')),
+    143: await of(await stopped('SIGTERM')),
+  };
+  const others = Object.entries(found).filter(([code, ended]) => ended.code !== Number(code));
+  expect(others.map(([code, ended]) => [code, ended])).toEqual([]);
+  const shown = [...Object.keys(found), ...Object.keys(ELSEWHERE)].map(Number);
+  expect(shown.sort((a, b) => a - b)).toEqual(CODES.sort((a, b) => a - b));
+});
