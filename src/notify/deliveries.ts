@@ -17,6 +17,8 @@ const MAX_JOBS = 100;
 const RETRY = { firstMs: 5_000, maxMs: 15 * 60_000 };
 /** About a day, with the back-off. */
 export const MAX_ATTEMPTS = 100;
+/** What waited behind others for so long is given up when it fails. */
+const MAX_AGE_MS = 24 * 60 * 60_000;
 
 /** Deliveries under way, by their rule. They go on while another configuration takes over. */
 export class UnderWay {
@@ -59,6 +61,7 @@ interface DeliveriesOptions extends SendersOptions {
   readonly underWay: UnderWay;
 }
 
+const isFresh = ({ attempts }: DeliveryRow) => attempts === 0;
 const countOf = (rows: readonly DeliveryRow[]) => rows.reduce((sum, { event }) => sum + event.count, 0);
 
 interface Window {
@@ -71,6 +74,8 @@ export class Deliveries {
   #isReplaced = false;
   readonly #windows = new Map<Rule, Window>();
   readonly #failing = new Set<Rule>();
+  /** Until when a rule waits after a failure, by the monotonic clock: one delivery tries for all, which stay combinable. */
+  readonly #pausedUntil = new Map<Rule, number>();
   /** The failure to write the state, logged once until it clears. */
   #failure: string | undefined;
 
@@ -83,8 +88,9 @@ export class Deliveries {
     const { rules, store, clock, underWay } = this.#options;
     if (this.#isReplaced) return;
     const due = store.outbox.dueRules(clock.now());
-    for (const rule of rules)
-      if (!underWay.has(rule.id) && due.includes(rule.id)) underWay.add(rule.id, this.#run(rule));
+    const now = clock.monotonic();
+    const isReady = (rule: Rule) => !underWay.has(rule.id) && now >= (this.#pausedUntil.get(rule) ?? now);
+    for (const rule of rules) if (isReady(rule) && due.includes(rule.id)) underWay.add(rule.id, this.#run(rule));
   }
 
   /** Starts no further delivery: those of another configuration are next. */
@@ -114,14 +120,14 @@ export class Deliveries {
     this.#windows.set(rule, window);
     if (window.sent >= MAX_SINGLE || this.#isReplaced || this.#options.underWay.signal.aborted) return undefined;
     const due = store.outbox.due(rule.id, clock.now(), AT_ONCE);
-    const [first] = due;
+    const left = MAX_SINGLE - window.sent;
+    // The last one of a minute is fresh: many that were attempted keep no newer ones waiting.
+    const first = (left === 1 ? due.find(isFresh) : undefined) ?? due[0];
     if (first === undefined) return undefined;
-    window.sent += 1;
-    const fresh = due.filter(({ attempts, event }) => attempts === 0 && event.type === first.event.type);
-    const isGathered = window.sent === 1 && first.attempts === 0 && countOf(fresh) > MAX_SINGLE;
-    if (!isGathered) return first;
-    window.sent = MAX_SINGLE;
-    return this.#gather(fresh, first);
+    const fresh = isFresh(first) ? due.filter((row) => isFresh(row) && row.event.type === first.event.type) : [];
+    const isGathered = fresh.length > 1 && countOf(fresh) > left;
+    window.sent = isGathered ? MAX_SINGLE : window.sent + 1;
+    return isGathered ? this.#gather(fresh, first) : first;
   }
 
   /** Combines deliveries into one row. A delivery that was attempted may have been received, so it is not changed. */
@@ -152,8 +158,10 @@ export class Deliveries {
     } catch (thrown) {
       const error = asJobtailError(thrown);
       if (error.code === 'aborted') return false;
-      const isGivenUp = attempts >= MAX_ATTEMPTS;
-      const dueAt = isGivenUp ? null : clock.now() + Math.max(backOffMs, error.retryAfterMs ?? 0);
+      const isGivenUp = attempts >= MAX_ATTEMPTS || clock.now() - row.madeAt >= MAX_AGE_MS;
+      const pauseMs = Math.max(backOffMs, error.retryAfterMs ?? 0);
+      this.#pausedUntil.set(rule, clock.monotonic() + pauseMs);
+      const dueAt = isGivenUp ? null : clock.now() + pauseMs;
       store.transaction(() => this.#saveIfThere({ ...tried, dueAt, lastError: error.message }));
       const detail = { ...fields, attempts, code: error.code, err: error.message, hint: error.hint };
       if (isGivenUp) log.error(detail, 'notification given up');

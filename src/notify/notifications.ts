@@ -46,7 +46,7 @@ const DEGRADED_MS = 60_000;
 /** Skipped lines of a rule are logged once in this time, with their number. */
 const SKIPPED_MS = 60_000;
 const KEPT_MS = 7 * 86_400_000;
-/** A receiver that hangs does not delay a stop: what it may have received is sent again. */
+/** Neither a long file nor a receiver that hangs delays a stop: what it may have received is sent again. */
 const STOP_MS = 500;
 
 export class Notifications {
@@ -67,6 +67,8 @@ export class Notifications {
   #cancelTick: () => void = () => {};
   #ticking: Promise<void> = Promise.resolve();
   #isStopped = false;
+  /** Whether files are read no further: the next process continues at the stored positions. */
+  #isOver = false;
   #degradedSince: number | undefined;
   #isDegraded = false;
   #readVersion = -1;
@@ -113,8 +115,12 @@ export class Notifications {
   async #lastTick(): Promise<void> {
     this.#isStopped = true;
     this.#cancelTick();
+    const cancel = this.#options.clock.timer(STOP_MS, () => {
+      this.#isOver = true;
+    });
     await this.#ticking;
     if (this.#rules.length > 0) await this.#tick();
+    cancel();
     this.#thread.close();
   }
 
@@ -139,7 +145,8 @@ export class Notifications {
       const names = new Set(unread.map(nameOf));
       for (const name of this.#seen.keys()) if (!names.has(name)) this.#seen.delete(name);
       // A file that cannot be read does not delay the others.
-      for (const { jobId, ...key } of unread) await this.#attempt(() => this.#readFile(jobId, key), failures);
+      for (const { jobId, ...key } of unread)
+        if (!this.#isOver) await this.#attempt(() => this.#readFile(jobId, key), failures);
       if (failures.size === 0) this.#readVersion = version;
     }, failures);
     await this.#attempt(() => this.#deliveries.startDue(), failures);
@@ -227,7 +234,7 @@ export class Notifications {
       for (const rule of rules)
         found.push(...(await this.#matches(rule, lines, at, { ...about, generation: at.generation })));
       at = { ...at, position: next, lines: at.lines === null ? null : at.lines + lines.length - Number(isCut) };
-      if (!this.#commit(row, at, found)) return false;
+      if (!this.#commit(row, at, found) || this.#isOver) return false;
     }
     if (former === 0) return rules.length > 0 || this.#commit(row, { ...at, position: row.position, lines: null }, []);
     const kept = row.mismatches.find(

@@ -331,12 +331,83 @@ it('many events of a rule are gathered: one a minute, with their number and jobs
   place.start();
   const jobs = Array.from({ length: 300 }, (_, index) => String(600 + index) as JobId);
   for (const jobId of jobs) {
-    place.watch(jobId);
+    place.watch(jobId, 'Running');
     place.report('Failed', {}, jobId);
   }
   await place.clock.passUntil('them', () => place.waiting.length === 0 && events().length > 0);
   expect(events()).toHaveLength(1);
   expect(events()[0]).toMatchObject({ type: 'failed', count: 300, jobs: jobs.slice(0, 100) });
+});
+
+it('events of an outage come within a minute of its end, combined, whichever came meanwhile', async () => {
+  let isBroken = true;
+  let refused = 0;
+  const { url, events } = await receiver(() => {
+    refused += Number(isBroken);
+    return isBroken ? 503 : 200;
+  });
+  const place = placeWith(ruleOf({ on: ['started'], url }));
+  place.start();
+  for (let number = 0; number < 200; number++) {
+    const jobId = String(600 + number) as JobId;
+    place.watch(jobId);
+    place.report('Running', {}, jobId);
+    if (number % 20 === 0) await place.clock.pass(30_000);
+  }
+  await place.clock.passUntil('all', () => place.waiting.length === 200);
+  // One of them tries for all.
+  expect(place.store.outbox.all().filter(({ attempts }) => attempts > 0)).toHaveLength(1);
+  expect(refused).toBeLessThan(12);
+  isBroken = false;
+  await place.clock.passUntil('the end of the pause', () => events().length > 0);
+  await place.clock.pass(60_000);
+  expect(place.waiting).toEqual([]);
+  expect(events().map(({ count }) => count)).toEqual([1, 199]);
+});
+
+it('many deliveries that were attempted keep no newer one waiting', async () => {
+  let isBroken = true;
+  const { url, events } = await receiver(() => (isBroken ? 503 : 200));
+  const place = placeWith(ruleOf({ on: ['started', 'canceled'], url }));
+  place.start();
+  for (let number = 0; number < 100; number++) {
+    const jobId = String(600 + number) as JobId;
+    place.watch(jobId);
+    place.report('Running', {}, jobId);
+  }
+  const { outbox } = place.store;
+  await place.clock.passUntil('a failure', () => outbox.all().some(({ lastError }) => lastError !== null));
+  // As an earlier version left them: each was attempted.
+  for (const row of outbox.all()) outbox.save({ ...row, attempts: 1 });
+  isBroken = false;
+  place.start();
+  place.watch(JOB, 'Queued');
+  place.report('Canceled');
+  await place.clock.passUntil('the newer one', () => events().some(({ type }) => type === 'canceled'));
+  expect(events().length).toBeLessThanOrEqual(20);
+});
+
+it('a stop does not wait for a long file, which is read on by the next process', async () => {
+  const place = placeWith(ruleOf({ match: 'ERROR' }));
+  const notifications = place.start();
+  place.watch();
+  const { matches } = place;
+  let pieces = 0;
+  place.matches = async (pattern, lines) => {
+    pieces += 1;
+    // So long takes each piece of a long file.
+    await place.clock.pass(1_000);
+    return await matches(pattern, lines);
+  };
+  for (let megabytes = 0; megabytes < 5; megabytes++) place.grow(`${'x'.repeat(99)}\n`.repeat(10_000));
+  place.grow('ERROR\n');
+  await notifications.stop();
+  expect(pieces).toBeLessThan(3);
+  expect(place.waiting).toEqual([]);
+  place.matches = matches;
+  place.start();
+  await place.clock.passUntil('the match', () => place.waiting.length === 1);
+  expect(place.waiting[0]).toMatchObject({ line: 50_001 });
 });
 
 it('a line that matches all the time is one event a minute, and each match is counted', async () => {
