@@ -7,7 +7,7 @@ import type { LiveFile } from './mirror/live-file.ts';
  * same: the answer shows all of the mirror, and its cursor is at the end of the mirror. hidden: it shows the mirror up to
  * `at` only. shorter: the file ends at `at`. different: the byte at `at` is another one.
  */
-export type Comparison =
+export type Match =
   | { readonly kind: 'same' | 'hidden' | 'shorter'; readonly at: number }
   | {
       readonly kind: 'different';
@@ -18,7 +18,7 @@ export type Comparison =
 
 const STEP_BYTES = 64 * 1024;
 
-export async function compare(answer: LiveBytes, file: LiveFile): Promise<Comparison> {
+export async function compare(answer: LiveBytes, file: LiveFile): Promise<Match> {
   let at = answer.from;
   // What shows nothing of a mirror proves nothing about it.
   if (at === file.length && at > 0) return { kind: 'hidden', at };

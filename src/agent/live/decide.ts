@@ -19,13 +19,13 @@
  * A cut loses nothing: the remote file still has these bytes. So a cut waits for another poll only if the size may be
  * stale (5). A new generation always waits.
  */
-import type { Comparison } from './compare.ts';
+import type { Match } from './compare.ts';
 import type { ShownBy } from './debounce.ts';
 import type { Integrity } from './mirror/live-file.ts';
 
 /** What is known about an answer and the mirror. */
 export interface Facts {
-  readonly found: Comparison;
+  readonly found: Match;
   readonly by: ShownBy;
   /** An earlier poll saw it too, long enough ago (debounce.ts). */
   readonly isConfirmed: boolean;
@@ -59,7 +59,7 @@ export function decide({ found, by, isConfirmed, mirror }: Facts): Decision {
   return { kind: 'truncated', at, reason: `it has at most ${at} bytes, the mirror has ${length}${seen}` }; // 8
 }
 
-function damaged({ kind, at }: Comparison, { undisputed, integrity }: Facts['mirror']): Decision {
+function damaged({ kind, at }: Match, { undisputed, integrity }: Facts['mirror']): Decision {
   const theirs = kind === 'hidden' ? 'are not shown by the service' : 'differ from the remote file';
   const why = integrity === 'modified' ? 'another process changed it' : `its uncommitted bytes ${theirs}`;
   const from = Math.max(at, undisputed);

@@ -3,7 +3,7 @@
  * with the mirror, decide (decide.ts), execute the decision, append what follows.
  */
 import type { LiveBytes, LiveSource } from '../ports/server.ts';
-import { type Comparison, compare } from './compare.ts';
+import { compare, type Match } from './compare.ts';
 import type { ShownBy } from './debounce.ts';
 import { type Decision, decide, type Facts } from './decide.ts';
 import type { LiveFile } from './mirror/live-file.ts';
@@ -29,7 +29,7 @@ async function attempt(file: LiveFile, context: FollowContext): Promise<FollowEn
     const from = await nextOffset(file, context.source);
     const known = file.undisputed - from;
     const isThorough = context.isFinal || (known === 0 && file.length > 0);
-    const answer = await context.request(from, known, isThorough);
+    const answer = await context.request({ from, known, isThorough });
     if (answer === undefined) return 'absent';
     file.note({ relativePath: answer.relativePath });
     const decision = decide(factsOf(file, await compare(answer, file), answer.isRaw ? 'raw bytes' : 'text'));
@@ -42,7 +42,7 @@ async function attempt(file: LiveFile, context: FollowContext): Promise<FollowEn
 }
 
 /** Records a difference, so that the next poll confirms it, or that it is gone. */
-function factsOf(file: LiveFile, found: Comparison, by: ShownBy): Facts {
+function factsOf(file: LiveFile, found: Match, by: ShownBy): Facts {
   const { symptoms } = file.memory;
   const { kind, at } = found;
   if (kind === 'same') symptoms.noteLength(at);

@@ -5,7 +5,7 @@
 import { nominalPause } from '../../back-off.ts';
 import { commonLength } from '../../bytes.ts';
 import type { LiveBytes } from '../ports/server.ts';
-import type { Comparison } from './compare.ts';
+import type { Match } from './compare.ts';
 import type { FileMemory } from './memory.ts';
 import type { LiveFile } from './mirror/live-file.ts';
 
@@ -32,7 +32,7 @@ export class RawBytes {
    * Compares all of the mirror with the raw file of an answer, and appends what follows if the mirror is its beginning.
    * Undefined if there are no raw bytes now.
    */
-  async compare(file: LiveFile, answer: LiveBytes, isFinal: boolean): Promise<Comparison | undefined> {
+  async compare(file: LiveFile, answer: LiveBytes, isFinal: boolean): Promise<Match | undefined> {
     const { raw } = file.memory;
     const before = file.length;
     let received = new Received(file);
@@ -88,7 +88,7 @@ class Received {
     }
   }
 
-  end(): Comparison {
+  end(): Match {
     if (this.#differsAt !== undefined) return { kind: 'different', at: this.#differsAt, isByAscii: false };
     if (this.#at < this.#length) return { kind: 'shorter', at: this.#at };
     this.#accept();

@@ -1,5 +1,5 @@
 /** What the steps of one poll share. */
-import type { LiveBytes, LiveSource } from '../ports/server.ts';
+import type { BytesRange, LiveBytes, LiveSource } from '../ports/server.ts';
 import type { RawBytes } from './raw-bytes.ts';
 
 /**
@@ -23,7 +23,7 @@ export interface FollowContext {
   /** A complete pass (`sync`, the end of a job): raw bytes are fetched without waiting for quiet. */
   readonly isFinal: boolean;
   /** The answer from an offset on; undefined if the file does not exist at present. The poll releases it. */
-  request(from: number, known: number, isThorough: boolean): Promise<LiveBytes | undefined>;
+  request(range: BytesRange): Promise<LiveBytes | undefined>;
   /** Waits until each other file waits as well, and what was appended is committed. */
   waitForCommit(): Promise<void>;
 }

@@ -10,27 +10,18 @@ import type { LiveFileOptions } from '../live/mirror/mirror.ts';
 import { openLiveFile } from '../live/mirror/open-live-file.ts';
 import type { RawBytes } from '../live/raw-bytes.ts';
 import type { FollowEnd } from '../live/steps.ts';
-import type { BytesRequest, LiveBytes, LiveSource } from '../ports/server.ts';
+import type { BytesRange, BytesRequest, LiveBytes, LiveSource } from '../ports/server.ts';
 import type { FileWaits } from './loader.ts';
 
-export interface FilePollContext {
+/** What the files of one poll share. */
+interface OnePoll {
+  readonly source: LiveSource;
   readonly rawBytes: RawBytes;
   readonly liveFiles: LiveFileOptions;
-  /** Monotonic clock, in milliseconds. */
-  readonly monotonic: () => number;
-}
-
-interface OnePoll extends FilePollContext {
-  readonly source: LiveSource;
   readonly isFinal: boolean;
   readonly signal: AbortSignal;
-}
-
-/** What a request has besides its file and offset. */
-interface HowMuch {
-  readonly known: number;
-  readonly isThorough: boolean;
-  readonly quiet?: string | undefined;
+  /** Monotonic clock, in milliseconds. */
+  readonly monotonic: () => number;
 }
 
 /** Repeated requests for one broken file load the service, so the pause doubles. */
@@ -95,7 +86,7 @@ export class FilePoll {
     if (isQuiet && (await liveFiles.mirrors.isAsLeft(this.row))) {
       // The request of a quiet poll: if the answer is the same, the poll ends in the same way.
       const { from, known, sameness } = quiet;
-      first = await this.#load(waits, from, { known, isThorough: false, quiet: sameness ?? undefined });
+      first = await this.#load(waits, { from, known, isThorough: false, quiet: sameness ?? undefined });
       if (isSame(quiet, first, this.row)) return quiet.end;
     }
     this.#memory.quiet = undefined;
@@ -104,11 +95,11 @@ export class FilePoll {
       source,
       rawBytes,
       isFinal,
-      request: async (from, known, isThorough) => {
+      request: async (range) => {
         const received = first;
         first = null;
-        const isReceived = received !== null && quiet?.from === from && quiet.known === known && !isThorough;
-        return isReceived ? received : await this.#load(waits, from, { known, isThorough });
+        const isAlike = quiet?.from === range.from && quiet.known === range.known && !range.isThorough;
+        return received !== null && isAlike ? received : await this.#load(waits, range);
       },
       waitForCommit: async () => {
         await waits.waitForCommit();
@@ -117,9 +108,9 @@ export class FilePoll {
     });
   }
 
-  async #load(waits: FileWaits, from: number, how: HowMuch): Promise<LiveBytes | undefined> {
+  async #load(waits: FileWaits, range: BytesRange): Promise<LiveBytes | undefined> {
     const { taskId, file, listedName } = this.mirror?.row ?? this.row;
-    const request = { taskId, file, listedName, from, ...how };
+    const request = { taskId, file, listedName, ...range };
     const found = (await waits.load(request)).files.get(this.name);
     const answer = found instanceof JobtailError ? undefined : found;
     this.#exchanges.push({ request, answer });

@@ -9,17 +9,24 @@ import { slicesOf } from '../../slices.ts';
 import type { LiveFileRow, StoredError } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { FileMemory } from '../live/memory.ts';
+import type { LiveFileOptions } from '../live/mirror/mirror.ts';
+import type { RawBytes } from '../live/raw-bytes.ts';
 import type { FollowEnd } from '../live/steps.ts';
 import type { LiveSource, PollCalls } from '../ports/server.ts';
-import { FilePoll, type FilePollContext } from './file-poll.ts';
+import { FilePoll } from './file-poll.ts';
 import { followAll } from './loader.ts';
 
-export interface PollContext extends FilePollContext {
+/** What all polls of all jobs share. */
+export interface PollContext {
   readonly store: Store;
+  readonly rawBytes: RawBytes;
+  readonly liveFiles: LiveFileOptions;
   readonly sourceOf: (jobId: JobId) => LiveSource;
   readonly commit: Commit;
   /** Wall clock, in milliseconds. */
   readonly now: () => number;
+  /** Monotonic clock, in milliseconds. */
+  readonly monotonic: () => number;
   /** Live files of a job that are polled together; `MAX_TOGETHER` if it is left out. */
   readonly maxTogether?: number | undefined;
 }
@@ -82,8 +89,9 @@ export class JobPolls {
     { isFinal, ...calls }: Omit<PollOptions, 'waitForTurn'>,
     polled: Polled,
   ): Promise<void> {
-    const context = { ...this.#context, source: this.#source, isFinal, signal: calls.signal };
-    const files = rows.map((row) => new FilePoll(row, this.#memoryOf(row), context));
+    const { rawBytes, liveFiles, monotonic } = this.#context;
+    const onePoll = { source: this.#source, rawBytes, liveFiles, isFinal, signal: calls.signal, monotonic };
+    const files = rows.map((row) => new FilePoll(row, this.#memoryOf(row), onePoll));
     try {
       await followAll(files, {
         send: async (wanted, isFirstCall) => {

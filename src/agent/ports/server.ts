@@ -103,17 +103,20 @@ export interface Remote {
   divide?(jobId: JobId, wanted: readonly PartRequest[]): readonly (readonly PartRequest[])[];
 }
 
-/** A request for the bytes of one live file. */
-export interface BytesRequest extends LiveFileKey {
+/** Which bytes of a live file are requested: those from an offset on. */
+export interface BytesRange {
   readonly from: number;
   /** How many bytes from there on are known and undisputed. */
   readonly known: number;
-  /** The listed name that an answer reported earlier. */
-  readonly listedName: string | null;
   /** `sameness` of an answer to the same request: if this one is the same, nothing else is needed. */
   readonly quiet?: string | undefined;
   /** Whether an empty answer, too, must be certain, and a long one whole. */
   readonly isThorough: boolean;
+}
+
+export interface BytesRequest extends LiveFileKey, BytesRange {
+  /** The listed name that an answer reported earlier. */
+  readonly listedName: string | null;
 }
 
 /**
@@ -149,14 +152,14 @@ export interface RawFile {
    * Sends them to a sink, from the first one on. `begin` is called for each file on the server that may be the live file:
    * bytes after `from` come only once that is proven. Rejects if the service fails, not if it refuses.
    */
-  download(begin: () => Sink): Promise<RawEnd>;
+  download(begin: () => Sink): Promise<RawOutcome>;
 }
 
 /**
  * Whether all bytes were sent, or why there are none now. `isListed`: the listing alone named the file, so that it proves
  * no difference; `listedName`: its name there, unless several have the same bytes.
  */
-export type RawEnd =
+export type RawOutcome =
   | { readonly isThere: true; readonly isListed: boolean; readonly listedName?: string | null | undefined }
   | { readonly isThere: false; readonly reason: string };
 

@@ -64,8 +64,8 @@ export class BatchReader {
       call.isAnswered = true;
       return beginning;
     };
-    const sized: Call['sized'] = (requests) => remote.divide?.(this.#jobId, requests) ?? [requests];
-    const call: Call = { readOnce, sized, batch, isFirstCall, isAnswered: false };
+    const sized: BatchCall['sized'] = (requests) => remote.divide?.(this.#jobId, requests) ?? [requests];
+    const call: BatchCall = { readOnce, sized, batch, isFirstCall, isAnswered: false };
     try {
       // Only if the service answers a short call, a text may be what it hangs on.
       if (this.#hasHung && isFirstCall)
@@ -89,7 +89,7 @@ export class BatchReader {
     return batch;
   }
 
-  async #readSlices(call: Call, wanted: readonly PartRequest[], files = this.#limit.files): Promise<void> {
+  async #readSlices(call: BatchCall, wanted: readonly PartRequest[], files = this.#limit.files): Promise<void> {
     const poisoned = this.#poisoned;
     const alone = [...poisoned].flatMap((name) => wanted.filter((request) => keyText(request) === name));
     const together = alone.length === 0 ? wanted : wanted.filter((request) => !poisoned.has(keyText(request)));
@@ -97,7 +97,7 @@ export class BatchReader {
     for (const slice of slices) await this.#readDivided(call, slice);
   }
 
-  async #readDivided(call: Call, wanted: readonly PartRequest[]): Promise<void> {
+  async #readDivided(call: BatchCall, wanted: readonly PartRequest[]): Promise<void> {
     const { parts, errors } = call.batch;
     try {
       const beginning = await call.readOnce(wanted);
@@ -132,7 +132,7 @@ export class BatchReader {
    * Finds the file of a text that was cut, without another call for that text. A service answers in an order of its own,
    * so it is the first file that has a name now: if each other one comes whole, or begins otherwise.
    */
-  async #readCut(call: Call, wanted: readonly PartRequest[], content: Content): Promise<void> {
+  async #readCut(call: BatchCall, wanted: readonly PartRequest[], content: Content): Promise<void> {
     const { parts, errors } = call.batch;
     const missing = wanted.filter((request) => !parts.has(keyText(request)));
     let isFound = false;
@@ -158,7 +158,7 @@ export class BatchReader {
   }
 }
 
-interface Call {
+interface BatchCall {
   /** Resolves with the beginning of a text that was cut. */
   readonly readOnce: (wanted: readonly PartRequest[]) => Promise<Content | undefined>;
   /** The requests in calls that the service takes. */
@@ -170,7 +170,7 @@ interface Call {
 }
 
 /** The parts of files after their ends, in the order of the response; a file that has none is left out. */
-async function withoutText({ readOnce, batch }: Call, wanted: readonly PartRequest[]): Promise<Part[]> {
+async function withoutText({ readOnce, batch }: BatchCall, wanted: readonly PartRequest[]): Promise<Part[]> {
   try {
     await (await readOnce(wanted.map((request) => ({ ...request, offset: BEHIND_EVERY_END }))))?.release();
   } catch (thrown) {

@@ -4,7 +4,7 @@
  * files are never listed. Several listed files that fit prove nothing unless they have the same bytes.
  */
 import { createHash } from 'node:crypto';
-import type { CapabilityStore, Part, PollCalls, RawEnd, RawFile, Sink } from '../../agent/ports/server.ts';
+import type { CapabilityStore, Part, PollCalls, RawFile, RawOutcome, Sink } from '../../agent/ports/server.ts';
 import type { DirectBytes } from '../../agent/ports/transfer.ts';
 import { GrowingBuffer } from '../../bytes.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
@@ -21,7 +21,7 @@ const NOWHERE = 'no file on the server has the bytes that its text shows';
 const SEVERAL = 'several listed files that differ have the bytes that its text shows';
 
 /** What is remembered of the raw file of one live file. */
-export interface Place {
+export interface RawPlace {
   /** The path that was proven. */
   path: string | undefined;
   /** The service failed to send the file, or cannot send its text: it comes by direct transfer, where that is open. */
@@ -33,7 +33,7 @@ export interface Place {
 interface RawTextOptions {
   readonly jobId: JobId;
   readonly text: TextBytes;
-  readonly place: Place;
+  readonly place: RawPlace;
   readonly listedName: string | null;
   /** Requests its text from another offset on. */
   readonly textFrom: (offset: number) => Promise<Part | undefined>;
@@ -58,7 +58,7 @@ export class RawText implements RawFile {
     this.#options = options;
   }
 
-  async download(begin: () => Sink): Promise<RawEnd> {
+  async download(begin: () => Sink): Promise<RawOutcome> {
     const { text, place, capabilities } = this.#options;
     place.isForDirect ||= this.#isUnsendable;
     const likely = await this.#likelyPaths();

@@ -15,7 +15,7 @@ import { type JobId, keyText } from '../../job.ts';
 import { type Batch, type BatchLimit, BatchReader } from './batch.ts';
 import { placeWithoutMark, shownFrom, shownWidth, UNCUT_BYTES } from './blocks.ts';
 import { TextDecoding } from './decoding.ts';
-import { type Place, RawText } from './raw-text.ts';
+import { type RawPlace, RawText } from './raw-text.ts';
 import { TextBytes } from './text-bytes.ts';
 
 /** A longer text is downloaded raw. A file six times as long costs at most 1.5 times its raw bytes. */
@@ -45,7 +45,7 @@ class TextSource implements LiveSource {
   readonly #decoding: TextDecoding;
   readonly #batches: BatchReader;
   /** By `keyText`, of files whose raw bytes were requested. */
-  readonly #places = new Map<string, Place>();
+  readonly #places = new Map<string, RawPlace>();
 
   constructor(jobId: JobId, options: TextSourceOptions, decoding: TextDecoding) {
     this.#jobId = jobId;
