@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { withSignOfLife } from '../scripts/sign-of-life.mjs';
 
 export const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 export const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
@@ -13,11 +14,14 @@ export const work = path.join(output, 'work');
 
 /** Runs `command`, whose errors are shown; throws if it fails. */
 export function run(command, args, { cwd = root, environment = {} } = {}) {
-  const done = spawnSync(command, args, {
-    cwd,
-    env: { ...process.env, ...environment },
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
+  const what = ['package:', path.basename(command), ...args.slice(0, 1)].join(' ');
+  const done = withSignOfLife(what, () =>
+    spawnSync(command, args, {
+      cwd,
+      env: { ...process.env, ...environment },
+      stdio: ['ignore', 'ignore', 'inherit'],
+    }),
+  );
   if (done.error !== undefined) throw done.error;
   if (done.status !== 0) throw new Error(`${command} ${args.join(' ')} failed with status ${done.status}`);
 }

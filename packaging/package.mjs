@@ -8,6 +8,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -56,11 +57,14 @@ writeFileSync(
   path.join(tree, 'sbom.cdx.json'),
   billOfMaterials({ root, version, nodeVersion: NODE_VERSION, sqliteVersion: sqliteVersion(), modules, commitTime }),
 );
-const made = [pack(), ...systemPackages(tree)];
-writeFileSync(
-  path.join(output, 'SHA256SUMS'),
-  made.map((file) => `${digest(file)}  ${path.basename(file)}\n`).join(''),
-);
+// Under their final names only when all of them are whole: what is there until then is of one earlier build.
+const built = [pack(), ...systemPackages(tree)];
+writeFileSync(path.join(work, 'SHA256SUMS'), built.map((file) => `${digest(file)}  ${path.basename(file)}\n`).join(''));
+const [, ...made] = [path.join(work, 'SHA256SUMS'), ...built].map((file) => {
+  const place = path.join(output, path.basename(file));
+  renameSync(file, place);
+  return place;
+});
 for (const file of made) {
   process.stdout.write(`${path.relative(root, file)}, ${(statSync(file).size / 1e6).toFixed(1)} MB\n`);
 }
@@ -207,7 +211,7 @@ function removeBelow(directory, pattern) {
   for (const entry of readdirSync(directory, { withFileTypes: true })) {
     const place = path.join(directory, entry.name);
     if (entry.isDirectory()) removeBelow(place, pattern);
-    else if (pattern.test(entry.name)) rmSync(place);
+    else if (pattern.test(entry.name) && !/^(?:licen[cs]e|copying|notice)/i.test(entry.name)) rmSync(place);
   }
 }
 
@@ -217,7 +221,5 @@ function pack() {
   const same = ['--sort=name', `--mtime=@${commitTime}`, '--owner=0', '--group=0', '--numeric-owner', '--format=gnu'];
   run('tar', [...same, '--mode=u+rwX,go+rX,go-w', '-C', work, '-cf', tar, name]);
   run('gzip', ['-9', '-n', '-f', tar]);
-  const archive = path.join(output, `${name}.tar.gz`);
-  cpSync(`${tar}.gz`, archive);
-  return archive;
+  return `${tar}.gz`;
 }

@@ -5,7 +5,6 @@ import {
   cpSync,
   mkdirSync,
   readdirSync,
-  readFileSync,
   renameSync,
   rmSync,
   statSync,
@@ -13,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
-import { commitTime, exists, manifest, output, root, run, work } from './build.mjs';
+import { commitTime, exists, manifest, root, run, work } from './build.mjs';
 
 const { version, description } = manifest;
 const environment = { SOURCE_DATE_EPOCH: commitTime };
@@ -91,7 +90,7 @@ function makeDeb(place) {
       .join(''),
   );
   setTimes(place);
-  const file = path.join(output, `jobtail_${version}_${debArchitecture}.deb`);
+  const file = path.join(work, `jobtail_${version}_${debArchitecture}.deb`);
   const compression = isQuick ? ['-Zgzip', '-z1'] : ['-Zxz'];
   run('dpkg-deb', ['--root-owner-group', ...compression, '--build', place, file], { environment });
   return file;
@@ -116,10 +115,7 @@ function makeRpm(place) {
     ['-bb', '--quiet', '--target', rpmArchitecture, ...defines, path.join(root, 'packaging/jobtail.spec')],
     { environment },
   );
-  const made = path.join(top, 'RPMS', rpmArchitecture, `jobtail-${version}-1.${rpmArchitecture}.rpm`);
-  const file = path.join(output, path.basename(made));
-  writeFileSync(file, readFileSync(made));
-  return file;
+  return path.join(top, 'RPMS', rpmArchitecture, `jobtail-${version}-1.${rpmArchitecture}.rpm`);
 }
 
 function sizeOf(directory) {

@@ -5,12 +5,16 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { withSignOfLife } from './sign-of-life.mjs';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 
 /** Shows what `command` complains about, and not what it lists. */
-function run(command, args) {
-  const done = spawnSync(command, args, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
+function run(what, command, args) {
+  process.stderr.write(`jobtail: ${what}\n`);
+  const done = withSignOfLife(`jobtail: ${what}`, () =>
+    spawnSync(command, args, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] }),
+  );
   if (done.error !== undefined) throw done.error;
   if (done.status !== 0) process.exit(done.status ?? 1);
 }
@@ -45,8 +49,11 @@ const sources = ['src', 'simulator']
 // The native module is built for one Node: another major version needs another build.
 const major = process.versions.node.split('.')[0];
 once(`node_modules/.jobtail-setup-node${major}`, ['npm-shrinkwrap.json'], () => {
-  process.stderr.write('jobtail: installing packages (the SQLite module may compile for a minute or two)\n');
-  run('npm', ['ci', '--no-audit', '--no-fund']);
+  run('installing packages (the SQLite module may compile for a minute or two)', 'npm', [
+    'ci',
+    '--no-audit',
+    '--no-fund',
+  ]);
 });
 const parts = ['page-assets', 'smaller-packages', 'third-party-licences'].map((name) => `scripts/${name}.mjs`);
 const bundling = ['rolldown.config.mjs', ...parts];
@@ -55,7 +62,7 @@ once('dist/.jobtail-build', buildInputs, () => {
   // Built beside it and renamed: an agent that runs from here keeps a whole program at every moment but one.
   const [dist, built, old] = ['dist', 'dist.new', 'dist.old'].map((name) => path.join(root, name));
   for (const directory of [built, old]) rmSync(directory, { recursive: true, force: true });
-  run(path.join(root, 'node_modules', '.bin', 'rolldown'), ['--config', '--dir', built]);
+  run('building', path.join(root, 'node_modules', '.bin', 'rolldown'), ['--config', '--dir', built]);
   if (existsSync(dist)) renameSync(dist, old);
   renameSync(built, dist);
   rmSync(old, { recursive: true, force: true });

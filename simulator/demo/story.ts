@@ -91,9 +91,10 @@ async function command(story: Story, name: string, ...args: readonly string[]): 
 
 async function exitCodeOf(story: Story, name: string, ...args: readonly string[]): Promise<number | null> {
   const { screen, directory } = story.parts;
-  screen.quote(`$ ${['agent', name, ...args].join(' ')} -c config.yaml`);
   const { code, output, log } = await runCommand(story, ALONE, name, ...args);
-  screen.quote(`${output()}${log()}`.replaceAll(`${directory}/`, ''));
+  const line = `$ ${['agent', name, ...args].join(' ')} -c config.yaml`;
+  // At once: lines of the job would stand between.
+  screen.quote(`${line}\n${output()}${log()}`.replaceAll(`${directory}/`, ''));
   return code;
 }
 

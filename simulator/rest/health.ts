@@ -9,13 +9,13 @@ const PATH = 'health';
 export const isHealth = (verb: string, path: string, { health }: Release) =>
   health && verb === 'GET' && path.toLowerCase() === PATH;
 
-/** The version is a text in the configuration of the deployment, and not that of the release. */
-export function healthAnswer({ clock }: SandboxPlace): Answer {
+/** Of a real deployment, the version is a text in its configuration, and need not be that of the release. */
+export function healthAnswer({ clock, habits }: SandboxPlace): Answer {
   const Info = { Initialized: true, Sealed: false, StandBy: false, PerformanceStandby: false };
   return answerOf({
     IsHealthy: true,
     Timestamp: new Date(clock()).toISOString(),
-    Version: 'v6.2.5',
+    Version: `v${habits.release}`,
     InstanceIdentifier: 'sandbox',
     Component: { Database: { IsHealthy: true }, Vault: { IsHealthy: true, Info } },
   });

@@ -4,7 +4,6 @@ import type { Log } from '../agent/ports/host.ts';
 import { BackOff } from '../back-off.ts';
 import { type Config, hasJobService, serviceAddress } from '../config/config.ts';
 import { packageFile } from '../system/package-file.ts';
-import { leaveRemovedDirectory } from '../system/working-directory.ts';
 import { AgentCounts } from '../view/events/figures.ts';
 import { addressOf } from '../view/link.ts';
 import type { ViewProgram, ViewSettings } from '../view/settings.ts';
@@ -70,7 +69,6 @@ export class ViewThread {
     const { log, onState } = this.#options;
     this.#why = 'it ended';
     const { pulseMs = PULSE_MS, program = packageFile('dist/daemon/view-worker.js') } = this.#options;
-    leaveRemovedDirectory();
     const thread = new Worker(program, { workerData: data, resourceLimits: LIMITS });
     this.#thread = thread;
     let missed = 0;

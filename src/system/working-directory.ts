@@ -1,4 +1,7 @@
-/** A removed working directory ends programs and threads at their start. */
+/**
+ * A removed working directory ends programs and threads at their start. What runs for long leaves its own, because
+ * Node.js would not notice that it was removed meanwhile.
+ */
 export function leaveRemovedDirectory(): void {
   try {
     process.cwd();

@@ -1,14 +1,19 @@
 /** What `agent init` takes from a service, and what it writes into the configuration. */
+import fs from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { jobsUrlBeside, namespaceOf } from '../../src/cli/check/description.ts';
 import { answersOf } from '../../src/cli/init/answers.ts';
 import { configText } from '../../src/cli/init/config-text.ts';
 import { serviceAt } from '../../src/cli/init/service.ts';
+import { putFile } from '../../src/cli/put-file.ts';
 import { readYaml } from '../../src/config/yaml.ts';
+import { SmallDisk } from '../support/e2e-mount.ts';
 import { freePort } from '../support/free-port.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
 
 async function namespaceIn(wsdl: string): Promise<string | undefined> {
   const server = http.createServer((_, response) => response.end(wsdl));
@@ -158,6 +163,55 @@ it('an address where nothing answers is named before anything is written', async
   await expect(answersOf('config.yaml', { ...flags, check: true }, signal)).rejects.toMatchObject({
     code: 'unavailable',
     message: expect.stringMatching(/^nothing answers at http:.*connection refused/),
+  });
+});
+
+it.each([
+  [
+    'a page for signing in',
+    '<!DOCTYPE html>\n<html><form><input name="p" type="password"></form></html>',
+    'gets past it',
+  ],
+  ['a page for browsers', '<!-- site -->\n<HTML><h1>It works!</h1></HTML>', 'check the address'],
+])('%s is named as such, unless a flag says what is there', async (what, page, hint) => {
+  const server = http.createServer((_, response) => response.end(page));
+  onTestFinished(() => void server.close());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const flags = { url, method: 'session-code', secretFile: '/x', check: true } as const;
+  const { signal } = new AbortController();
+  await expect(answersOf('c.yaml', flags, signal)).rejects.toMatchObject({
+    code: 'unexpected-answer',
+    message: `${url} is ${what}, and no service of a middleware`,
+    hint: expect.stringContaining(hint),
+  });
+  const { sections } = await answersOf('c.yaml', { ...flags, namespace: 'urn:x' }, signal);
+  expect(sections['service']).toMatchObject({ protocol: 'soap', fileTransferUrl: url });
+});
+
+describe('a file that a command writes', () => {
+  it('stays as it was where it cannot be written, and the error names it', () => {
+    const directory = temporaryDirectory();
+    const file = path.join(directory, 'taken');
+    fs.mkdirSync(file);
+    fs.writeFileSync(path.join(file, 'kept'), 'kept');
+    expect(() => putFile(file, 'new')).toThrow(`cannot write ${file}: `);
+    expect(fs.readdirSync(directory)).toEqual(['taken']);
+    const missing = path.join(directory, 'missing', 'c.yaml');
+    expect(() => putFile(missing, 'new')).toThrow(
+      expect.objectContaining({ hint: expect.stringContaining('run the command again') }),
+    );
+  });
+
+  it('stays as it was on a full disk, and the error asks for nothing that goes on by itself', (context) => {
+    const { directory } = SmallDisk.mount(context, path.join(temporaryDirectory(), 'disk'), 16);
+    fs.writeFileSync(path.join(directory, 'c.yaml'), 'before');
+    const write = () => putFile(path.join(directory, 'c.yaml'), 'x'.repeat(100_000));
+    expect(write).toThrow(
+      expect.objectContaining({ code: 'disk-full', hint: 'free some space, and run the command again' }),
+    );
+    expect(fs.readdirSync(directory)).toEqual(['c.yaml']);
+    expect(fs.readFileSync(path.join(directory, 'c.yaml'), 'utf8')).toBe('before');
   });
 });
 

@@ -43,15 +43,10 @@ const ASKED = {
 
 export function restCapabilitiesOf(kept: CapabilityStore): Finding[] {
   const capabilities = new RestCapabilities({ kept, onChange: () => {}, now: systemClock.monotonic });
-  const { addresses, pathForm, partsBytes } = capabilities.known;
+  const { addresses, pathForm } = capabilities.known;
   return [
     ...addresses.map((address) => note(address)),
-    note(
-      pathForm === undefined
-        ? 'the form of requests for files is not detected yet: none was downloaded'
-        : `files are requested ${ASKED[pathForm]}`,
-    ),
-    note(`requests for parts have at most ${partsBytes} bytes`),
+    ...(pathForm === undefined ? [] : [note(`files are requested ${ASKED[pathForm]}`)]),
   ];
 }
 

@@ -6,6 +6,7 @@ import { EXIT, JobtailError } from '../../errors.ts';
 import { type Answers, answersOf, askerOf, type InitFlags } from '../init/answers.ts';
 import { configText } from '../init/config-text.ts';
 import { untilStopped } from '../process.ts';
+import { putFile } from '../put-file.ts';
 import { check } from './check.ts';
 
 interface InitOptions extends InitFlags {
@@ -19,9 +20,7 @@ const SERVICE_DIRECTORY = '/etc/agent';
 
 export async function init(options: InitOptions): Promise<void> {
   const file = path.resolve(options.output ?? usualPlace(options));
-  if (fs.existsSync(file) && !options.force) {
-    throw new JobtailError('usage', `${file} is there already`, { hint: 'name another with --output, or use --force' });
-  }
+  if (fs.existsSync(file) && !options.force) throw isThere(file);
   const complete = await untilStopped(async (signal) => {
     const answers = await answersOf(file, options, signal);
     await write(file, answers, options);
@@ -44,18 +43,23 @@ function usualPlace({ service }: InitOptions): string {
   throw new JobtailError('usage', '$HOME is not set', { hint: 'name the file to write with --output FILE' });
 }
 
-/** A refused password can be entered again, three times. */
-async function checkUntilSignedIn(file: string, { secret }: Answers): Promise<void> {
+/** A refused user name or secret can be entered again, three times. */
+async function checkUntilSignedIn(file: string, { sections, secret }: Answers): Promise<void> {
+  let { auth = {}, ...others } = sections;
   for (let attempt = 1; ; attempt++) {
     process.exitCode = undefined;
     await check({ config: file, task: [] });
     if (process.exitCode !== EXIT.signIn || secret === undefined || !process.stdin.isTTY || attempt === MAX_ATTEMPTS)
       return;
     process.stdout.write('\n');
-    const text = await untilStopped((signal) =>
-      askerOf(signal)('', { text: 'The secret again (not shown)', secret: true }),
-    );
-    fs.writeFileSync(secret.file, `${text}\n`);
+    await untilStopped(async (signal) => {
+      const ask = askerOf(signal);
+      const { username = null } = auth;
+      if (username !== null) auth = { ...auth, username: await ask('', { text: 'User name', suggestion: username }) };
+      const text = await ask('', { text: 'The secret again (not shown)', secret: true });
+      putFile(secret.file, `${text}\n`);
+      putFile(file, configText({ ...others, auth }));
+    });
   }
 }
 
@@ -67,23 +71,27 @@ function nextStep(file: string, { service }: InitOptions): string {
 
 /** Both files are private; the configuration of a service is readable for its user. */
 async function write(file: string, { sections, secret }: Answers, options: InitOptions): Promise<void> {
+  const texts = new Map([[file, { text: configText(sections), mode: options.service ? 0o644 : 0o600 }]]);
+  if (secret !== undefined) texts.set(secret.file, { text: `${secret.text}\n`, mode: 0o600 });
+  const there = [...texts.keys()].filter((each) => fs.existsSync(each));
+  if (there.length > 0 && !options.force) throw isThere(there.join(' and '));
   fs.mkdirSync(path.dirname(file), { recursive: true, mode: options.service ? 0o755 : 0o700 });
-  if (secret !== undefined) {
-    replaceFile(secret.file, `${secret.text}\n`, 0o600, options);
-    process.stdout.write(`${secret.file}: the secret, readable for you alone\n`);
+  for (const each of there) fs.renameSync(each, `${each}.bak`);
+  const written: string[] = [];
+  try {
+    for (const [each, { text, mode }] of texts) {
+      putFile(each, text, mode);
+      written.push(each);
+    }
+  } catch (thrown) {
+    for (const each of written) fs.rmSync(each);
+    throw thrown;
   }
-  replaceFile(file, configText(sections), options.service ? 0o644 : 0o600, options);
   // Validates the answers.
   await loadConfig(file);
+  if (secret !== undefined) process.stdout.write(`${secret.file}: the secret, readable for you alone\n`);
   process.stdout.write(`${file}: the configuration\n`);
 }
 
-function replaceFile(file: string, text: string, mode: number, { force }: InitOptions): void {
-  if (force && fs.existsSync(file)) fs.renameSync(file, `${file}.bak`);
-  try {
-    fs.writeFileSync(file, text, { mode, flag: 'wx' });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    throw new JobtailError('usage', `${file} is there already`, { hint: 'move it away, or use --force' });
-  }
-}
+const isThere = (file: string) =>
+  new JobtailError('usage', `${file} is there already`, { hint: 'name another with --output, or use --force' });

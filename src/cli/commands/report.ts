@@ -11,6 +11,7 @@ import { printedBy } from '../../system/program.ts';
 import { answerOf } from '../check/description.ts';
 import { type ConfigOption, configFileOf, configurationAsOwner } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
+import { notWritten } from '../put-file.ts';
 import { versionReport } from './version.ts';
 
 interface ReportOptions extends ConfigOption {
@@ -35,13 +36,13 @@ export async function report(options: ReportOptions): Promise<void> {
   const time = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '');
   const file = path.resolve(options.output ?? `jobtail-report-${time}.txt`);
   // Before the command becomes the owner of the state: the file belongs to the caller.
-  const opened = await fs.open(file, 'wx', 0o600).catch((thrown: unknown) => {
-    throw new JobtailError('local-io', `cannot write ${file}: ${asJobtailError(thrown).message}`, {
-      hint: 'name another file with --output FILE',
-    });
-  });
+  const failed = (thrown: unknown) => {
+    throw notWritten(file, thrown, ', or name another file with --output FILE');
+  };
+  const opened = await fs.open(file, 'wx', 0o600).catch(failed);
   try {
-    await opened.writeFile(await text());
+    const whole = await text();
+    await opened.writeFile(whole).catch(failed);
     process.stdout.write(`${file}\n`);
   } catch (thrown) {
     // The file of root stays, empty, when the command has become another user.

@@ -51,6 +51,7 @@ async function runUntil(stop: AbortSignal, options: RunOptions): Promise<void> {
     log.level = logLevel ?? config.logging.level;
     const logLinesLost = () => stream.lost;
     const version = versionOfProgram();
+    process.chdir('/');
     await followUntilStopped({ version, logLevel, config, log, secrets, logLinesLost, notifier, stop });
   } catch (error) {
     notifier.send({ STATUS: asJobtailError(error).message });

@@ -48,7 +48,10 @@ export async function status(jobIds: readonly JobId[], options: StatusOptions): 
     const pageOf = async (): Promise<Page> => {
       const { view, ...shown } = await report();
       const page = jobIds.length === 0 ? overview : detail;
-      const render = (maxJobs?: number) => `${page(shown, columnsOf(), maxJobs)}${viewLine(view, shown.agent.running)}`;
+      const render = (maxJobs?: number) => {
+        const columns = columnsOf();
+        return `${page(shown, columns, maxJobs)}${viewLine(view, shown.agent.running, columns)}`;
+      };
       return { jobs: shown.jobs.length, render };
     };
     if (options.json === true) process.stdout.write(jsonReport(await report()));

@@ -54,6 +54,7 @@ type HereOptions = ViewOptions & { readonly signal: AbortSignal };
 async function serveHere(config: Config, settings: ViewSettings, { signal, ...options }: HereOptions): Promise<void> {
   const plain = plainView(config.view);
   if (plain !== undefined) process.stderr.write(`agent: ${plain} (${PLAIN_VIEW_HINT})\n`);
+  process.chdir('/');
   const served = await serve(config, settings);
   try {
     show(served.link(), settings, options);

@@ -11,6 +11,7 @@ import { printable } from '../../printable.ts';
 import { DEFAULT_PATH } from '../../remote/rest/contract.ts';
 import { jobsUrlBeside, requestAnswer } from '../check/description.ts';
 import { forStderr, pc } from '../show/colours.ts';
+import { columnsOf, wrapToColumns } from '../show/terminal.ts';
 import type { Keys, Sections } from './config-text.ts';
 import { type FoundService, type Protocol, redirectAt, serviceAt } from './service.ts';
 
@@ -54,8 +55,19 @@ function directoriesFor(file: string, { service }: InitFlags) {
 export async function answersOf(file: string, flags: InitFlags, signal: AbortSignal): Promise<Answers> {
   const ask = askerOf(signal);
   const text = 'Address of the middleware (such as https://middleware.example.org)';
-  const address = flags.url ?? (await ask('--url', { text, refuse: refuseUrl }));
-  const found = flags.check ? await findService(address, flags, signal) : undefined;
+  let found: FoundService | undefined;
+  const find = async (answer: string) => {
+    if (flags.check) found = await findService(answer, flags, signal);
+  };
+  // A mistyped address is asked again; one of a flag ends the command.
+  const refuse = async (answer: string) =>
+    refuseUrl(answer) ??
+    (await find(answer).then(
+      () => undefined,
+      (thrown) => reasonOf(thrown),
+    ));
+  const address = flags.url ?? (await ask('--url', { text, refuse }));
+  if (flags.url !== undefined) await find(address);
   if (found !== undefined && process.stdin.isTTY) process.stderr.write(`  found: ${foundText(found)}\n`);
   const method = flags.method ?? (await askMethod(ask, found?.protocol ?? flags.protocol));
   const signsIn = method !== 'session-code';
@@ -68,6 +80,13 @@ export async function answersOf(file: string, flags: InitFlags, signal: AbortSig
   return { sections: { service, auth, mirror: { directory: mirror }, state: { directory: state } }, secret };
 }
 
+/** @throws what is no reason against an address */
+function reasonOf(thrown: unknown): string {
+  const { code, message, hint } = asJobtailError(thrown);
+  if (code === 'aborted' || code === 'internal') throw thrown;
+  return hint === undefined ? message : `${message}; ${hint}`;
+}
+
 function foundText(found: FoundService): string {
   return found.protocol === 'rest' ? `REST at ${found.baseUrl}${found.path}` : `SOAP at ${found.fileTransferUrl}`;
 }
@@ -76,7 +95,7 @@ function foundText(found: FoundService): string {
 async function findService(address: string, flags: InitFlags, signal: AbortSignal): Promise<FoundService | undefined> {
   const found = await serviceAt(address, signal, flags.protocol);
   if (found !== undefined) return found;
-  await requireResponse(address, signal);
+  await requireResponse(address, flags, signal);
   const redirect = await redirectAt(address, signal);
   if (redirect === undefined || redirect === address) return undefined;
   throw new JobtailError('redirected', `${printable(address)} redirects to ${printable(redirect)}`, {
@@ -85,11 +104,17 @@ async function findService(address: string, flags: InitFlags, signal: AbortSigna
 }
 
 /** An address without a described service may be that of one that does not describe itself; one without a response is mistyped. */
-async function requireResponse(address: string, signal: AbortSignal): Promise<void> {
-  await requestAnswer(address, signal).catch((thrown: unknown) => {
-    throw new JobtailError('unavailable', `nothing answers at ${address}: ${asJobtailError(thrown).message}`, {
-      hint: 'check the address; with --no-check, the configuration is written without a request',
-    });
+async function requireResponse(address: string, { namespace }: InitFlags, signal: AbortSignal): Promise<void> {
+  const hint = 'check the address; with --no-check, the configuration is written without a request';
+  const { status, text } = await requestAnswer(address, signal).catch((thrown: unknown) => {
+    throw new JobtailError('unavailable', `nothing answers at ${address}: ${asJobtailError(thrown).message}`, { hint });
+  });
+  const isPage = status === 200 && /^\s*(?:<!--[\s\S]*?-->\s*)*<(?:!doctype )?html\b/i.test(text);
+  if (namespace !== undefined || !isPage) return;
+  const isSignIn = /<input[^>]*type=["']?password/i.test(text);
+  const page = isSignIn ? 'a page for signing in' : 'a page for browsers';
+  throw new JobtailError('unexpected-answer', `${printable(address)} is ${page}, and no service of a middleware`, {
+    hint: isSignIn ? 'ask its operator how a program without a browser gets past it' : hint,
   });
 }
 
@@ -171,7 +196,7 @@ export interface Question {
   /** Used for an empty answer, and without a terminal. */
   readonly suggestion?: string | undefined;
   /** Why an answer is invalid; then it is asked again. */
-  readonly refuse?: (answer: string) => string | undefined;
+  readonly refuse?: (answer: string) => string | undefined | Promise<string | undefined>;
   readonly secret?: boolean;
 }
 
@@ -186,15 +211,15 @@ export function askerOf(signal: AbortSignal): Ask {
         hint: 'see agent init --help for all flags',
       });
     }
-    const shown = forStderr(
-      suggestion === undefined ? `${text}: ` : `${text} ${pc.dim(`[${printable(suggestion)}]`)}: `,
-    );
+    const question = suggestion === undefined ? `${text}:` : `${text} ${pc.dim(`[${printable(suggestion)}]`)}:`;
+    const shown = forStderr(`${wrapToColumns(question, columnsOf(process.stderr) - 1).join('\n')} `);
     for (;;) {
       const typed = await lineTyped(shown, secret, signal);
       const answer = typed === '' ? (suggestion ?? '') : typed;
-      const why = answer === '' ? 'an answer is needed' : refuse?.(answer);
+      const why = answer === '' ? 'an answer is needed' : await refuse?.(answer);
       if (why === undefined) return answer;
-      process.stderr.write(forStderr(`  ${pc.yellow(why)}\n`));
+      const lines = wrapToColumns(`  ${why}`, columnsOf(process.stderr));
+      process.stderr.write(forStderr(`${lines.map((line) => pc.yellow(line)).join('\n')}\n`));
     }
   };
 }

@@ -15,6 +15,7 @@ import { shownSync } from '../../store/results.ts';
 import type { JobRow, LeaseRow, LiveFileRow, ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { pc } from './colours.ts';
+import { pageText } from './terminal.ts';
 
 /** Maximum results with a reason; the others are counted. */
 const MAX_NOT_SYNCED = 1_000;
@@ -174,9 +175,10 @@ export async function viewReport({ view, state }: Config) {
   }
 }
 
-export function viewLine(view: Awaited<ReturnType<typeof viewReport>>, agentRuns: boolean): string {
+export function viewLine(view: Awaited<ReturnType<typeof viewReport>>, agentRuns: boolean, columns: number): string {
   if (view === null || !agentRuns) return '';
-  if (view.answers) return `the view is at ${view.address} (agent view prints its link)\n`;
+  if (view.answers) return pageText([`the view is at ${view.address} (agent view prints its link)`], columns);
   const problem = view.problem === undefined ? '' : `: ${view.problem}`;
-  return `${pc.red(`the view does not answer at ${view.address}${problem}`)} (the log of the agent has the reason)\n`;
+  const silent = pc.red(`the view does not answer at ${view.address}${problem}`);
+  return pageText([`${silent} (the log of the agent has the reason)`], columns);
 }

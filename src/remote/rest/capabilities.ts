@@ -56,11 +56,11 @@ export class RestCapabilities {
   }
 
   /** The detected capabilities, for people. */
-  get known(): { addresses: string[]; pathForm: PathForm | undefined; partsBytes: number } {
+  get known(): { addresses: string[]; pathForm: PathForm | undefined } {
     const { kept } = this.#options;
     const addresses = OPERATIONS.flatMap((operation) => kept.get(addressCapability(operation)) ?? []);
     const form = kept.get(PATH_FORM);
-    return { addresses, pathForm: PATH_FORMS.find((known) => known === form), partsBytes: this.partsBytes };
+    return { addresses, pathForm: PATH_FORMS.find((known) => known === form) };
   }
 
   worksBy(form: PathForm): void {

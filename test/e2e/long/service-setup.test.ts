@@ -119,19 +119,25 @@ describe('agent init', () => {
     const place = Place.make(context);
     const sandbox = await place.startSandbox();
     const terminal = new Terminal(['init'], { context, cwd: place.directory, env: { HOME: place.directory } });
-    const answer = async (question: string, text: string) => {
+    const answer = async (question: string | RegExp, text: string) => {
       await terminal.shows(question);
       terminal.type(`${text}\r`);
     };
     await answer('Address of the middleware', 'not an address');
-    await answer('it starts with https://', sandbox.baseUrl);
+    await answer('it starts with https://', 'http://127.0.0.1:9/heappe');
+    await terminal.shows('nothing answers at http://127.0.0.1:9/heappe: ');
+    await answer(
+      /Address of the middleware[\s\S]*Address of the middleware[\s\S]*Address of the middleware/,
+      sandbox.baseUrl,
+    );
     await answer('How to sign in', '');
-    await answer('User name', 'alice');
+    await answer('User name', 'alic');
     // The questions and the answers stand on the screen together.
     await terminal.shows(/^Address of the middleware \(.*\): not an address$/m);
-    await terminal.shows(/^User name: alice$/m);
+    await terminal.shows(/^User name: alic$/m);
     await terminal.shows(/^ {2}found: REST at http/m);
     await answer('Password (not shown)', 'no such one');
+    await answer('User name [alic]', 'alice');
     await answer('The secret again (not shown)', sandbox.secrets.password);
     await terminal.shows(/^next: agent jobs/m);
     expect(await terminal.ended).toBe(0);

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { expect, it, onTestFinished, type TestContext } from 'vitest';
 import { mirroredJob, requestOf, submitQuietJob } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
-import type { Program } from '../../support/e2e-program.ts';
+import { Program } from '../../support/e2e-program.ts';
 import { until } from '../../support/e2e-until.ts';
 import { freePort } from '../../support/free-port.ts';
 import { EventReader } from '../../support/view-events.ts';
@@ -133,4 +133,24 @@ it('the view is served by the command where no agent serves it, beside one or wi
   await until('the word', () => alone.stderr.includes('no agent is running'));
   alone.signal('SIGTERM');
   await alone.ended;
+});
+
+it('comes, and searches, where the directory that the agent was started in is gone', async (context) => {
+  const place = Place.make(context);
+  const { sandbox, job, task } = await submitQuietJob(place);
+  fs.writeFileSync(task.files.stdout, 'a line with axxb\n');
+  const port = await freePort();
+  place.configure(sandbox, { watch: [requestOf(job)], view: { listen: `127.0.0.1:${port}` } });
+  const gone = path.join(place.directory, 'gone');
+  fs.mkdirSync(gone);
+  const agent = new Program(['run', '-c', place.configFile], { cwd: gone });
+  context.onTestFinished(async () => void (await agent.kill()));
+  await agent.logs('agent ready');
+  fs.rmdirSync(gone);
+  await agent.logs('view listening');
+  await place.mirrored(job, 'stdout');
+  const view = new View(`http://127.0.0.1:${port}/`, place);
+  const [found] = await view.lines<{ lines: { text: string }[] }>('find?text=a.*b&regex=1');
+  expect(found?.lines[0]?.text).toContain('axxb');
+  expect(agent.logged('cannot listen for the view')).toEqual([]);
 });
