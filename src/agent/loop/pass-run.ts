@@ -93,8 +93,9 @@ export class PassRun {
     // Before the state: a kill in between leaves no settled job with a result in flux.
     store.results.endUnfinished(jobId, failure.message);
     const summary = summaryWithoutPass(jobId, store, failure.message);
+    // Stored before the state, too: a job that is settled without a last pass is never read as proven.
+    await failures.givenUp('pass', failure);
     if (!(await this.#conclude(job, summary, 'given up', signal))) throw failure;
-    failures.givenUp('pass', failure);
   }
 
   /** `job`: its row when the pass began; what a command changed meanwhile takes precedence. Returns whether it ended. */

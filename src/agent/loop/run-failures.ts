@@ -75,16 +75,16 @@ export class RunFailures {
     const delayMs = backOff.remainingMs;
     const retryAt = clock.now() + Math.round(delayMs);
     const isLong = retryAfterMs > this.#context.limits.intervals.maxIntervalMs;
-    this.#record(kind, { backOff, retryAt, error }, isLong ? retryAt : undefined);
+    void this.#record(kind, { backOff, retryAt, error }, isLong ? retryAt : undefined);
     return delayMs;
   }
 
-  /** Records a failure that is not retried. */
-  givenUp(kind: DueRun, error: JobtailError): void {
+  /** Records a failure that is not retried; resolves when it is stored. */
+  givenUp(kind: DueRun, error: JobtailError): Promise<void> {
     const backOff = this.#failing.get(kind)?.backOff ?? this.#newBackOff();
     backOff.lengthen();
     this.#failing.clear();
-    this.#record(kind, { backOff, retryAt: undefined, error });
+    return this.#record(kind, { backOff, retryAt: undefined, error });
   }
 
   /** Rest of the pause after a failure, in milliseconds. */
@@ -112,10 +112,12 @@ export class RunFailures {
   }
 
   /** A pass fails beside polls that work, so its failure is one of the job, not of the service. */
-  #record(kind: DueRun, failing: Failing, waitsUntil?: number): void {
+  #record(kind: DueRun, failing: Failing, waitsUntil?: number): Promise<void> {
     this.#failing.set(kind, failing);
     this.logged.failed(this.scopeOf(kind), failing.error, waitsUntil, kind === 'pass');
-    this.inBackground(this.#note({ grew: false }));
+    const noted = this.#note({ grew: false });
+    this.inBackground(noted);
+    return noted;
   }
 
   #note({ grew, refused = 0, withinMs, stalledMs }: RunEnd): Promise<void> {
