@@ -1,11 +1,11 @@
 /** A whole fleet over rows that another role wrote into its database, and over many orders. */
 import { expect, it } from 'vitest';
-import { FleetClient } from '../../../src/fleet/client.ts';
-import { FleetRegister } from '../../../src/fleet/fleet-register.ts';
-import type { JobId } from '../../../src/job.ts';
-import { until } from '../../support/e2e-until.ts';
-import { FleetParts, orderFor } from '../../support/fleet-parts.ts';
-import { needs } from '../../support/needs.ts';
+import { FleetClient } from '../../src/fleet/client.ts';
+import { FleetRegister } from '../../src/fleet/fleet-register.ts';
+import type { JobId } from '../../src/job.ts';
+import { until } from '../support/e2e-until.ts';
+import { FleetParts, orderFor } from '../support/fleet-parts.ts';
+import { needs } from '../support/needs.ts';
 
 const HOSTILE = '../OUT';
 

@@ -1,10 +1,10 @@
 /** What an owner writes of its jobs for the next one. */
 import { expect, it } from 'vitest';
-import { Handover } from '../../../src/fleet/handover.ts';
-import { Store } from '../../../src/store/store.ts';
-import { FleetParts, orderFor } from '../../support/fleet-parts.ts';
-import { needs } from '../../support/needs.ts';
-import { temporaryDirectory } from '../../support/temp-directory.ts';
+import { Handover } from '../../src/fleet/handover.ts';
+import { Store } from '../../src/store/store.ts';
+import { FleetParts, orderFor } from '../support/fleet-parts.ts';
+import { needs } from '../support/needs.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
 
 it('some of the jobs are written, whatever waits of the others', needs('postgres'), async () => {
   const fleet = await FleetParts.make();
