@@ -4,6 +4,7 @@ import { StringDecoder } from 'node:string_decoder';
 import { isDeepStrictEqual } from 'node:util';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileKey, type LiveFileName, type TaskId } from '../../job.ts';
 import { mirrorsIn } from '../../search/mirrors.ts';
+import { EXACT } from '../../system/files.ts';
 import { openIfThere } from '../../system/regular-files.ts';
 import { pc } from './colours.ts';
 import { terminalText } from './terminal.ts';
@@ -214,8 +215,8 @@ export class MirrorReader {
       const former = `${this.#file}.1`;
       const kept = nameOf(former);
       if (kept !== this.#kept && kept !== undefined) {
-        // The rotation copies before it truncates: while both files are equal, nothing new can have come.
-        if (isDeepStrictEqual(endOf(this.#file), endOf(former))) return;
+        // The rotation copies before it truncates: while both files are equal, and the copy is younger, nothing new came.
+        if (isDeepStrictEqual(endOf(this.#file), endOf(former)) && !isYounger(handle, former)) return;
         this.#kept = kept;
         whenThere(former, (rest) => this.#bytesOf(rest, take));
         this.#at = 0;
@@ -257,6 +258,9 @@ export function startOfLastLines(file: string, lines: number): number {
   });
   return start ?? 0;
 }
+
+const isYounger = (handle: number, other: string) =>
+  whenThere(other, (opened) => fs.fstatSync(handle, EXACT).mtimeNs > fs.fstatSync(opened, EXACT).mtimeNs) === true;
 
 const endOf = (file: string) =>
   whenThere(file, (handle, size) => {

@@ -3,6 +3,7 @@
  * it is requested. A file of 2 GiB has 2,048 numbers. The indexes of the contents that were opened last are kept.
  */
 import { setImmediate as otherWork } from 'node:timers/promises';
+import { crc32 } from 'node:zlib';
 import { type Content, NEWLINE, SLICE_BYTES, type Source } from './content.ts';
 
 const BLOCK_BYTES = 1024 * 1024;
@@ -10,6 +11,8 @@ const BLOCK_BYTES = 1024 * 1024;
 export class LineIndex {
   /** Line ends before each block that is reached. */
   #before: number[] = [0];
+  /** CRC-32 of what was counted of each of these blocks. */
+  #checksums: number[] = [0];
   #counted = 0;
   #lines = 0;
 
@@ -25,13 +28,18 @@ export class LineIndex {
 
   /** Counts on to the end of the source, slice by slice. Only one at a time. */
   async *count(source: Source): AsyncGenerator<void> {
-    // What stood behind the end was taken back.
-    if (source.bytes < this.#counted) this.#forgetFrom(Math.floor(source.bytes / BLOCK_BYTES));
+    this.#forgetChanged(source);
     while (this.#counted < source.bytes) {
       const end = Math.min(source.bytes, this.#counted + SLICE_BYTES, this.#before.length * BLOCK_BYTES);
-      this.#lines += lineEndsIn(source.readShared(this.#counted, end));
+      const bytes = source.readShared(this.#counted, end);
+      this.#lines += lineEndsIn(bytes);
+      const block = this.#before.length - 1;
+      this.#checksums[block] = crc32(bytes, this.#checksums[block]);
       this.#counted = end;
-      if (end === this.#before.length * BLOCK_BYTES) this.#before.push(this.#lines);
+      if (end === this.#before.length * BLOCK_BYTES) {
+        this.#before.push(this.#lines);
+        this.#checksums.push(0);
+      }
       yield;
       await otherWork();
     }
@@ -62,10 +70,21 @@ export class LineIndex {
     return start + at;
   }
 
-  #forgetFrom(block: number): void {
-    this.#before = this.#before.slice(0, block + 1);
+  /** What was counted may have been cut off meanwhile, and other bytes came in its place: near the end, if anywhere. */
+  #forgetChanged(source: Source): void {
+    const isSame = (block: number) => {
+      const [start, end] = [block * BLOCK_BYTES, Math.min((block + 1) * BLOCK_BYTES, this.#counted)];
+      return end <= source.bytes && crc32(source.readShared(start, end)) === this.#checksums[block];
+    };
+    let block = this.#before.length - 1;
+    // Nothing of the last one may be counted yet.
+    if (isSame(Math.max(0, this.#counted === block * BLOCK_BYTES ? block - 1 : block))) return;
+    while (block > 0 && !isSame(block - 1)) block--;
+    this.#before.length = block + 1;
+    this.#checksums.length = block + 1;
+    this.#checksums[block] = 0;
     this.#counted = block * BLOCK_BYTES;
-    this.#lines = this.#before.at(-1) ?? 0;
+    this.#lines = this.#before[block] ?? 0;
   }
 }
 
@@ -106,7 +125,7 @@ export class LineIndexes {
     };
     try {
       while (kept.counting !== undefined && !signal.aborted) await kept.counting.catch(() => {});
-      if (index.counted === content.bytes || signal.aborted) return;
+      if (signal.aborted) return;
       kept.counting = countOn();
       await kept.counting.finally(() => {
         kept.counting = undefined;

@@ -81,6 +81,20 @@ describe('reading a mirror', () => {
     expect(lookOf(reader)).toBe('|step 11');
   });
 
+  it('sees a generation that equals the one before', () => {
+    const file = mirrorFile();
+    fs.writeFileSync(file, 'step 10');
+    const reader = new MirrorReader(file, { keeps: true });
+    lookOf(reader);
+    rotate(file);
+    fs.appendFileSync(file, 'step 10');
+    // Between the copy and the next bytes, the copy is flushed.
+    const later = fs.statSync(`${file}.1`).mtimeMs / 1_000 + 1;
+    fs.utimesSync(file, later, later);
+    expect(lookOf(reader)).toBe('|step 10');
+    expect(lookOf(reader)).toBe('');
+  });
+
   it('takes a shorter mirror for a new generation only where none is kept', () => {
     const file = mirrorFile();
     fs.writeFileSync(file, 'one two');
