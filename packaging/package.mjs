@@ -27,7 +27,7 @@ const BUILD_ONLY = ['prebuild-install', 'nan'];
 const NATIVE = { 'better-sqlite3': 'build/Release/better_sqlite3.node', 'unix-dgram': 'build/Release/unix_dgram.node' };
 /** What a package carries for its own build and tests, or for other programs. */
 const UNUSED =
-  /^(?:deps|src|test|tests|docs|examples|\.github|binding\.gyp|tsconfig.*|.*\.(?:md|markdown|map|ts|mts|cts|flow|tsbuildinfo|test\.js))$/i;
+  /^(?:deps|src|test|tests|docs|examples|\.github|\.npmignore|binding\.gyp|tsconfig.*|.*\.(?:md|markdown|map|ts|mts|cts|flow|tsbuildinfo|test\.js))$/i;
 
 /** Its source is a part of better-sqlite3. */
 const SQLITE_LICENCE = `${'='.repeat(80)}

@@ -59,10 +59,19 @@ function layOut(tree, name, zshDirectory) {
     });
   }
   cpSync(path.join(root, 'LICENSE'), to('usr/share/doc/jobtail/copyright'));
+  // Where tools of Debian look for it.
+  cpSync(path.join(root, 'CHANGELOG.md'), to('usr/share/doc/jobtail/changelog'));
+  run('gzip', ['-9', '-n', path.join(place, 'usr/share/doc/jobtail/changelog')]);
   mkdirSync(to('etc/agent'));
   run('chmod', ['-R', 'u+rwX,go+rX,go-w', place]);
   return place;
 }
+
+const OVERRIDES = `# Its own Node.js, as its project builds it
+jobtail: embedded-library *
+# There is no public address yet
+jobtail: bogus-mail-host *
+`;
 
 function makeDeb(place) {
   const control = path.join(place, 'DEBIAN');
@@ -81,7 +90,7 @@ function makeDeb(place) {
     Recommends: 'openssh-client, rsync',
     Section: 'net',
     Priority: 'optional',
-    Description: description,
+    Description: `byte-exact local mirrors of the output of cluster jobs\n ${description}`,
   };
   writeFileSync(
     path.join(control, 'control'),
@@ -89,6 +98,9 @@ function makeDeb(place) {
       .map(([key, value]) => `${key}: ${value}\n`)
       .join(''),
   );
+  const overrides = path.join(place, 'usr/share/lintian/overrides');
+  mkdirSync(overrides, { recursive: true });
+  writeFileSync(path.join(overrides, 'jobtail'), OVERRIDES);
   setTimes(place);
   const file = path.join(work, `jobtail_${version}_${debArchitecture}.deb`);
   const compression = isQuick ? ['-Zgzip', '-z1'] : ['-Zxz'];
