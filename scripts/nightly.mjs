@@ -25,6 +25,7 @@ const STEPS = {
   packages: { command: ['node', 'scripts/nightly.mjs', '--newer'] },
   properties: { command: VITEST, environment: { JOBTAIL_PROPERTY_TIMES: '10' } },
   histories: { command: [...VITEST, 'test/agent/live/model.test.ts'], environment: { JOBTAIL_MODEL_RUNS: '50000' } },
+  lives: { command: [...VITEST, 'test/virtual/life.test.ts'], environment: { JOBTAIL_LIFE_RUNS: '20000' } },
   simulation: {
     command: [...VITEST, 'test/virtual/virtual.test.ts', 'test/virtual/fleet/long/fleet.test.ts'],
     environment: { JOBTAIL_LONG: '1', JOBTAIL_VIRTUAL_SECONDS: '7200' },

@@ -14,6 +14,7 @@ export class SimulatedDatabase {
   readonly patches: readonly Patched[];
   /** The connections of the agents that run, by their files. */
   readonly #owners = new Map<string, Database.Database>();
+  readonly #statements = new WeakMap<Database.Database, Map<string, Database.Statement<[]>>>();
 
   /** `begin` is called before each transaction, which fails with what it throws. */
   constructor(begin: () => void) {
@@ -53,7 +54,15 @@ export class SimulatedDatabase {
 
   /** The values of the first column, of each agent. */
   column(sql: string): unknown[] {
-    return [...this.#owners.values()].flatMap((owner) => owner.prepare(sql).pluck().all());
+    return [...this.#owners.values()].flatMap((owner) => this.#prepared(owner, sql).all());
+  }
+
+  #prepared(owner: Database.Database, sql: string): Database.Statement<[]> {
+    const ofOwner = this.#statements.get(owner) ?? new Map<string, Database.Statement<[]>>();
+    this.#statements.set(owner, ofOwner);
+    const statement = ofOwner.get(sql) ?? owner.prepare<[]>(sql).pluck();
+    ofOwner.set(sql, statement);
+    return statement;
   }
 
   /** Runs `work` of another process, with a connection of its own. */

@@ -51,12 +51,15 @@ export class SimulatedDisk {
   full: 'no' | 'of mirrors' | 'all' = 'no';
   /** Calls that met it. */
   fullHits = 0;
-  /** A flush takes so long. */
+  /** A flush takes so long, and the removal of all files of a job. */
   flushMs = 0;
+  removalMs = 0;
   /** Whether the state has no room, of several ones that of the process which runs. */
   isStateFull: () => boolean = () => false;
   /** Called before each call that changes a file of the mirrors. */
   onWrite: (file: string) => void = () => {};
+  /** Called before each transaction of the state. */
+  onTransaction: () => void = () => {};
   readonly database: SimulatedDatabase;
   readonly #root: string;
   readonly #mirrors: string;
@@ -248,6 +251,8 @@ export class SimulatedDisk {
     try {
       const isFlush = name === 'datasync' || name === 'sync';
       if (isFlush && this.flushMs > 0 && !this.isDead && this.#opened.has(Number(at))) await this.#sleep(this.flushMs);
+      const isOfJob = name === 'rm' && path.dirname(String(at)) === this.#mirrors.slice(0, -1);
+      if (isOfJob && this.removalMs > 0 && !this.isDead) await this.#sleep(this.removalMs);
       return this.#call(name, at, make);
     } catch (error) {
       if ((error as { isEnd?: boolean }).isEnd === true) return NEVER;
@@ -258,6 +263,7 @@ export class SimulatedDisk {
   /** A transaction of the state is a call, too: nothing is left of one that fails, or at which the process ends. */
   readonly #beginTransaction = (): void => {
     if (this.#isAside) return;
+    this.onTransaction();
     const isFull = this.isStateFull();
     const failed = isFull ? failure('ENOSPC', 'commit', this.#root) : this.#step('commit', this.#mirrors);
     const code = OF_SQLITE[failed?.code ?? ''];
@@ -299,8 +305,11 @@ export class SimulatedDisk {
     const ofPath = names.map((name): [object, string, unknown] => {
       const make = real[`${name}Sync`] as (...args: unknown[]) => unknown;
       const before = promises[name] as (...args: unknown[]) => unknown;
-      const call = (...args: unknown[]) =>
-        this.#isMine(args[0]) ? later(name, args[0], () => make(...args)) : before(...args);
+      const call = (...args: unknown[]) => {
+        // A name that may not be UTF-8 is a buffer.
+        const at = Buffer.isBuffer(args[0]) ? args[0].toString() : args[0];
+        return this.#isMine(at) ? later(name, at, () => make(...args)) : before(...args);
+      };
       return [promises, name, call];
     });
     const openBefore = promises['open'] as (...args: unknown[]) => unknown;

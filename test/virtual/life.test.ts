@@ -1,0 +1,54 @@
+/**
+ * The life of jobs, held against generated histories: whatever the service reports, whatever fails, is commanded, stops
+ * or is killed, no job counts as proven that is not, no event is sent twice, lost or invented, and everything that waits
+ * ends, however its neighbours fail.
+ */
+import fc from 'fast-check';
+import { test } from 'vitest';
+import { numRuns, PROPERTY_TIMES } from '../support/property-runs.ts';
+import { endOf } from './life/ending.ts';
+import { lineOf, type Setting, type Step, setting, steps } from './life/steps.ts';
+import { World } from './life/world.ts';
+
+const RUNS = Number(process.env['JOBTAIL_LIFE_RUNS'] ?? numRuns(1_000).numRuns);
+/** `npm test` runs the same ones each time; `npm run test:nightly` new ones. */
+const FRESH = process.env['JOBTAIL_LIFE_RUNS'] !== undefined || PROPERTY_TIMES > 1;
+const SEED = Number(process.env['JOBTAIL_LIFE_SEED'] ?? (FRESH ? Date.now() % 2 ** 31 : 1));
+/** The path that a failure names, to see it again. */
+const PATH = process.env['JOBTAIL_LIFE_PATH'];
+const IS_SHRUNK = process.env['JOBTAIL_LIFE_SHRINK'] !== '0';
+/** Lines of what happened that a failure shows. */
+const MAX_SHOWN = 80;
+
+test(`${RUNS} lives of jobs from seed ${SEED}`, { timeout: 120_000 + RUNS * 10_000 }, async () => {
+  const begunAt = Date.now();
+  const found = await fc.check(fc.asyncProperty(setting, steps, runHistory), {
+    ...{ seed: SEED, numRuns: RUNS, endOnFailure: !IS_SHRUNK },
+    ...(PATH !== undefined && { path: PATH }),
+  });
+  const tookMs = (Date.now() - begunAt) / found.numRuns;
+  process.stdout.write(`${found.numRuns} lives of jobs from seed ${SEED}: ${tookMs.toFixed(0)} ms each\n`);
+  const { counterexample, counterexamplePath, errorInstance } = found;
+  if (counterexample === null) return;
+  const [how, what] = counterexample;
+  const again = `JOBTAIL_LIFE_SEED=${SEED} JOBTAIL_LIFE_PATH=${counterexamplePath} npx vitest run test/virtual/life.test.ts`;
+  throw new Error(`${(errorInstance as Error).message}\n\n${shown(how, what)}\n\nagain: ${again}`);
+});
+
+async function runHistory(how: Setting, what: readonly Step[]): Promise<void> {
+  const world = await World.make(how);
+  try {
+    for (const step of what) await world.act(step);
+    await endOf(world);
+  } catch (error) {
+    const happened = world.history.slice(-MAX_SHOWN).join('\n');
+    throw new Error(`${(error as Error).stack}\n\n${happened}`, { cause: error });
+  } finally {
+    world.end();
+  }
+}
+
+function shown({ jobs, ...how }: Setting, what: readonly Step[]): string {
+  const ofJobs = jobs.map((job, index) => `job ${index}: ${JSON.stringify(job)}`);
+  return [JSON.stringify(how), ...ofJobs, ...what.map(lineOf)].join('\n');
+}
