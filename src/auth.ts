@@ -4,6 +4,10 @@ export const AUTH_METHODS = ['openid', 'external-token', 'cloud-platform', 'pass
 
 /** REST only: every call sends user name and password, without a sign-in (docs/dev/rest.md 4.1). */
 export const API_KEY = 'api-key';
+/** Its value is `user:password`; it replaces the sign-in (docs/dev/rest.md 4.1). */
+export const API_KEY_HEADER = 'x-api-key';
+/** In place of a session code: every call must send the token as `Authorization: Bearer` (docs/dev/rest.md 4.1). */
+export const HEADER_AUTH_NEEDED = 'HEADER-AUTH-NEEDED';
 
 /** What follows the reason in the message of a refused sign-in. */
 export const NEXT_SIGN_IN = '; next sign-in in ';

@@ -69,3 +69,6 @@ export function byTaskAndFile(a: LiveFileKey, b: LiveFileKey): number {
 export function keyText(key: LiveFileKey): string {
   return `${key.taskId}/${key.file}`;
 }
+
+/** Whether the agent's work on a job is over, by its state in the store. */
+export const isOver = ({ state }: { readonly state: string }) => state === 'ended' || state === 'settled';

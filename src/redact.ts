@@ -127,17 +127,26 @@ export function safeText(text: string, secrets: readonly string[]): string {
   return known.safeText(text);
 }
 
-/** Empty for a secret of fewer characters, which only text from outside can be searched for. */
+/**
+ * Empty for a secret of fewer characters, which only text from outside can be searched for. Of a message of the program,
+ * a run of letters alone counts only as the whole secret: its own words, such as `password`, hold parts by chance.
+ */
 function runsOf(secret: string, shortest: number): Runs {
   const runs = new Map<number, Set<string>>();
   if (shortest === MAX_RUN && secret.length < MAX_RUN) return runs;
+  const isOwnWord = (run: string) => shortest === MAX_RUN && /^[a-z ]+$/.test(run);
   const half = Math.ceil(secret.length / 2);
   const length = Math.min(secret.length, Math.max(shortest, Math.min(half, MAX_RUN)));
   if (length === 0) return runs;
+  const whole = fold(secret);
+  if (shortest === MAX_RUN) runs.set(whole.length, new Set([whole]));
   const add = (form: string, run: number) => {
     const set = runs.get(run) ?? new Set();
     const folded = fold(form);
-    for (let at = 0; at + run <= folded.length; at++) set.add(folded.slice(at, at + run));
+    for (let at = 0; at + run <= folded.length; at++) {
+      const part = folded.slice(at, at + run);
+      if (!isOwnWord(part)) set.add(part);
+    }
     runs.set(run, set);
   };
   add(secret, length);

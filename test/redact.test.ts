@@ -167,6 +167,16 @@ describe('a message of the program', () => {
     expect(secrets.safeText('wrong: secret')).toBe('wrong: ***');
   });
 
+  it('keeps its own words, though they are in a long password', () => {
+    const secrets = new Secrets();
+    for (const secret of ['wrong-password', 'AuthenticateUser1', 'the password of alice'])
+      secrets.add('sign-in', secret);
+    const own = 'check the password in the file /home/a/.config/jobtail/password (AuthenticateUserPassword)';
+    expect(secrets.hideInMessage(own)).toBe(own);
+    expect(secrets.hideInMessage('asked with wrong-password')).toBe('asked with ***');
+    expect(secrets.safeText('asked with wrong-password')).toBe('asked with ***');
+  });
+
   it('holds no secret of eight characters or more', () => {
     const secrets = new Secrets();
     secrets.add('sign-in', 'hunter2hunter3');

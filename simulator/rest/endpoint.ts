@@ -1,5 +1,5 @@
 /** REST as a release speaks it (docs/dev/rest.md): from an HTTP request to a call, and from its result or failure to an answer. */
-import { API_KEY_HEADER } from '../../src/remote/rest/contract.ts';
+import { API_KEY_HEADER } from '../../src/auth.ts';
 import { FILE_TYPE_OF } from '../../src/remote/soap/contract.ts';
 import { serveCall } from '../call.ts';
 import type { SubmittedJob } from '../cluster/cluster.ts';
@@ -105,7 +105,7 @@ function userOf(request: RestRequest, { exchange, release, place }: RestContext)
   if (!release.headers) validate(request, release);
   const { sessionCode } = request;
   const { authorization } = release.headers ? exchange.request.headers : { authorization: undefined };
-  const apiKey = release.headers ? exchange.request.headers[API_KEY_HEADER.toLowerCase()] : undefined;
+  const apiKey = release.headers ? exchange.request.headers[API_KEY_HEADER] : undefined;
   if (typeof apiKey === 'string') {
     const [, username = '', secret = ''] = /^([^:]*):(.*)$/s.exec(apiKey) ?? [];
     return signedIn({ username, secret, kind: 'password' }, place);

@@ -1,5 +1,5 @@
 /** The sign-ins of a release (docs/dev/rest.md 4.1). Fault rules for `SignIn` apply. */
-import { HEADER_AUTH_NEEDED } from '../../src/remote/rest/contract.ts';
+import { HEADER_AUTH_NEEDED } from '../../src/auth.ts';
 import { delay, type Exchange, sendAnswer, spoil } from '../exchange.ts';
 import type { SandboxPlace } from '../place.ts';
 import { type Credentials, userWith } from '../signin/credentials.ts';

@@ -2,7 +2,8 @@
  * DownloadPartsOfJobFilesFromCluster: the text of live files from offsets on (docs/dev/soap.md 4.1,
  * docs/dev/servers.md 1).
  */
-import { FILE_TYPE_OF, FILE_TYPES, fileOfType } from '../../src/remote/soap/contract.ts';
+import { LIVE_FILE_NAMES, type LiveFileName } from '../../src/job.ts';
+import { FILE_TYPE_OF, FILE_TYPES } from '../../src/remote/soap/contract.ts';
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import type { SandboxHabits } from '../habits.ts';
 import type { DecodingOptions } from '../operations/decoding.ts';
@@ -87,3 +88,6 @@ function offsetElement({ offset }: WantedPart, { offsetEcho }: SandboxHabits): s
   if (offsetEcho === 'nil') return nilElement('offset');
   return textElement('offset', offsetEcho === 'zero' ? '0' : String(offset));
 }
+
+export const fileOfType = (type: unknown): LiveFileName | undefined =>
+  LIVE_FILE_NAMES.find((file) => FILE_TYPE_OF[file] === type);

@@ -1,5 +1,5 @@
 /** The addresses of both services: from an HTTP request to a call, and from its result or failure to an answer. */
-import { fileOfType, type ServiceName, type SoapVersion, wsdlOf } from '../../src/remote/soap/contract.ts';
+import { type ServiceName, type SoapVersion, wsdlOf } from '../../src/remote/soap/contract.ts';
 import { type ServedCall, serveCall } from '../call.ts';
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import { type Exchange, readBody, sendText } from '../exchange.ts';
@@ -9,6 +9,7 @@ import { HttpRefusal, ServiceFault } from '../refusals.ts';
 import type { SandboxUser } from '../signin/sessions.ts';
 import { urlOf } from './addresses.ts';
 import { answerType, envelopeOf, faultDocument } from './answer.ts';
+import { fileOfType } from './download-parts.ts';
 import { getCurrentInfo, listJobs } from './job-information.ts';
 import { runOperation } from './operations.ts';
 import { readCall, readHead } from './request.ts';

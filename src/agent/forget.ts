@@ -1,6 +1,6 @@
 /** Removes jobs that are not followed any more from the state, and on request their files. */
 import { JobtailError } from '../errors.ts';
-import { type JobId, parseLong } from '../job.ts';
+import { isOver, type JobId, parseLong } from '../job.ts';
 import { printable } from '../printable.ts';
 import type { JobRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
@@ -17,8 +17,6 @@ export interface ForgetOptions {
 /** The last time at which the agent worked on a job: for a settled one, its last comparison. */
 export const lastWorkOn = ({ polledAt, watchedAt }: { readonly polledAt: number | null; readonly watchedAt: number }) =>
   Math.max(polledAt ?? 0, watchedAt);
-
-export const isOver = ({ state }: { readonly state: JobRow['state'] }) => state === 'ended' || state === 'settled';
 
 /** The files are in the mirror directory of another machine. */
 export class Elsewhere extends JobtailError {}

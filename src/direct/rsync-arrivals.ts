@@ -13,14 +13,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { DirectArrival, DirectFile, DirectRequest } from '../agent/ports/transfer.ts';
 import { LinkedAbort } from '../linked-abort.ts';
 import { inSlices } from '../slices.ts';
-import type { FileDigest } from '../system/files.ts';
+import { type FileDigest, PIECE_BYTES } from '../system/files.ts';
 import { READ } from '../system/regular-files.ts';
 import { isPartialUnused } from './directories.ts';
 import { unacceptable } from './failures.ts';
 
 /** Smaller files are hashed when they are complete. */
 const LARGE_BYTES = 4 * 1024 * 1024;
-const PIECE_BYTES = 1024 * 1024;
 const FLUSH_BYTES = 64 * 1024 * 1024;
 const TICK_MS = 100;
 /** Each costs a flush. */

@@ -8,7 +8,7 @@ import os from 'node:os';
 import type { Log } from '../agent/ports/host.ts';
 import type { Config } from '../config/config.ts';
 import { asJobtailError } from '../errors.ts';
-import { type JobId, keyText, type LiveFileKey } from '../job.ts';
+import { isOver, type JobId, keyText, type LiveFileKey } from '../job.ts';
 import { phaseOf } from '../job-information.ts';
 import { statesOf, withoutColours } from '../line-states.ts';
 import { MAX_LINE_CHARACTERS, type NotifyEvent } from '../notification.ts';
@@ -16,7 +16,7 @@ import { unprovenIn } from '../proven.ts';
 import { Secrets } from '../redact.ts';
 import { ExpressionThread } from '../search/expression-thread.ts';
 import { type DeliveryRow, MAX_WAITING, type ReadPositionRow } from '../store/outbox.ts';
-import type { JobRow, LiveFileRow, WatchState } from '../store/rows.ts';
+import type { JobRow, LiveFileRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
 import { Deliveries, UnderWay } from './deliveries.ts';
@@ -166,7 +166,7 @@ export class Notifications {
     const read = store.outbox.jobs.get(jobId);
     const stored = store.jobInformation.get(jobId);
     // An active job that is watched again may have ended meanwhile: what was seen of it before counts no longer.
-    const isAgain = read !== undefined && isOver(read.watchState) && !isOver(job.state);
+    const isAgain = read !== undefined && isOver({ state: read.watchState }) && !isOver(job);
     const isOld = isAgain && phaseOf(read.jobState) === 'active';
     if (isOld && stored !== undefined && stored.reportedAt < job.watchedAt) this.#unseen.set(jobId, stored.reportedAt);
     const before = isOld ? { ...read, jobState: null } : read;
@@ -210,7 +210,7 @@ export class Notifications {
         return;
       }
       const isFormer = at.generation < row.generation;
-      if (!isFormer && !isOver(job.state) && this.#seen.get(nameOf(row)) === endOf(row)) return;
+      if (!isFormer && !isOver(job) && this.#seen.get(nameOf(row)) === endOf(row)) return;
       if (!(await this.#readGeneration(row, at, job))) return;
       if (!isFormer) return void this.#seen.set(nameOf(row), endOf(row));
     }
@@ -225,7 +225,7 @@ export class Notifications {
     const about = { jobId, ...(jobName === undefined ? {} : { jobName }), taskId: row.taskId, file: row.file };
     const rules = this.#rules.filter((rule) => rule.readsFile(about));
     const end = former > 0 ? Number.POSITIVE_INFINITY : row.position;
-    const isLast = former > 0 || isOver(job.state);
+    const isLast = former > 0 || isOver(job);
     const options = { mirrorDirectory: config.mirror.directory, jobId, key: keyOf(row), former, end, isLast };
     let at = from;
     const pieces = rules.length === 0 ? [] : readLines({ ...options, from: at.position });
@@ -329,7 +329,5 @@ function deliveryOf({ id: rule }: Rule, event: NotifyEvent, now: number): Delive
 const keyOf = ({ taskId, file }: LiveFileKey): LiveFileKey => ({ taskId, file });
 const nameOf = (row: LiveFileKey & { readonly jobId: JobId }) => `${row.jobId} ${keyText(row)}`;
 const endOf = ({ generation, position }: LiveFileRow) => `${generation} ${position}`;
-const isOver = (state: WatchState) => state === 'settled' || state === 'ended';
-
 /** The sender: the `source` of CloudEvents. */
 export const sourceOf = ({ fleet }: Config) => `jobtail/${fleet?.name ?? os.hostname()}`;

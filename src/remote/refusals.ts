@@ -157,14 +157,17 @@ const MAX_WORDS = 500;
 export function refusalOf(refused: Refused, { secrets, isSessionFault }: ServiceCallsOptions): JobtailError {
   const { operation, status, retryAfterMs, problem, how = `status ${status}` } = refused;
   const { title, words } = problem;
-  const { code, hint } = isSessionLost(status, startOf(problem), isSessionFault) ? LOST : meaningOf(refused);
+  const isLost = isSessionLost(status, problem, isSessionFault);
+  const { code, hint } = isLost ? LOST : meaningOf(refused);
   const detail = secrets.safeText(title === '' || title === words ? words : `${title}: ${words}`, MAX_WORDS);
   const message = `the service answered ${operation} with ${how}${detail === '' ? '' : `: ${detail}`}`;
   return new JobtailError(code, message, { hint, retryAfterMs, inPlace: inPlaceOf(refused) });
 }
 
-function isSessionLost(status: number, start: string, isSessionFault: (words: string) => boolean): boolean {
-  if (FOREIGN_JOB.test(start)) return false;
+function isSessionLost(status: number, problem: Problem, isSessionFault: (words: string) => boolean): boolean {
+  const start = startOf(problem);
+  // A proxy or a web server forbids with a page of its own.
+  if (FOREIGN_JOB.test(start) || (status === 403 && problem.isPage)) return false;
   return status === 401 || status === 403 || SESSION_LOST.test(start) || isSessionFault(start);
 }
 
@@ -175,6 +178,7 @@ function meaningOf({ operation, status, problem, urlKey }: Refused): Meaning {
   if (known !== undefined) return known;
   if (problem.isOwn) return FAULT;
   const hints: Readonly<Record<number, string>> = {
+    403: `a proxy or the web server forbids this: check ${urlKey} and service.proxy, and ask those who run them`,
     404: `nothing is at this address: check ${urlKey}`,
     405: `the address belongs to something else: check ${urlKey}`,
     407: 'the proxy wants a sign-in: check service.proxy',

@@ -1,13 +1,11 @@
 /** The session, the requests, and a report of each, for all calls of the service by either protocol. */
 import { performance } from 'node:perf_hooks';
 import type { Grant, Session } from '../agent/ports/server.ts';
+import { API_KEY_HEADER } from '../auth.ts';
 import { BackOff } from '../back-off.ts';
 import { asJobtailError, type ErrorCode, JobtailError } from '../errors.ts';
 import type { Secrets } from '../redact.ts';
 import type { HttpClient } from './http/http-client.ts';
-
-/** The header of releases that take user name and password with every call (docs/dev/rest.md 4.1). */
-const API_KEY_HEADER = 'x-api-key';
 
 export function secretOf(grant: Grant): string {
   switch (grant.kind) {

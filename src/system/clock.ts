@@ -1,6 +1,8 @@
 /** The machine's time: clocks and timers, what goes by them, and the time of the processor. */
 import { JobtailError } from '../errors.ts';
 
+export const DAY_MS = 24 * 60 * 60_000;
+
 /** Time, so that tests can hold it. */
 export interface Clock {
   /** Wall clock, in milliseconds since 1970: for what is kept and shown. */

@@ -47,6 +47,9 @@ export interface OpenFile {
   close(): Soon<void>;
 }
 
+/** Of a large file, so many bytes are read at a time. */
+export const PIECE_BYTES = 1024 * 1024;
+
 /** Lengths, inodes and times without rounding. */
 export const EXACT = { bigint: true } as const;
 

@@ -29,6 +29,12 @@ export interface ProgramEnd {
 /** The program is not there; another one may be. */
 export class NotInstalled extends JobtailError {}
 
+/** Its limit is over. */
+export class OverLimit extends JobtailError {
+  /** The end of what the program wrote to its standard error, such as a code that a person has to enter. */
+  stderr = '';
+}
+
 export function isInstalled(command: string): boolean {
   const directories = (process.env['PATH'] ?? '').split(path.delimiter).filter((directory) => directory !== '');
   return directories.some((directory) => {
@@ -72,6 +78,8 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   });
   try {
     const end = await endOf(child, stop.signal, onOutput !== undefined);
+    const reason: unknown = stop.signal.reason;
+    if (reason instanceof OverLimit) reason.stderr = stderr;
     stop.signal.throwIfAborted();
     return { ...end, stderr };
   } finally {
@@ -186,10 +194,10 @@ function plainEnvironment(): NodeJS.ProcessEnv {
 
 const stopped = (command: string) => new JobtailError('aborted', `the program ${command} was stopped`);
 
-function overLimit(command: string, limit: Limit): JobtailError {
+function overLimit(command: string, limit: Limit): OverLimit {
   const what =
     'totalMs' in limit ? `did not end within ${limit.totalMs / 1000}` : `did nothing for ${limit.idleMs / 1000}`;
-  return new JobtailError('timeout', `the program ${command} ${what} s`);
+  return new OverLimit('timeout', `the program ${command} ${what} s`);
 }
 
 /** Without the error itself, which holds the arguments. */

@@ -6,7 +6,7 @@ import { asJobtailError, type ErrorCode, JobtailError } from '../errors.ts';
 import { safeText } from '../redact.ts';
 import { EXACT, stampOf } from './files.ts';
 import { keptFile } from './kept-files.ts';
-import { environmentWith, MAX_STDERR, printedBy } from './program.ts';
+import { environmentWith, MAX_STDERR, OverLimit, printedBy } from './program.ts';
 
 const MAX_BYTES = 64 * 1024;
 /** Shorter arguments are options such as `-p`; hiding them would make messages unreadable. */
@@ -132,16 +132,19 @@ async function printedSecret(
 ): Promise<Buffer> {
   const [command = '', ...args] = argv;
   const limits = { limit: { totalMs: timeoutMs }, maxBytes: MAX_BYTES, signal };
+  const hidden = args.filter((arg) => arg.length >= MIN_HIDDEN_ARGUMENT);
   const end = await printedBy({ command, args, env: environmentWith(environment), ...limits }).catch(
     (thrown: unknown) => {
       const { code, message } = asJobtailError(thrown);
       if (code === 'aborted') throw new JobtailError('aborted', 'the sign-in was stopped');
+      const lines = thrown instanceof OverLimit ? thrown.stderr.trim().split(/[\r\n]+/) : [];
+      const lastLine = safeText(lines.at(-1) ?? '', hidden);
+      const quote = lastLine === '' ? '' : `; its last line: ${lastLine}`;
       const hint = HINTS[code] ?? 'check the command in the section auth';
-      throw new JobtailError('secret-unavailable', message, { hint });
+      throw new JobtailError('secret-unavailable', `${message}${quote}`, { hint });
     },
   );
   if (end.code === 0) return end.printed;
-  const hidden = args.filter((arg) => arg.length >= MIN_HIDDEN_ARGUMENT);
   const lines = end.printed.toString().match(/[^\r\n]+/g) ?? [];
   const whole = end.stderr.length < MAX_STDERR ? end.stderr : end.stderr.slice(CUT_CHARACTERS);
   const stderr = safeText(whole, [...hidden, ...lines]);

@@ -1,10 +1,10 @@
 /** Removes jobs from the state of a running agent: those that commands name, and those that `Retention` names. */
 import { asJobtailError } from '../../errors.ts';
-import type { JobId } from '../../job.ts';
+import { isOver, type JobId } from '../../job.ts';
 import type { RequestRow } from '../../store/rows.ts';
 import type { RemovedFiles } from '../../system/remove-tree.ts';
 import { STATE } from '../failures.ts';
-import { forgetJob, isOver } from '../forget.ts';
+import { forgetJob } from '../forget.ts';
 import type { AgentContext } from './agent-context.ts';
 
 export type ForgetAnswer = RemovedFiles | { readonly error: string; readonly code: string; readonly hint?: string };

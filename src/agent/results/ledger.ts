@@ -7,7 +7,7 @@ import { inSlices, slicesOf } from '../../slices.ts';
 import type { NamesWithoutRow } from '../../store/results.ts';
 import type { LiveFileRow, ResultName, ResultRow, ResultStamp, ResultSyncRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import { type Clock, sleep } from '../../system/clock.ts';
+import { type Clock, DAY_MS, sleep } from '../../system/clock.ts';
 import { flushAll } from '../../system/directories.ts';
 import type { FileDigest } from '../../system/files.ts';
 import type { Irregular } from '../ports/transfer.ts';
@@ -15,7 +15,6 @@ import type { Irregular } from '../ports/transfer.ts';
 /** Maximum rows of one transaction; so many waiting rows are saved at once. */
 const MANY_ROWS = 500;
 const MAX_WAIT_MS = 1_000;
-const DAY_MS = 24 * 60 * 60_000;
 /** Maximum interval between two fetches of an unchanged file while its job is followed. */
 export const MAX_INTERVAL_MS = 60 * 60_000;
 

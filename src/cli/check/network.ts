@@ -1,4 +1,5 @@
 /** `agent check`: the connection to the middleware: name, certificate, clock, namespace. */
+
 import dns from 'node:dns/promises';
 import http from 'node:http';
 import https from 'node:https';
@@ -10,11 +11,11 @@ import { wayTo } from '../../daemon/connection.ts';
 import { JobtailError } from '../../errors.ts';
 import { printable } from '../../printable.ts';
 import { describeFailure } from '../../remote/http/failures.ts';
+import { DAY_MS } from '../../system/clock.ts';
 import { namespaceOf } from './description.ts';
 import { type Finding, type Findings, note, ok, warning } from './findings.ts';
 
 const TIMEOUT_MS = 10_000;
-const DAY_MS = 86_400_000;
 const SOON_DAYS = 14;
 /** A larger difference may invalidate certificates or tokens. */
 const CLOCK_MS = 60_000;

@@ -1,9 +1,9 @@
 /** `agent forget JOB...`: removes jobs that are not followed from the state, and on request their files. */
-import { isOver, lastWorkOn, requireOver } from '../../agent/forget.ts';
+import { lastWorkOn, requireOver } from '../../agent/forget.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
 import { withSharedStore } from '../../daemon/state.ts';
 import { EXIT, JobtailError } from '../../errors.ts';
-import { compareIds, type JobId } from '../../job.ts';
+import { compareIds, isOver, type JobId } from '../../job.ts';
 import { countOf, showBytes } from '../../numbers.ts';
 import { printableLines } from '../../printable.ts';
 import { unprovenIn } from '../../proven.ts';

@@ -10,7 +10,7 @@ import { untilStopped } from '../process.ts';
 import { jsonReport } from '../show/json.ts';
 import { viewLine, viewReport } from '../show/status-report.ts';
 import { detail, overview, type ShownReport } from '../show/status-table.ts';
-import { columnsOf } from '../show/terminal.ts';
+import { CLEAR_BELOW, columnsOf } from '../show/terminal.ts';
 
 interface StatusOptions extends JsonOption {
   readonly watch?: boolean;
@@ -24,7 +24,6 @@ const OTHER_SCREEN = '\u001b[?1049h\u001b[?25l';
 const FIRST_SCREEN = '\u001b[?25h\u001b[?1049l';
 const HOME = '\u001b[H';
 const CLEAR_TO_END_OF_LINE = '\u001b[K';
-const CLEAR_BELOW = '\u001b[J';
 
 export async function status(jobIds: readonly JobId[], options: StatusOptions): Promise<void> {
   if (options.watch === true && (options.json === true || !process.stdout.isTTY)) {

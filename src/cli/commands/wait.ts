@@ -4,7 +4,7 @@ import { type Config, type FleetConfig, hasFleet, hasJobService } from '../../co
 import { withStore } from '../../daemon/own-state.ts';
 import { configuredJobs, type SharedState } from '../../daemon/state.ts';
 import { EXIT, JobtailError } from '../../errors.ts';
-import { type JobId, LIVE_FILE_NAMES } from '../../job.ts';
+import { isOver, type JobId, LIVE_FILE_NAMES } from '../../job.ts';
 import { phaseOf } from '../../job-information.ts';
 import { countOf } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
@@ -90,7 +90,7 @@ export async function wait(jobIds: readonly JobId[], options: WaitOptions): Prom
     store.transaction(() => {
       for (const request of fresh) store.jobs.watch(request, Date.now());
     });
-    return ids.every((jobId) => isOver(store.jobs.get(jobId)));
+    return ids.every((jobId) => isWorkOver(store.jobs.get(jobId)));
   });
   if (areOver) return (await alone())();
   const { withServedState } = await import('../serve-state.ts');
@@ -112,7 +112,7 @@ const followOf = (request: WatchRequest) => ({
   },
 });
 
-const isOver = (job: JobRow | undefined) => job?.state === 'settled' || job?.state === 'ended';
+const isWorkOver = (job: JobRow | undefined) => job !== undefined && isOver(job);
 
 /** Returns the ids of the commands that were placed. */
 async function watchInFleet(config: FleetConfig, requests: readonly WatchRequest[]): Promise<string[]> {
@@ -142,14 +142,14 @@ function waitOf(config: Config, jobIds: readonly JobId[], options: WaitOptions) 
   const startedAt = performance.now();
   const lines = options.tail === true ? linesOf(config, jobIds, options) : undefined;
   const ended = new Map<JobId, Ended>();
-  const isOver = () => (any ? ended.size > 0 : ended.size === jobIds.length);
+  const isDone = () => (any ? ended.size > 0 : ended.size === jobIds.length);
   return async (jobs: FollowedJobs, { signal, served, commands = [] }: Waiting): Promise<() => void> => {
     await requireEnds(config, jobIds, jobs);
     const unanswered = new Set(commands);
     let isTimeUp = false;
     let readAt = Number.NEGATIVE_INFINITY;
     let absentSince: number | undefined;
-    while (!isOver()) {
+    while (!isDone()) {
       const now = performance.now();
       if (signal.aborted) throw new JobtailError('aborted', 'it was stopped');
       // A state that is removed is made anew.
@@ -163,7 +163,7 @@ function waitOf(config: Config, jobIds: readonly JobId[], options: WaitOptions) 
           ended.set(jobId, end);
           served?.pending.get(jobId)?.end();
         }
-        if (isOver()) break;
+        if (isDone()) break;
         for (const command of unanswered) if (await jobs.isExecuted(command)) unanswered.delete(command);
         const [jobId] = jobIds.filter((id) => !ended.has(id));
         // Without a fleet, this process serves the state itself.
@@ -223,7 +223,7 @@ async function endIn(config: Config, jobs: FollowedJobs, jobId: JobId): Promise<
     const job = store.jobs.get(jobId);
     if (job === undefined && store.jobs.isForgotten(jobId))
       throw new JobtailError('job-unknown', `job ${jobId} was removed from the state (agent forget)`);
-    return isOver(job) ? reportOf(config, store, jobId).jobs.map(endOf)[0] : undefined;
+    return isWorkOver(job) ? reportOf(config, store, jobId).jobs.map(endOf)[0] : undefined;
   });
 }
 

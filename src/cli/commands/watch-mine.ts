@@ -1,4 +1,5 @@
 /** `agent watch --mine` and `unwatch --mine`: follow every job of the user from its submission until it is settled. */
+
 import { choiceOf } from '../../agent/watch-mine.ts';
 import { type Config, type FleetConfig, hasFleet } from '../../config/config.ts';
 import { makeDirectories, withStore } from '../../daemon/own-state.ts';
@@ -8,6 +9,7 @@ import { countOf, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { WatchMineRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
+import { DAY_MS } from '../../system/clock.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { listJobs, requireJobsUrl } from '../job-service.ts';
 import { commandLog } from '../process.ts';
@@ -19,7 +21,6 @@ interface WatchMineOptions extends ConfigOption {
   readonly maxJobs?: number;
 }
 
-const DAY_MS = 86_400_000;
 const MAX_JOBS = 200;
 
 export async function watchMine({ include, exclude, maxAge, maxJobs, ...options }: WatchMineOptions): Promise<void> {

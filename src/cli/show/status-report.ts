@@ -1,8 +1,9 @@
 /** The output of `agent status --json`. */
+
 import path from 'node:path';
 import { type Config, hasJobService } from '../../config/config.ts';
 import { asJobtailError } from '../../errors.ts';
-import { byTaskAndFile, compareIds, type JobId } from '../../job.ts';
+import { byTaskAndFile, compareIds, isOver, type JobId } from '../../job.ts';
 import { type JobInformation, type JobTime, phaseOf, type TaskInformation } from '../../job-information.ts';
 import { reasonsAgainst } from '../../proven.ts';
 import { TextDecoding } from '../../remote/text/decoding.ts';
@@ -14,6 +15,7 @@ import { outageIn } from '../../store/outage.ts';
 import { shownSync } from '../../store/results.ts';
 import type { JobRow, LeaseRow, LiveFileRow, ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
+import { DAY_MS } from '../../system/clock.ts';
 import { pc } from './colours.ts';
 import { pageText } from './terminal.ts';
 
@@ -53,7 +55,6 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
   const files = store.liveFiles.ofJob(job.jobId).sort(byTaskAndFile);
   const reported = store.jobInformation.get(job.jobId);
   const found = new Set(files.map(({ taskId }) => taskId)).size;
-  const isOver = job.state === 'settled' || job.state === 'ended';
   const counts = store.results.counts(job.jobId);
   const unsynced = whole ? store.results.notSynced(job.jobId, MAX_NOT_SYNCED) : [];
   return {
@@ -74,7 +75,7 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
     failures: job.failures,
     refusedEntries: job.refused,
     files: files.map((row) => fileReport(directory, row)),
-    unproven: isOver ? reasonsAgainst(job, files, counts) : null,
+    unproven: isOver(job) ? reasonsAgainst(job, files, counts) : null,
     results: {
       ...counts,
       directory: job.results ? path.join(directory, ...resultsParts(job.jobId)) : null,
@@ -104,8 +105,6 @@ function fileReport(mirrorDirectory: string, row: LiveFileRow) {
   const mirror = path.resolve(mirrorDirectory, ...liveParts(row.jobId, row));
   return { taskId, file, path: mirror, ...shown, mismatches: row.mismatches };
 }
-
-const DAY_MS = 86_400_000;
 
 export function jobFields(information: JobInformation | undefined) {
   return {

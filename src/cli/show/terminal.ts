@@ -168,7 +168,7 @@ function narrowLines(
 export const pageText = (lines: readonly string[], columns: number): string =>
   `${lines.flatMap((line) => wrapToColumns(line, columns, 2)).join('\n')}\n`;
 
-const CLEAR_BELOW = '\u001b[J';
+export const CLEAR_BELOW = '\u001b[J';
 const LINES_UP = (lines: number) => (lines === 0 ? '' : `\u001b[${lines}A`);
 
 export type Terminal = Pick<WriteStream, 'write'> & Partial<Pick<WriteStream, 'isTTY' | 'columns'>>;

@@ -48,12 +48,6 @@ export const SIGN_IN_PATHS = {
   'cloud-platform': 'UserAndLimitationManagement/AuthenticateUserOpenStack',
 } as const satisfies Readonly<Record<string, Address['path']>>;
 
-/** In place of a session code: every call must send the token as `Authorization: Bearer` (docs/dev/rest.md 4.1). */
-export const HEADER_AUTH_NEEDED = 'HEADER-AUTH-NEEDED';
-
-/** Its value is `user:password`; it replaces the sign-in (docs/dev/rest.md 4.1). */
-export const API_KEY_HEADER = 'X-API-Key';
-
 /** Members of requests (docs/dev/rest.md 1.3); the server ignores their case. */
 export const REQUEST = {
   jobId: 'SubmittedJobInfoId',

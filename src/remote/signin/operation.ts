@@ -4,7 +4,7 @@
  * in a header.
  */
 import type { Grant } from '../../agent/ports/server.ts';
-import type { OperationSettings } from '../../auth.ts';
+import { HEADER_AUTH_NEEDED, type OperationSettings } from '../../auth.ts';
 import { JobtailError } from '../../errors.ts';
 import type { Secrets } from '../../redact.ts';
 import { type HttpSender, readBeginning, readBody } from '../http/http-client.ts';
@@ -59,7 +59,6 @@ function bodyOf(auth: OperationSettings, secret: string): string {
   return auth.method === 'cloud-platform' ? `{${credentials},"ProjectId":${auth.projectId}}` : `{${credentials}}`;
 }
 
-const HEADER_AUTH_NEEDED = 'HEADER-AUTH-NEEDED';
 /** Names of the session code in an object, the likeliest first; compared without case, `_` and `-`. */
 const USUAL_NAMES = ['sessioncode', 'session', 'sessionid', 'token', 'accesstoken', 'authtoken', 'sessiontoken'];
 

@@ -8,6 +8,7 @@ import { Secret } from '../../system/secret.ts';
 import type { HttpSender } from '../http/http-client.ts';
 import { callOperation } from './operation.ts';
 import { FAULT_OR_UNKNOWN_USER } from './refusal.ts';
+import { expiryOf, tokenOf } from './token.ts';
 
 const SECRET_WORDS = { password: 'password', token: 'token', sessionCode: 'session code' } as const;
 export const FIRST_PAUSE_MS = 5000;
@@ -155,7 +156,7 @@ export class SignIn implements Session {
 
   /** Whether it may be a refusal: some releases answer an unknown user like a fault. */
   #mayBeRefusal({ code, hint }: JobtailError): boolean {
-    return code === 'sign-in-refused' || (hint === FAULT_OR_UNKNOWN_USER && !this.#hasSucceeded);
+    return code === 'sign-in-refused' || (hint?.endsWith(FAULT_OR_UNKNOWN_USER) === true && !this.#hasSucceeded);
   }
 
   get #remainingMs(): number {
@@ -182,20 +183,29 @@ export class SignIn implements Session {
 
   async #attempt(signal: AbortSignal): Promise<Grant> {
     const { auth } = this.#options;
-    const secret = await this.#secret.read(signal);
-    this.#options.secrets.add('sign-in', secret);
+    const written = await this.#secret.read(signal);
+    const isToken = secretNameOf(auth.method) === 'token';
+    const secret = isToken ? tokenOf(written) : written;
+    for (const text of new Set([written, secret])) this.#options.secrets.add('sign-in', text);
     if (auth.method === 'session-code') return { kind: 'session', code: secret };
     if (auth.method === API_KEY) return { kind: 'api-key', key: `${auth.username}:${secret}` };
     try {
       const { baseUrl, http, secrets } = this.#options;
       return await callOperation(auth, { baseUrl, http, secret, secretPlace: this.#secret.place, secrets, signal });
     } catch (thrown) {
-      if (thrown instanceof JobtailError) throw thrown;
+      if (thrown instanceof JobtailError) throw isToken ? namingExpiry(thrown, secret) : thrown;
       // A defect; as a cause it could contain the request.
       const text = thrown instanceof Error ? thrown.message : '';
       throw new JobtailError('internal', `the sign-in failed: ${this.#options.secrets.safeText(text)}`);
     }
   }
+}
+
+/** Not found out before the call: the clock of this machine may be wrong. */
+function namingExpiry(error: JobtailError, token: string): JobtailError {
+  const { code, message, hint, retryAfterMs } = error;
+  const expiry = error.policy.passes ? '' : expiryOf(token, Date.now());
+  return expiry === '' ? error : new JobtailError(code, message, { hint: `${expiry}; ${hint}`, retryAfterMs });
 }
 
 const stopped = () => new JobtailError('aborted', 'the sign-in was stopped');

@@ -2,7 +2,7 @@
  * The contract of FileTransferWs and JobManagementWs: the WSDL of each (docs/dev/soap.md 2, 4.1 and 10) for one
  * server, with element order, nillability and multiplicity of docs/dev/soap.md.
  */
-import { LIVE_FILE_NAMES, type LiveFileName } from '../../job.ts';
+import type { LiveFileName } from '../../job.ts';
 import { FILE_TRANSFER_OPERATIONS, JOB_OPERATIONS, type Operation } from '../../operations.ts';
 
 export const SOAP_NAMESPACES = {
@@ -35,10 +35,6 @@ export const FILE_TYPE_OF: Readonly<Record<LiveFileName, FileType>> = {
   log: 'LogFile',
   progress: 'ProgressFile',
 };
-
-export function fileOfType(type: unknown): LiveFileName | undefined {
-  return LIVE_FILE_NAMES.find((file) => FILE_TYPE_OF[file] === type);
-}
 
 /** FileTransferProtocolExt (docs/dev/soap.md 2.2). */
 export const PROTOCOLS = ['NetworkShare', 'SftpScp'] as const;

@@ -1,15 +1,15 @@
 /** Raw bytes of live files by direct transfer: whole into a file without a name here, and from there to the mirror. */
+
 import fs from 'node:fs/promises';
 import { JobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
 import { resultPath } from '../../../safe-names.ts';
+import { PIECE_BYTES } from '../../../system/files.ts';
 import { READ } from '../../../system/regular-files.ts';
 import type { Reserve } from '../../ports/host.ts';
 import type { Remote, Sink } from '../../ports/server.ts';
 import type { DirectBytes } from '../../ports/transfer.ts';
 import type { DirectResults } from './by-direct.ts';
-
-const PIECE_BYTES = 1024 * 1024;
 
 interface DirectLiveFilesOptions {
   readonly direct: DirectResults;

@@ -3,7 +3,14 @@ import { createHash, hash, randomBytes } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { isPartialName, partialName } from '../../../safe-names.ts';
-import { AT_ONCE_BYTES, EXACT, type FileCalls, type FileDigest, type OpenFile } from '../../../system/files.ts';
+import {
+  AT_ONCE_BYTES,
+  EXACT,
+  type FileCalls,
+  type FileDigest,
+  type OpenFile,
+  PIECE_BYTES,
+} from '../../../system/files.ts';
 import { READ } from '../../../system/regular-files.ts';
 
 export interface Arrived {
@@ -40,7 +47,6 @@ export async function clearPartials(directory: string): Promise<void> {
   }
 }
 
-const PIECE_BYTES = 1024 * 1024;
 /** Enough first bytes to distinguish most mirrors and results. */
 export const HEAD_BYTES = 1024;
 
