@@ -190,3 +190,17 @@ it('a state keeps its id over a restart, and another state has another id', () =
   expect(open().fleetLeases.stateId()).toBe(id);
   expect(newStore().fleetLeases.stateId()).not.toBe(id);
 });
+
+it('a row of an older agent is committed up to its first `?` only', () => {
+  const [from, to] = [filled(), newStore()];
+  const rows = rowsOf(from, JOB).map((one): PortableRow => {
+    if (one.table !== 'live_files' || one.row === null) return one;
+    return {
+      ...one,
+      row: JSON.stringify({ ...JSON.parse(one.row), position: 9, inexact: '[{"start":5,"length":2}]' }),
+    };
+  });
+  to.transaction(() => to.portableRows.take(rows));
+  expect(to.liveFiles.get(JOB, { taskId: TASK, file: 'stdout' })).toMatchObject({ position: 5, modifiedNs: null });
+  for (const store of [from, to]) store.close();
+});

@@ -59,3 +59,15 @@ test('files of a source with exact ranges are followed: any bytes, growth, trunc
   expect(engine.mismatches.map(([kind]) => kind)).toEqual(['truncated', 'rewritten']);
   expect(remote.calls).toBe(0);
 });
+
+test('an answer that shows nothing of a mirror proves nothing about it', async () => {
+  const source: LiveSource = { ...exactRanges, overlapIn: (end) => end.length };
+  const engine = new Engine({ directory: temporaryDirectory(), remote: new ModelRemote(), now: () => 0, source });
+  onTestFinished(() => engine.kill());
+  engine.watch([STDOUT]);
+  for (const text of ['text', 'TEXT and more']) {
+    files.set(keyText(STDOUT), Buffer.from(text));
+    await engine.poll();
+    expect(fs.readFileSync(engine.mirror(STDOUT), 'utf8')).toBe('text');
+  }
+});

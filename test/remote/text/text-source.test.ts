@@ -95,6 +95,9 @@ describe('certain bytes', () => {
           // With whole reads, no edge of a block lies in the overlap.
           const isShown = how.readLengths === undefined && 2 * (length - from) >= Math.min(overlap, length);
           const hidden = file.subarray(from, length).toString();
+          // It proves enough, or shows that it hides something, or there is none.
+          const isEnough = 2 * (length - from) >= Math.min(overlap, length) || from === length;
+          expect(isEnough || /[\ufffd-\uffff\ufeff]/.test(hidden)).toBe(true);
           if (isShown && !hidden.includes('\ufffd')) expect(bytes.length).toBeGreaterThanOrEqual(length - from);
         },
       ),
@@ -135,6 +138,16 @@ describe('certain bytes', () => {
       }),
       numRuns(1_000),
     );
+  });
+
+  test('end before a character that two responses show with another text after it', async () => {
+    const zeros = '0'.repeat(1_021);
+    const { ask, remote } = setUp(Buffer.from(`AA${zeros}éA${zeros}`), {});
+    // The third call is the response that shows the character at the edge of the block.
+    let calls = 0;
+    remote.beforeCall = () => void (++calls === 3 && remote.files.set(NAME, Buffer.from(`BB${zeros}řB${zeros}`)));
+    expect(await ask(START, all)).toEqual({ bytes: Buffer.from(`AA${zeros}`), rest: 'unclear' });
+    expect(calls).toBe(3);
   });
 
   test.each([

@@ -212,8 +212,11 @@ export class World {
     // A character that the end of the file cuts waits for its rest, where there is nothing but text.
     const missing = this.#setting.rawAccess ? 0 : 3;
     if (mirror.length <= remote.length && mirror.length >= remote.length - missing) return undefined;
-    // Without raw bytes a file may stop, if it says so.
-    if (!this.#setting.rawAccess && this.#isStuck(subject)) return undefined;
+    // Without raw bytes a file may stop, if it says so: not before the first byte that text does not show. One that was
+    // rewritten may wait for the proof of that.
+    const isFirst = subject.generations.length === 1 && !subject.edited;
+    const isFarEnough = !isFirst || mirror.length >= alwaysShown(remote);
+    if (!this.#setting.rawAccess && isFarEnough && this.#isStuck(subject)) return undefined;
     const why = shown(polled && [polled.ends.get(subject.name), polled.errors.get(subject.name)?.message]);
     return `${subject.name} is not complete ${why}\n${shown(mirror)}\n${shown(remote)}`;
   }
@@ -495,6 +498,12 @@ function learnedBefore({ learned, decoding }: Setting): string | undefined {
 /** A file that shows no text though it has bytes (docs/guarantees.md): the complete pass finds it. */
 function isMarkAlone(content: Buffer | undefined): boolean {
   return content !== undefined && ['efbbbf', 'fffe', 'feff'].includes(content.toString('hex'));
+}
+
+/** How many bytes at the start of a file each decoder shows: ASCII, if no mark may stand before it. */
+function alwaysShown(content: Buffer): number {
+  const length = content.findIndex((byte) => byte >= 0x80);
+  return length < 0 ? content.length : length < 2 ? 0 : length;
 }
 
 /** Made longer or shorter than what was there before; what is added has the letter of the generation. */
