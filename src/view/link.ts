@@ -5,7 +5,8 @@ import type { IncomingMessage } from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
 import { inTheWay } from '../system/regular-files.ts';
-import { endpointOf, type Hello, isSame, newNonce, seal, ticketFor } from './proof.ts';
+import type { Hello } from './contract/addresses.ts';
+import { endpointOf, isSame, newNonce, seal, ticketFor } from './proof.ts';
 import type { ViewSettings } from './settings.ts';
 
 type Listen = ViewSettings['listen'];

@@ -9,23 +9,11 @@
  * address. Each is bound to its use: none can stand for another.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { Hello, Session } from './contract/addresses.ts';
 
 /** A link opens the view for so long. */
 export const TICKET_MS = 60_000;
 const NONCE = /^[A-Za-z0-9_-]{22,86}$/;
-
-/** What answers at an address: `GET api/hello?nonce=...`. */
-export interface Hello {
-  /** Names this start of the server. */
-  readonly start: string;
-  readonly proof: string;
-}
-
-/** What a page gets: it sends `Authorization: Bearer ACCESS`, and keeps the key (`NUMBER.SECRET`) to itself. */
-export interface Session {
-  readonly access: string;
-  readonly key: string;
-}
 
 export const newNonce = (): string => randomBytes(32).toString('base64url');
 export const isNonce = (text: string): boolean => NONCE.test(text);

@@ -83,7 +83,7 @@ auth:
   sessionFaultPattern: session (is )?closed
 mirror: {directory: ../mirror, keepGenerations: 0, minFreeBytes: 0}
 state: {directory: ./state}
-poll: {minIntervalSeconds: 0.05, maxIntervalSeconds: 0.05, overlapBytes: 1 KiB}
+poll: {minIntervalSeconds: 0.05, maxIntervalSeconds: 0.05, overlapBytes: 512}
 results:
   enabled: false
   intervalSeconds: 5
@@ -133,7 +133,7 @@ view: {listen: 0.0.0.0:80, tokenFile: token, publicUrl: https://gateway.example.
       },
       mirror: { directory: resolve(path('..'), 'mirror'), keepGenerations: 0, minFreeBytes: 0 },
       state: { directory: path('state') },
-      poll: { minIntervalMs: 50, maxIntervalMs: 50, overlapBytes: 1024 },
+      poll: { minIntervalMs: 50, maxIntervalMs: 50, overlapBytes: 512 },
       results: {
         enabled: false,
         intervalMs: 5000,

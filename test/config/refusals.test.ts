@@ -50,7 +50,7 @@ const WRONG_VALUES = String.raw`
   auth | sessionFaultPattern: "(a+)+$" | auth.sessionFaultPattern: expected a regular expression that is quick for any text (no repetition inside of another one), found "(a+)+$" (text)
   mirror | directory: "a\0b" | found "a\u0000b" (text)
   poll | minIntervalSeconds: 61 | poll.maxIntervalSeconds: expected a number of seconds that is not below minIntervalSeconds (61), found 60
-  poll | overlapBytes: 0 | poll.overlapBytes: expected a number of bytes from 4 to 1048576, or a size such as "512 MiB", found 0 (number)
+  poll | overlapBytes: 0 | poll.overlapBytes: expected a number of bytes from 4 to 1020, or a size such as "512 MiB", found 0 (number)
   poll | overlapBytes: 2 MiB | found "2 MiB" (text)
   results | enabled: "yes" | results.enabled: expected true or false, found "yes" (text)
   results | include: "**" | results.include: expected a list of patterns such as ["**"], found "**" (text)

@@ -75,7 +75,7 @@ it('the thread of the view serves, goes on by the same settings, begins anew by 
   await view.use({ settings, fleet: null });
   await until('the view', () => count('view listening') === 1);
   const address = `http://127.0.0.1:${port}/`;
-  expect((await fetch(address)).status).toBe(401);
+  expect((await fetch(`${address}api/find`)).status).toBe(401);
   await view.use({ settings: { ...settings }, fleet: null });
   expect(threads).toHaveLength(1);
   const otherPort = await freePort();

@@ -218,7 +218,12 @@ test('every file that the configuration can name is watched, or read when it is 
     return [...watchedFiles([await loadConfig(file)], '/wake', reporters).keys()].map((at) => path.basename(at));
   };
   const [, fileTransferUrl = ''] = /fileTransferUrl: (.*)/.exec(MINIMAL) ?? [];
-  const service = { fileTransferUrl, namespace: 'http://m.example.org/', baseUrl: 'https://m.example.org' };
+  const service = {
+    protocol: 'soap',
+    fileTransferUrl,
+    namespace: 'http://m.example.org/',
+    baseUrl: 'https://m.example.org',
+  };
   const unseen: string[] = [];
   for (const key of keys.filter((one) => !READ_AT_USE.includes(one))) {
     const [section = '', ...rest] = key.split('.');

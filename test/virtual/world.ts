@@ -197,7 +197,7 @@ export function settingsOf(chance: Chance): Settings {
     mine: chance.among([null, null, 2, 4]),
     watch: [],
     // Longer than a line: a rewrite that the overlap does not show is found by a complete pass alone.
-    overlapBytes: chance.among([128, 256, 4096]),
+    overlapBytes: chance.among([128, 256, 1020]),
     stallAfterMinutes: chance.among([null, 10, 60]),
     results: chance.is(0.85),
     include: chance.among([['**'], ['**'], ['*.dat']]),

@@ -209,3 +209,16 @@ export interface ResultFile {
   /** How it can be looked at, by its name; `text` for all others. */
   readonly preview: PreviewKind;
 }
+
+/** What answers at an address: `GET api/hello?nonce=...`. */
+export interface Hello {
+  /** Names this start of the server. */
+  readonly start: string;
+  readonly proof: string;
+}
+
+/** What a page gets: it sends `Authorization: Bearer ACCESS`, and keeps the key (`NUMBER.SECRET`) to itself. */
+export interface Session {
+  readonly access: string;
+  readonly key: string;
+}

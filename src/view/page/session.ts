@@ -3,7 +3,7 @@
  * The key of the session, which opens its later starts, is in the memory of this page alone, and never sent: after a
  * restart, the server proves first that it has the same key.
  */
-import type { Hello, Session } from '../proof.ts';
+import type { Hello, Session } from '../contract/addresses.ts';
 
 /** A proxy may show several views under one origin. */
 const STORED_AS = `jobtail-session ${location.pathname}`;

@@ -152,9 +152,9 @@ export class Leases {
       const isNeeded = state === 'watched' || state === 'ending' || this.#inUse.has(jobId);
       return this.#leases.get(jobId)?.leaseId === leaseId && isNeeded && !isOld;
     };
-    const hasOpen = store.leases.allOpen().length > 0;
+    if (store.leases.allOpen().length === 0) return false;
     await this.#endAll((row) => !isUsed(row) && this.#failing.isDue(row.leaseId), remote, signal);
-    return hasOpen;
+    return true;
   }
 
   async #ask(leaseId: number, jobId: JobId, remote: Remote, signal: AbortSignal): Promise<TransferMethod | null> {
