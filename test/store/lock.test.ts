@@ -3,7 +3,14 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it, vi } from 'vitest';
-import { lockDirectory, lockHolder } from '../../src/store/lock.ts';
+import {
+  isAgentWaiting,
+  isServed,
+  lockDirectory,
+  lockHolder,
+  runningAgent,
+  waitAsAgent,
+} from '../../src/store/lock.ts';
 import { needsThat } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { READS_TYPESCRIPT } from '../support/typescript-hook.ts';
@@ -17,6 +24,22 @@ it('one process at a time has it, and its pid is known', () => {
   lock.release();
   expect(lockHolder(directory)).toBeUndefined();
   lockDirectory(directory).release();
+});
+
+it('a command that has it is no agent, and sees an agent that waits for it', () => {
+  const directory = temporaryDirectory();
+  const lock = lockDirectory(directory, 'command');
+  expect(lockHolder(directory)).toMatchObject({ pid: process.pid, role: 'command' });
+  expect(runningAgent(directory)).toBeUndefined();
+  expect(isAgentWaiting(directory)).toBe(false);
+  const waiting = waitAsAgent(directory);
+  expect(isAgentWaiting(directory)).toBe(true);
+  expect(() => waitAsAgent(directory)).toThrow('another agent works on');
+  lock.release();
+  // Until the agent has taken it, it is for no other command.
+  expect(isServed(directory)).toBe(true);
+  waiting.release();
+  expect(isServed(directory)).toBe(false);
 });
 
 it('the pid file is removed before the lock is free, so that it is never that of the next holder', () => {

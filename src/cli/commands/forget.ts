@@ -9,7 +9,7 @@ import { printableLines } from '../../printable.ts';
 import { unprovenIn } from '../../proven.ts';
 import type { Store } from '../../store/store.ts';
 import type { RemovedFiles } from '../../system/remove-tree.ts';
-import { askServed } from '../ask-agent.ts';
+import { askIn } from '../ask-agent.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { lineTyped } from '../init/answers.ts';
 import { commandLog, forEach, untilStopped } from '../process.ts';
@@ -30,29 +30,36 @@ export async function forget(jobIds: readonly JobId[], options: ForgetOptions): 
   const config = await configurationAsOwner(options);
   await untilStopped(async (signal) => {
     const { deleteFiles = false } = options;
-    const choose = (store: Store, remove: Forgetting['remove']) =>
-      forgetChosen(config, jobIds, { store, remove, options, signal });
+    const choose = (store: Store, removing: Forgetting['removing']) =>
+      forgetChosen(config, jobIds, { store, removing, options, signal });
     if (hasFleet(config)) {
       const { withJobsOfFleet } = await import('../../daemon/fleet-retention.ts');
       await withJobsOfFleet(config, commandLog(), (store, remove) =>
-        choose(store, (jobId) => remove(jobId, deleteFiles)),
+        choose(store, (work) => work((jobId) => remove(jobId, deleteFiles))),
       );
       return;
     }
     const kind = deleteFiles ? 'forget-files' : 'forget';
-    await withSharedStore(config, (store) => choose(store, (jobId) => askServed(config, { kind, jobId })));
+    const { withServedState } = await import('../serve-state.ts');
+    const removing: Forgetting['removing'] = (work) =>
+      withServedState(config, async (state, stop) => {
+        await work((jobId) => askIn(state, { kind, jobId }, stop));
+        return () => {};
+      });
+    await withSharedStore(config, (store) => choose(store, removing));
   });
 }
 
 interface Forgetting {
   readonly store: Store;
-  readonly remove: (jobId: JobId) => Promise<RemovedFiles>;
+  /** Runs `work`, which removes jobs one after the other. */
+  readonly removing: (work: (remove: (jobId: JobId) => Promise<RemovedFiles>) => Promise<void>) => Promise<void>;
   readonly options: ForgetOptions;
   readonly signal: AbortSignal;
 }
 
 async function forgetChosen(config: Config, jobIds: readonly JobId[], forgetting: Forgetting): Promise<void> {
-  const { store, remove, options } = forgetting;
+  const { store, removing, options } = forgetting;
   const { deleteFiles = false, yes = false } = options;
   const chosen: JobId[] = [];
   const named = jobIds.length > 0 ? jobIds : [...store.jobs.known()].sort(compareIds);
@@ -69,12 +76,14 @@ async function forgetChosen(config: Config, jobIds: readonly JobId[], forgetting
     process.exitCode = EXIT.failed;
     return;
   }
-  await forEach(chosen, async (jobId) => {
-    const removed = await remove(jobId);
-    const what = `${countOf(removed.files, 'file')} deleted (${showBytes(removed.bytes)})`;
-    const stay = `its files stay in ${config.mirror.directory}/${jobId}`;
-    process.stdout.write(`job ${jobId} is removed; ${deleteFiles ? what : stay}\n`);
-  });
+  await removing((remove) =>
+    forEach(chosen, async (jobId) => {
+      const removed = await remove(jobId);
+      const what = `${countOf(removed.files, 'file')} deleted (${showBytes(removed.bytes)})`;
+      const stay = `its files stay in ${config.mirror.directory}/${jobId}`;
+      process.stdout.write(`job ${jobId} is removed; ${deleteFiles ? what : stay}\n`);
+    }),
+  );
 }
 
 /** Whether a job is to be removed; one that is followed, and a named one that is unknown, is an error. */
