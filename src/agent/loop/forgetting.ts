@@ -44,10 +44,14 @@ export class Forgetting {
     this.#underWay.set(jobId, done);
   }
 
-  async #execute({ requestId, jobId, kind }: RequestRow): Promise<void> {
+  /** Answers all requests for the job: that of a command that was killed may stand beside its repetition. */
+  async #execute({ jobId }: RequestRow): Promise<void> {
     const { requests } = this.#options.context.store;
-    const answer = (text: ForgetAnswer) => requests.answer(requestId, JSON.stringify(text));
-    const deleteFiles = kind === 'forget-files';
+    const open = requests.open('forget').filter((request) => request.jobId === jobId);
+    const answer = (text: ForgetAnswer) => {
+      for (const { requestId } of open) requests.answer(requestId, JSON.stringify(text));
+    };
+    const deleteFiles = open.some(({ kind }) => kind === 'forget-files');
     try {
       const removed = await this.forget(jobId, deleteFiles, answer);
       this.#options.context.log.info({ jobId, deleteFiles, ...removed }, 'job removed');
