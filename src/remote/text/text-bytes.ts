@@ -1,6 +1,6 @@
 /** The bytes of one live file as far as text shows them: one response, and a second one where it cuts characters. */
 import type { BytesRequest, LiveBytes, Part, RawFile, Rest } from '../../agent/ports/server.ts';
-import { REPLACEMENT, startsAlike } from '../../bytes.ts';
+import { REPLACEMENT, standsAt, startsAlike } from '../../bytes.ts';
 import { nextAgreed } from './agreement.ts';
 import { HALF_BLOCK_BYTES, shownWidth, UNCUT_BYTES } from './blocks.ts';
 import { certainOf, Reading } from './reading.ts';
@@ -30,7 +30,8 @@ export class TextBytes implements LiveBytes {
   #isLone = false;
   #end: Rest | undefined;
   #sameness: string | undefined;
-  #lastBytes: Buffer = NONE;
+  /** The text ends in U+FFFD. */
+  #endsHidden = false;
 
   private constructor(part: Part, request: BytesRequest, isAsciiOnly: boolean, raw: (text: TextBytes) => RawFile) {
     this.part = part;
@@ -48,9 +49,11 @@ export class TextBytes implements LiveBytes {
   static async of(part: Part, request: BytesRequest, isAsciiOnly: boolean, raw: (text: TextBytes) => RawFile) {
     const made = new TextBytes(part, request, isAsciiOnly, raw);
     const { content } = part;
-    if (content.length <= MAX_SAMENESS_BYTES && !part.isBeginning)
-      made.#sameness = (await content.read(0, content.length)).toString('latin1');
-    made.#lastBytes = await content.read(Math.max(0, content.length - REPLACEMENT.length), content.length);
+    const isKept = content.length <= MAX_SAMENESS_BYTES && !part.isBeginning;
+    const start = isKept ? 0 : Math.max(0, content.length - REPLACEMENT.length);
+    const end = await content.read(start, content.length);
+    if (isKept) made.#sameness = end.toString('latin1');
+    made.#endsHidden = end.length >= REPLACEMENT.length && standsAt(end, end.length - REPLACEMENT.length, REPLACEMENT);
     return made;
   }
 
@@ -68,7 +71,7 @@ export class TextBytes implements LiveBytes {
   }
 
   get isEndShown(): boolean {
-    return this.size === 0 ? this.from === 0 : !this.part.isBeginning && !this.#lastBytes.equals(REPLACEMENT);
+    return this.size === 0 ? this.from === 0 : !this.part.isBeginning && !this.#endsHidden;
   }
 
   get relativePath(): string | null {
