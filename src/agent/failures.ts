@@ -24,6 +24,7 @@ export class Failures {
   readonly #ofAll: Failures;
   readonly #ongoing = new Map<string, Ongoing>();
   #failuresOfService = 0;
+  #answers = 0;
 
   /** `ofAll`: logs failures of the whole service; omitted for that instance itself. */
   constructor(log: Log, ofAll?: Failures) {
@@ -45,6 +46,15 @@ export class Failures {
   /** The number of failures of the service so far, when a run begins. */
   get ofService(): number {
     return this.#ofAll.#failuresOfService;
+  }
+
+  /** The number of runs so far, of all jobs, that the service certainly answered. */
+  get answers(): number {
+    return this.#ofAll.#answers;
+  }
+
+  answered(): void {
+    this.#ofAll.#answers += 1;
   }
 
   /** Records a run that worked. If the service failed meanwhile, the run may have had its responses before. */

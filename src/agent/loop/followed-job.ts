@@ -13,13 +13,13 @@ import { type DueRun, DueRuns } from './due-runs.ts';
 import {
   afterPoll,
   endOf,
+  failureOf,
   happened,
   isFollowed,
   type JobEvent,
   type Life,
   lastReported,
   NOT_FOLLOWED,
-  pollFailure,
   quietBefore,
   reportEvent,
   retryInMs,
@@ -98,6 +98,12 @@ export class FollowedJob implements OneJob {
 
   wasQuiet(beganAt: number, isAnswered: boolean): void {
     this.#life = afterPoll(this.#life, { beganAt, isAnswered }, this.context.clock.monotonic());
+  }
+
+  checkEnd(): ReturnType<typeof endOf> {
+    const end = endOf(this.#life, this.context.clock.monotonic(), mayStillCome(this));
+    if (end !== undefined) this.happened(end, { pass: this.failures.remainingMs('pass') });
+    return end;
   }
 
   /** Follows the row of the job, which a command, the configuration or a rule changed. */
@@ -216,10 +222,10 @@ export class FollowedJob implements OneJob {
 
   #failed(kind: DueRun, error: JobtailError): void {
     const { context, failures, due } = this;
-    if (kind !== 'pass') this.happened(kind === 'poll' ? pollFailure(error) : 'listing refused');
+    const event = kind === 'poll' ? failureOf(kind, error, failures.areOthersAnswered(kind)) : 'listing refused';
+    if (event !== undefined && kind !== 'pass') this.happened(event);
     const delayMs = failures.failed(kind, error);
-    const end = kind === 'poll' ? endOf(this.#life, context.clock.monotonic(), mayStillCome(this)) : undefined;
-    if (end !== undefined) this.happened(end, { pass: failures.remainingMs('pass') });
+    if (kind === 'poll') this.checkEnd();
     try {
       if (kind === 'pass') this.#resume();
     } catch (thrown) {

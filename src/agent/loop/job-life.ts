@@ -61,8 +61,6 @@ export interface Life {
   readonly quietSince: number;
   /** Polls and searches that began in that time. */
   readonly quietPolls: number;
-  /** Whether a poll or search was answered since the last pass that failed. */
-  readonly isAnswered: boolean;
   /** Start of the time in which only failures delay the end. */
   readonly delayedSince: number | null;
   readonly refusedPasses: number;
@@ -70,7 +68,7 @@ export interface Life {
 
 export const NOT_FOLLOWED: Life = {
   ...{ stage: 'ended', settleAfterMs: null, reportedAt: 0, quietSince: 0, quietPolls: 0 },
-  ...{ isAnswered: false, delayedSince: null, refusedPasses: 0 },
+  ...{ delayedSince: null, refusedPasses: 0 },
 };
 
 const TIMES = {
@@ -81,9 +79,8 @@ const TIMES = {
   'all anew': (_: Life, now: number) => ({ quietSince: now, quietPolls: 0, delayedSince: null, refusedPasses: 0 }),
   delayed: ({ delayedSince }: Life, now: number) => ({ delayedSince: delayedSince ?? now }),
   refused: ({ delayedSince, refusedPasses }: Life, now: number) => {
-    return { delayedSince: delayedSince ?? now, refusedPasses: refusedPasses + 1, isAnswered: false };
+    return { delayedSince: delayedSince ?? now, refusedPasses: refusedPasses + 1 };
   },
-  failed: () => ({ isAnswered: false }),
 } as const satisfies Record<string, (life: Life, now: number) => Partial<Life>>;
 
 interface Row {
@@ -119,7 +116,7 @@ const ROWS = {
   17: { next: 'settled' },
   18: { next: 'ended' },
   19: { times: 'refused' },
-  20: { times: 'failed' },
+  20: {},
   21: { next: 'settled' },
   22: { next: 'ended' },
   23: { next: 'ending', due: ['pass'] },
@@ -194,9 +191,8 @@ export function afterPoll(
   now: number,
 ): Life {
   const { beganAt, isAnswered } = poll;
-  const answered = { ...life, isAnswered: life.isAnswered || isAnswered };
   const counts = beganAt >= life.quietSince && (isAnswered || life.stage === 'over');
-  return counts ? happened(answered, 'quiet poll', now) : answered;
+  return counts ? happened(life, 'quiet poll', now) : life;
 }
 
 /** Files are flushed after the job state is final (docs/dev/servers.md 10.3). */
@@ -233,15 +229,16 @@ export function endOf(life: Life, now: number, mayStillCome: () => boolean): 'en
   return overdueInMs(life, now) <= 0 || !mayStillCome() ? 'end due' : 'end delayed';
 }
 
-/** Whether the service answers, but not this: no outage, and no failure of this machine. */
-const isAnswer = ({ policy }: JobtailError) =>
-  !policy.isOfService && (policy.exitCode === EXIT.service || policy.exitCode === EXIT.notFound);
-
-export const pollFailure = (error: JobtailError) => (isAnswer(error) ? 'poll refused' : 'poll failed');
-
-/** An answer of the service refuses a pass; so does a timeout if polls were answered since the last one. */
-export const passFailure = ({ isAnswered }: Life, error: JobtailError) =>
-  isAnswer(error) || (error.code === 'timeout' && isAnswered) ? 'pass refused' : 'pass failed';
+/** The service refuses a poll or a pass by its answer, or by a timeout while it answers others. A timeout alone proves nothing. */
+export function failureOf(
+  run: 'poll' | 'pass',
+  { code, policy }: JobtailError,
+  areOthersAnswered: boolean,
+): JobEvent | undefined {
+  const isAnswer = !policy.isOfService && (policy.exitCode === EXIT.service || policy.exitCode === EXIT.notFound);
+  if (isAnswer || (code === 'timeout' && areOthersAnswered)) return `${run} refused`;
+  return run === 'poll' && code === 'timeout' ? undefined : `${run} failed`;
+}
 
 export const isGivenUp = (life: Life, now: number) =>
   overdueInMs(life, now) <= 0 && life.refusedPasses >= REFUSED_PASSES;

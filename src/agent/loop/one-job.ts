@@ -3,7 +3,7 @@ import type { JobId } from '../../job.ts';
 import type { JobPolls } from '../poll/poll.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { DueRun, DueRuns } from './due-runs.ts';
-import type { JobEvent, Life } from './job-life.ts';
+import type { endOf, JobEvent, Life } from './job-life.ts';
 import type { Pace } from './pace.ts';
 import type { RunFailures } from './run-failures.ts';
 import type { Stall } from './stall.ts';
@@ -21,6 +21,8 @@ export interface OneJob {
   happened(event: JobEvent, delays?: Delays): void;
   /** Records a poll or search that worked and brought nothing. */
   wasQuiet(beganAt: number, isAnswered: boolean): void;
+  /** Whether the end is due, or delayed; the pass becomes due, after the pause of its last failure. */
+  checkEnd(): ReturnType<typeof endOf>;
   readonly pace: Pace;
   readonly due: DueRuns;
   readonly failures: RunFailures;

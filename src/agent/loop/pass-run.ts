@@ -6,7 +6,7 @@ import type { Store } from '../../store/store.ts';
 import { completePass, type PassAnswer, type PassSummary, summaryWithoutPass } from '../pass/complete-pass.ts';
 import type { AgentContext } from './agent-context.ts';
 import { DUE_RUNS } from './due-runs.ts';
-import { endOf, isFollowed, isGivenUp, type JobEvent, passFailure, rowOf } from './job-life.ts';
+import { endOf, failureOf, isFollowed, isGivenUp, type JobEvent, rowOf } from './job-life.ts';
 import { mayStillCome, type OneJob } from './one-job.ts';
 import type { SearchRun } from './search-run.ts';
 
@@ -88,7 +88,7 @@ export class PassRun {
   async #failed(job: JobRow, failure: JobtailError, signal: AbortSignal): Promise<void> {
     const { jobId, context, failures } = this.#job;
     const { store, clock } = context;
-    this.#job.happened(passFailure(this.#job.life, failure));
+    this.#job.happened(failureOf('pass', failure, failures.areOthersAnswered('pass')) ?? 'pass failed');
     if (!isGivenUp(this.#job.life, clock.monotonic())) throw failure;
     // Before the state: a kill in between leaves no settled job with a result in flux.
     store.results.endUnfinished(jobId, failure.message);

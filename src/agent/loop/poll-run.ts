@@ -3,8 +3,8 @@ import { CallSlot, queuedRemote } from '../calls.ts';
 import { needsAnotherPoll } from '../live/steps.ts';
 import { isDeleted } from '../pass/deleted-jobs.ts';
 import type { Polled } from '../poll/poll.ts';
-import { endOf, isFollowed, overdueInMs, quietInMs } from './job-life.ts';
-import { mayStillCome, type OneJob } from './one-job.ts';
+import { isFollowed, overdueInMs, quietInMs } from './job-life.ts';
+import type { OneJob } from './one-job.ts';
 import { restOf, withJitter } from './pace.ts';
 
 /** Lanes of the first call of a poll, and of its next ones: a begun poll ends before others begin. */
@@ -86,15 +86,15 @@ export class PollRun {
       due.plan('results', 0);
     }
     if (isAnswered) failures.worked('poll', ofService);
+    // After a timeout, the raw bytes are tried: `raw` may be without any answer.
+    if (ends.some((end) => end !== 'raw')) failures.logged.answered();
 
     if (!isFollowed(this.#job.life)) return;
     if (polled.appended === 0) this.#job.wasQuiet(beganAt, isAnswered);
     const hasNews = polled.appended > 0 || ends.some(needsAnotherPoll);
     const intervalMs = withJitter(pace.polled(hasNews, slot.longestMs), random());
-    const pass = failures.remainingMs('pass');
-    const end = endOf(this.#job.life, clock.monotonic(), mayStillCome(this.#job));
-    if (end !== undefined) this.#job.happened(end, { pass });
-    if (end === 'end due' && pass === 0) return;
+    const end = this.#job.checkEnd();
+    if (end === 'end due' && failures.remainingMs('pass') === 0) return;
     const now = clock.monotonic();
     const endsInMs = end === undefined ? quietInMs(this.#job.life, now) : overdueInMs(this.#job.life, now);
     const soonMs = end === 'end due' ? intervalMs : Math.max(limits.intervals.minIntervalMs, endsInMs);

@@ -12,6 +12,8 @@ interface Failing {
   readonly retryAt: number | undefined;
   readonly error: JobtailError;
   readonly backOff: BackOff;
+  /** `Failures.answers` at that time. */
+  readonly answers: number;
 }
 
 interface RunEnd {
@@ -57,6 +59,11 @@ export class RunFailures {
 
   isFailing(kind: DueRun): boolean {
     return this.#failing.has(kind);
+  }
+
+  /** Whether the service answered other runs, of this job or others, since the last failure of this kind. */
+  areOthersAnswered(kind: DueRun): boolean {
+    return this.logged.answers > (this.#failing.get(kind)?.answers ?? Number.POSITIVE_INFINITY);
   }
 
   /** The failing kinds of run whose error may be solved now, by `isMended`. */
@@ -112,7 +119,8 @@ export class RunFailures {
   }
 
   /** A pass fails beside polls that work, so its failure is one of the job, not of the service. */
-  #record(kind: DueRun, failing: Failing, waitsUntil?: number): Promise<void> {
+  #record(kind: DueRun, one: Omit<Failing, 'answers'>, waitsUntil?: number): Promise<void> {
+    const failing = { ...one, answers: this.logged.answers };
     this.#failing.set(kind, failing);
     this.logged.failed(this.scopeOf(kind), failing.error, waitsUntil, kind === 'pass');
     const noted = this.#note({ grew: false });

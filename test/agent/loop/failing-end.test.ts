@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import type { Parts } from '../../../src/agent/ports/server.ts';
 import { JobtailError } from '../../../src/errors.ts';
-import { keyText, LIVE_FILE_NAMES } from '../../../src/job.ts';
+import { type JobId, keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
 import { unprovenIn } from '../../../src/proven.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
@@ -121,6 +121,25 @@ it('a job with a live file that is refused for ever settles after these 15 minut
   const { clock, job } = await follow(remote, false);
   await clock.passUntil('its end', () => job()?.state === 'settled', 16.25 * MINUTE_MS);
 });
+
+it.each(['http-status', 'malformed', 'timeout'] as const)(
+  'a job that is over, of which each request for its live files fails, settles soon after these 15 minutes: %s',
+  async (code) => {
+    const remote = new FailingRemote();
+    const { clock, job, store, agent } = await follow(remote, false);
+    const read = remote.readParts.bind(remote);
+    remote.readParts = async (...call) => {
+      if (call[0] === JOB) throw new JobtailError(code, 'a failure of this job');
+      return await read(...call);
+    };
+    const other = { jobId: '77' as JobId, tasks: [TASK as TaskId], files: LIVE_FILE_NAMES, results: false } as const;
+    store.transaction(() => store.jobs.watch({ ...other, settleAfterMs: null, source: 'command' }, clock.now()));
+    agent.refresh();
+    await clock.passUntil('its end', () => job()?.state === 'settled', 25 * MINUTE_MS);
+    expect(job()?.error).toMatchObject({ code });
+    expect(unprovenIn(store, JOB)).not.toEqual([]);
+  },
+);
 
 it('an outage does not start these 15 minutes anew', async () => {
   const remote = new FailingRemote();

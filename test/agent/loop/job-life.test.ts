@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import {
   afterPoll,
   endOf,
+  failureOf,
   happened,
   isFollowed,
   isGivenUp,
@@ -10,8 +11,6 @@ import {
   type Life,
   lastReported,
   NOT_FOLLOWED,
-  passFailure,
-  pollFailure,
   quietBefore,
   quietInMs,
   reportEvent,
@@ -247,6 +246,21 @@ describe('what fails and may still come', () => {
     expect(retryInMs(job.life, job.now, 9 * MINUTE_MS)).toBe(9 * MINUTE_MS);
   });
 
+  it('delays it, and not more, if all polls are refused', () => {
+    const job = new Quiet('over');
+    job.mayStillCome = true;
+    job.now = MINUTE_MS;
+    expect(job.event('poll refused', 'poll refused').end).toBe('end delayed');
+    job.now += 15 * MINUTE_MS;
+    expect(job.event('poll refused').end).toBe('end due');
+  });
+
+  it('is shown by a poll that times out only while others work', () => {
+    const eventOf = (code: ErrorCode, others: boolean) => failureOf('poll', new JobtailError(code, 'it fails'), others);
+    expect([eventOf('timeout', true), eventOf('timeout', false)]).toEqual(['poll refused', undefined]);
+    expect([eventOf('unreachable', true), eventOf('fault', false)]).toEqual(['poll failed', 'poll refused']);
+  });
+
   it('delays it no longer once it came', () => {
     const job = delayed().pass(MINUTE_MS);
     job.mayStillCome = false;
@@ -309,18 +323,11 @@ describe('a job whose state is not known, or not reported for ten minutes', () =
 
 const failure = (code: ErrorCode) => new JobtailError(code, 'it fails');
 
-it('a poll is refused by an answer, and fails in an outage', () => {
-  expect([pollFailure(failure('http-status')), pollFailure(failure('timeout'))]).toEqual([
-    'poll refused',
-    'poll failed',
-  ]);
-});
-
 describe('a last pass', () => {
   it.each(['http-status', 'fault', 'not-found', 'malformed', 'request-too-long', 'redirected'] as const)(
     'is refused by an answer of the service: %s',
     (code) => {
-      expect(passFailure(lifeIn('over'), failure(code))).toBe('pass refused');
+      expect(failureOf('pass', failure(code), false)).toBe('pass refused');
     },
   );
 
@@ -328,15 +335,12 @@ describe('a last pass', () => {
     ...(['unreachable', 'timeout', 'interrupted', 'unavailable', 'rate-limited', 'tls', 'session-lost'] as const),
     ...(['sign-in-refused', 'disk-full', 'permission', 'local-io', 'store', 'fleet', 'internal'] as const),
   ])('is not refused by an outage, nor by this machine: %s', (code) => {
-    expect(passFailure(lifeIn('over'), failure(code))).toBe('pass failed');
+    expect(failureOf('pass', failure(code), false)).toBe('pass failed');
   });
 
-  it('is refused by a timeout if polls were answered since the last one', () => {
-    const job = new Quiet('over').pass(0, 1);
-    expect(passFailure(job.life, failure('timeout'))).toBe('pass refused');
-    expect(passFailure(job.life, failure('unreachable'))).toBe('pass failed');
-    expect(passFailure(job.event('pass refused').life, failure('timeout'))).toBe('pass failed');
-    expect(passFailure(job.pass(0, 1).event('pass failed').life, failure('timeout'))).toBe('pass failed');
+  it('is refused by a timeout while others work, and by no other outage', () => {
+    expect(failureOf('pass', failure('timeout'), true)).toBe('pass refused');
+    expect(failureOf('pass', failure('unreachable'), true)).toBe('pass failed');
   });
 
   it.each(['over', 'ending'] as const)('is given up when three were refused in a quarter of an hour: %s', (stage) => {
