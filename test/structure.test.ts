@@ -27,9 +27,14 @@ const RULES: Readonly<Record<string, Allowed>> = {
   store: { values: ['system'] },
   agent: { values: ['system'], types: ['store'] },
   'agent/loop': {
-    values: ['agent', 'agent/poll', 'agent/pass', 'agent/results', 'agent/live', 'agent/tasks', 'system'],
+    values: [
+      ...['agent', 'agent/poll', 'agent/pass', 'agent/results', 'agent/live', 'agent/tasks'],
+      ...['agent/schedule', 'agent/requests', 'system'],
+    ],
     types: ['store'],
   },
+  'agent/schedule': { values: ['system'] },
+  'agent/requests': { values: ['agent', 'system'], types: ['agent/pass', 'store'] },
   'agent/tasks': { values: ['agent', 'system'], types: ['store'] },
   'agent/pass': {
     values: ['agent', 'agent/poll', 'agent/results', 'agent/live', 'system'],

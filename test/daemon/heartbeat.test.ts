@@ -1,7 +1,7 @@
 /** What feeds the watchdog comes out of the scheduler's own loop, so that it ends when the loop does. */
 import { describe, expect, it, vi } from 'vitest';
 import { Calls } from '../../src/agent/calls.ts';
-import { Scheduler } from '../../src/agent/loop/scheduler.ts';
+import { Scheduler } from '../../src/agent/schedule/scheduler.ts';
 import { ServerShare } from '../../src/agent/server-share.ts';
 import type { Clock } from '../../src/system/clock.ts';
 

@@ -1,5 +1,5 @@
 /** The line between one agent and the service: how many calls are on it, how many were, and whether they were allowed. */
-import type { IntervalLimits } from '../../src/agent/loop/pace.ts';
+import type { IntervalLimits } from '../../src/agent/schedule/pace.ts';
 import type { ServerShare } from '../../src/agent/server-share.ts';
 import type { JobId } from '../../src/job.ts';
 import { BEHIND_EVERY_END } from '../../src/job.ts';

@@ -7,8 +7,8 @@ import type { PassContext } from '../pass/complete-pass.ts';
 import type { PollContext } from '../poll/poll.ts';
 import type { Log } from '../ports/host.ts';
 import type { JobService, Remote } from '../ports/server.ts';
-import type { IntervalLimits } from './pace.ts';
-import type { Scheduler } from './scheduler.ts';
+import type { IntervalLimits } from '../schedule/pace.ts';
+import type { Scheduler } from '../schedule/scheduler.ts';
 
 interface JobLimits {
   readonly intervals: IntervalLimits;

@@ -10,13 +10,13 @@ import { STATE } from '../failures.ts';
 import { type JobRegister, type Ownership, StoreRegister } from '../ownership.ts';
 import { verifyJob } from '../pass/verification.ts';
 import type { JobService } from '../ports/server.ts';
+import { Forgetting } from '../requests/forgetting.ts';
+import { ServiceRequests } from '../requests/service-requests.ts';
 import type { AgentContext } from './agent-context.ts';
 import { takeConfigured, takeRule } from './configured-jobs.ts';
 import { FollowedJob } from './followed-job.ts';
-import { Forgetting } from './forgetting.ts';
 import { JobStates } from './job-states.ts';
 import { jobsWithRequests } from './pass-run.ts';
-import { ServiceRequests } from './service-requests.ts';
 
 interface AgentOptions {
   readonly context: AgentContext;

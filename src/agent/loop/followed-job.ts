@@ -8,8 +8,9 @@ import type { JobRow } from '../../store/rows.ts';
 import { STATE } from '../failures.ts';
 import { saveDeleted } from '../pass/deleted-jobs.ts';
 import { JobPolls } from '../poll/poll.ts';
+import { type DueRun, DueRuns } from '../schedule/due-runs.ts';
+import { Pace } from '../schedule/pace.ts';
 import type { AgentContext } from './agent-context.ts';
-import { type DueRun, DueRuns } from './due-runs.ts';
 import {
   afterPoll,
   endOf,
@@ -27,7 +28,6 @@ import {
   WORK,
 } from './job-life.ts';
 import { type Delays, mayStillCome, type OneJob } from './one-job.ts';
-import { Pace } from './pace.ts';
 import { PassRun } from './pass-run.ts';
 import { PollRun } from './poll-run.ts';
 import { runResults } from './results-run.ts';

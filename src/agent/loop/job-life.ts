@@ -48,7 +48,7 @@ import { EXIT, type JobtailError } from '../../errors.ts';
 import { isOtherRun, type JobInformation, type JobTime, phaseOf } from '../../job-information.ts';
 import type { JobInformationRow, JobRow } from '../../store/rows.ts';
 import { DELETED } from '../pass/deleted-jobs.ts';
-import type { DueRun } from './due-runs.ts';
+import type { DueRun } from '../schedule/due-runs.ts';
 
 export type Stage = 'unclear' | 'active' | 'stored' | 'over' | 'deleted' | 'ending' | 'settled' | 'ended';
 

@@ -10,14 +10,14 @@ import { STATE } from '../failures.ts';
 import type { JobRegister } from '../ownership.ts';
 import { storedErrorFrom } from '../poll/poll.ts';
 import type { JobService } from '../ports/server.ts';
+import { withJitter } from '../schedule/pace.ts';
+import type { Scheduled } from '../schedule/scheduler.ts';
 import { type SeenJobs, seenIn } from '../seen-jobs.ts';
 import { saveReported } from '../tasks/task-search.ts';
 import { byNeed, takeMine } from '../watch-mine.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { FollowedJob } from './followed-job.ts';
 import { reportEvent, rowOf } from './job-life.ts';
-import { withJitter } from './pace.ts';
-import type { Scheduled } from './scheduler.ts';
 
 interface JobStatesOptions {
   readonly context: AgentContext;

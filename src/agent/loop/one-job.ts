@@ -1,10 +1,10 @@
 /** What the runs of one followed job share. */
 import type { JobId } from '../../job.ts';
 import type { JobPolls } from '../poll/poll.ts';
+import type { DueRun, DueRuns } from '../schedule/due-runs.ts';
+import type { Pace } from '../schedule/pace.ts';
 import type { AgentContext } from './agent-context.ts';
-import type { DueRun, DueRuns } from './due-runs.ts';
 import type { endOf, JobEvent, Life } from './job-life.ts';
-import type { Pace } from './pace.ts';
 import type { RunFailures } from './run-failures.ts';
 import type { Stall } from './stall.ts';
 

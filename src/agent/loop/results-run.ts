@@ -1,8 +1,8 @@
 /** The syncs of results of one followed job. */
 import { EARLY_MS } from '../results/results.ts';
+import { withJitter } from '../schedule/pace.ts';
 import { isFollowed } from './job-life.ts';
 import type { OneJob } from './one-job.ts';
-import { withJitter } from './pace.ts';
 
 /** Syncs once, and plans the next sync. `onListed` receives the listed names. */
 export async function runResults(

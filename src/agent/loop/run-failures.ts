@@ -4,8 +4,8 @@ import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../error
 import type { JobId } from '../../job.ts';
 import { Failures, STATE } from '../failures.ts';
 import { storedErrorFrom } from '../poll/poll.ts';
+import { DUE_RUNS, type DueRun } from '../schedule/due-runs.ts';
 import type { AgentContext } from './agent-context.ts';
-import { DUE_RUNS, type DueRun } from './due-runs.ts';
 
 interface Failing {
   /** By the wall clock; undefined if it is not retried. */

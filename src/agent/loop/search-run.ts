@@ -1,9 +1,9 @@
 /** The searches for the tasks of one followed job, while the job service names none. */
 import { asJobtailError, EXIT } from '../../errors.ts';
+import { withJitter } from '../schedule/pace.ts';
 import { saveReported, TaskSearch } from '../tasks/task-search.ts';
 import { isFollowed } from './job-life.ts';
 import type { OneJob } from './one-job.ts';
-import { withJitter } from './pace.ts';
 
 export class SearchRun {
   readonly #job: OneJob;

@@ -5,7 +5,7 @@ import type { ServiceRequestRow } from '../../store/rows.ts';
 import { STATE } from '../failures.ts';
 import type { Verification } from '../pass/verification.ts';
 import type { JobService } from '../ports/server.ts';
-import type { AgentContext } from './agent-context.ts';
+import type { RequestContext } from './request-context.ts';
 
 export interface Refusal {
   readonly error: string;
@@ -19,11 +19,11 @@ interface ServiceCalls {
 }
 
 export class ServiceRequests {
-  readonly #context: AgentContext;
+  readonly #context: RequestContext;
   readonly #calls: ServiceCalls;
   readonly #serving = new Map<number, { readonly stop: AbortController; readonly done: Promise<void> }>();
 
-  constructor(context: AgentContext, calls: ServiceCalls) {
+  constructor(context: RequestContext, calls: ServiceCalls) {
     this.#context = context;
     this.#calls = calls;
   }

@@ -5,12 +5,12 @@ import type { RequestRow } from '../../store/rows.ts';
 import type { RemovedFiles } from '../../system/remove-tree.ts';
 import { STATE } from '../failures.ts';
 import { forgetJob } from '../forget.ts';
-import type { AgentContext } from './agent-context.ts';
+import type { RequestContext } from './request-context.ts';
 
 export type ForgetAnswer = RemovedFiles | { readonly error: string; readonly code: string; readonly hint?: string };
 
 interface ForgettingOptions {
-  readonly context: AgentContext;
+  readonly context: RequestContext;
   /** Ends all work on a job, and its temporary keys. */
   readonly release: (jobId: JobId) => Promise<void>;
 }

@@ -1,8 +1,8 @@
 /** No request is lost: what is requested of a job begins by its time, whatever runs and ends meanwhile. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { type DueRun, DueRuns } from '../../../src/agent/loop/due-runs.ts';
-import { Scheduler } from '../../../src/agent/loop/scheduler.ts';
+import { type DueRun, DueRuns } from '../../../src/agent/schedule/due-runs.ts';
+import { Scheduler } from '../../../src/agent/schedule/scheduler.ts';
 import { HeldClock } from '../../support/held-clock.ts';
 
 const RUN_MS = 3_000;

@@ -1,7 +1,7 @@
 /** When the next poll is due. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { gathered, Pace, restOf, withJitter } from '../../../src/agent/loop/pace.ts';
+import { gathered, Pace, restOf, withJitter } from '../../../src/agent/schedule/pace.ts';
 
 it('a poll is never later than the interval says, and little before it', () => {
   fc.assert(
