@@ -66,6 +66,7 @@ export class LifeJob {
   /** The runs by their start times, as they were reported. */
   readonly runsByText = new Map<string, number>();
   #reports: Report[] = [];
+  #reportedAt = 0;
 
   constructor(id: JobId, options: Pick<LifeJob, 'isListed' | 'namesTasks' | 'listsLiveFiles'>) {
     this.id = id;
@@ -146,9 +147,10 @@ export class LifeJob {
     this.#reports.push({ at: now, state, submittedAt, run: this.runs.length, startedAt, endedAt, tasks });
   }
 
-  /** The report as it was at a moment; undefined if the job was not there. */
-  reportAt(at: number): Report | undefined {
-    return this.#reports.findLast((report) => report.at <= at);
+  /** The report as it was at a moment, but never an older one than before; undefined if the job was not there. */
+  reportLate(at: number): Report | undefined {
+    this.#reportedAt = Math.max(this.#reportedAt, at);
+    return this.#reports.findLast((report) => report.at <= this.#reportedAt);
   }
 }
 

@@ -197,7 +197,7 @@ export class LifeService {
 
   #report(jobId: JobId, delayMs: number): JobInformation | undefined {
     const job = this.jobs.get(jobId);
-    const report = job?.reportAt(this.#world.wallMs() - delayMs);
+    const report = job?.reportLate(this.#world.wallMs() - delayMs);
     return job && report && informationOf(job, report, this.spelling, this.#setting.clockMs);
   }
 
