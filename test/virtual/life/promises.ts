@@ -244,7 +244,8 @@ export class Promises {
       if (isRunning(state)) seen.starts.add(run);
     } else if (seen.isActive) {
       seen.isActive = false;
-      seen.ends.add(run);
+      // Of a job that is watched again, the stored report may be older than that.
+      (seen.watches === 0 ? seen.ends : seen.mayEnds).add(run);
       seen.starts.add(run);
     } else if (row.source === 'mine' || (endTime?.ms != null && endTime.ms >= row.watchedAt)) {
       seen.mayEnds.add(run);
