@@ -166,8 +166,7 @@ export function refusalOf(refused: Refused, { secrets, isSessionFault }: Service
 
 function isSessionLost(status: number, problem: Problem, isSessionFault: (words: string) => boolean): boolean {
   const start = startOf(problem);
-  // A proxy or a web server forbids with a page of its own.
-  if (FOREIGN_JOB.test(start) || (status === 403 && problem.isPage)) return false;
+  if (FOREIGN_JOB.test(start)) return false;
   return status === 401 || status === 403 || SESSION_LOST.test(start) || isSessionFault(start);
 }
 
@@ -178,7 +177,6 @@ function meaningOf({ operation, status, problem, urlKey }: Refused): Meaning {
   if (known !== undefined) return known;
   if (problem.isOwn) return FAULT;
   const hints: Readonly<Record<number, string>> = {
-    403: `a proxy or the web server forbids this: check ${urlKey} and service.proxy, and ask those who run them`,
     404: `nothing is at this address: check ${urlKey}`,
     405: `the address belongs to something else: check ${urlKey}`,
     407: 'the proxy wants a sign-in: check service.proxy',
