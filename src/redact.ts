@@ -127,14 +127,28 @@ export function safeText(text: string, secrets: readonly string[]): string {
   return known.safeText(text);
 }
 
-/**
- * Empty for a secret of fewer characters, which only text from outside can be searched for. Of a message of the program,
- * a run of letters alone counts only as the whole secret: its own words, such as `password`, hold parts by chance.
- */
+/** Words of sign-ins in messages of the program: a run of one of them counts only as the whole secret. */
+const OWN_WORDS = [
+  'authenticateuseropenid',
+  'authenticateuserandpassword',
+  'authenticateuserpassword',
+  'the password of ',
+];
+const OWN_KEYS = [
+  'passwordfile',
+  'passwordcommand',
+  'tokenfile',
+  'tokencommand',
+  'sessioncodefile',
+  'external-token',
+  'username',
+];
+
+/** Empty for a secret of fewer characters, which only text from outside can be searched for. */
 function runsOf(secret: string, shortest: number): Runs {
   const runs = new Map<number, Set<string>>();
   if (shortest === MAX_RUN && secret.length < MAX_RUN) return runs;
-  const isOwnWord = (run: string) => shortest === MAX_RUN && /^[a-z ]+$/.test(run);
+  const isOwn = (run: string) => shortest === MAX_RUN && [...OWN_WORDS, ...OWN_KEYS].some((word) => word.includes(run));
   const half = Math.ceil(secret.length / 2);
   const length = Math.min(secret.length, Math.max(shortest, Math.min(half, MAX_RUN)));
   if (length === 0) return runs;
@@ -145,7 +159,7 @@ function runsOf(secret: string, shortest: number): Runs {
     const folded = fold(form);
     for (let at = 0; at + run <= folded.length; at++) {
       const part = folded.slice(at, at + run);
-      if (!isOwnWord(part)) set.add(part);
+      if (!isOwn(part)) set.add(part);
     }
     runs.set(run, set);
   };

@@ -174,6 +174,7 @@ describe('a message of the program', () => {
     const own = 'check the password in the file /home/a/.config/jobtail/password (AuthenticateUserPassword)';
     expect(secrets.hideInMessage(own)).toBe(own);
     expect(secrets.hideInMessage('asked with wrong-password')).toBe('asked with ***');
+    expect(secrets.hideInMessage('asked with wrong-pas')).toBe('asked with ***');
     expect(secrets.safeText('asked with wrong-password')).toBe('asked with ***');
   });
 

@@ -46,7 +46,8 @@ export async function runDaemon(place: Place) {
 
 /** The value of each series of `/metrics`. */
 export async function seriesAt(port: number): Promise<Map<string, number>> {
-  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  // The server may end an idle connection at the moment of the next request.
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`, { headers: { connection: 'close' } })).text();
   const values = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   return new Map(values.map((line) => [line.replace(/ \S+$/, ''), Number(line.split(' ').at(-1))]));
 }

@@ -34,7 +34,9 @@ export async function verify(jobId: JobId, options: VerifyOptions): Promise<void
   const { files, cluster } = verification;
   for (const one of files.slice(printed)) onVerified(one);
   const notCompared = cluster === null ? NEVER_LISTED : null;
-  if (json) process.stdout.write(jsonReport({ jobId, ...verification, notCompared }));
+  // What is in place of a file is in the reason, in words.
+  const shown = files.map(({ name, proof }) => ({ name, proof: { ...proof, inPlace: undefined } }));
+  if (json) process.stdout.write(jsonReport({ jobId, files: shown, cluster, notCompared }));
   else process.stdout.write(`${conclusionOf(files)}\n${cluster === null ? NEVER_LISTED : clusterLine(cluster)}\n`);
   if (files.length === 0 || !files.every(isHere)) process.exitCode = EXIT.failed;
 }

@@ -92,8 +92,11 @@ it('docs/json.md has each key that a command prints, and no other', async (conte
   fs.writeFileSync(path.join(copies, 'a.dat'), 'dat!');
   fs.rmSync(path.join(copies, 'b.dat'));
   add('verify', await read('verify', jobId));
+  // Neither the service nor the share sends the live files.
   await sandbox.fault({ kind: 'fault', operation: 'DownloadFileFromCluster' });
+  place.writeConfig(JSON.stringify({ ...config, results: { intervalSeconds: 1 } }));
   add('sync', await read('sync', jobId));
+  place.writeConfig(JSON.stringify(config));
   const loaded = await loadConfig(place.configFile);
   const { store, close } = openOwnStore(loaded, SILENT);
   context.onTestFinished(close);
