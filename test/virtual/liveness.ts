@@ -199,7 +199,7 @@ function lacksOfMirrors({ agent, mirrors }: Complete, job: SimulatedJob, isSettl
       const name = `${job.id}/${taskId}/${file}`;
       if (row === undefined) return [live(`${name} is not followed`)];
       // What failed when its job was settled says so, and waits for a command; what was left out then is no file.
-      if (isSettled && (row.error !== null || files[file].isHidden)) return [];
+      if (isSettled && (row.error !== null || row.unverified !== null || files[file].isHidden)) return [];
       if (row.error !== null) return [live(`${name} has the error ${row.error.code}`)];
       const at = mirrorPath(mirrors, job.id, row);
       const bytes = fs.existsSync(at) ? fs.readFileSync(at) : Buffer.alloc(0);

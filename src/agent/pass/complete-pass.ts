@@ -105,13 +105,15 @@ export async function completePass(polls: JobPolls, options: CompletePassOptions
 }
 
 /**
- * In the last pass, a result that is not what it was at its last fetch is fetched again: the same content proves it.
+ * In the last pass, and in one of a job that is not followed, a result that is not what it was at its last fetch is
+ * fetched again: the same content proves it.
  * What was not there when it was requested is requested after another listing.
  */
 async function syncResults(jobId: JobId, { store, results, remote, isLast, signal }: CompletePassOptions) {
   const end = await results.sync(jobId, { remote, isFinal: true, signal });
   const { inFlux, queued } = store.results.counts(jobId);
-  if (queued === 0 && (!isLast || inFlux === 0)) return end;
+  const isOver = isLast || store.jobs.get(jobId)?.state !== 'watched';
+  if (queued === 0 && (!isOver || inFlux === 0)) return end;
   const again = await results.sync(jobId, { remote, isFinal: true, onlyInFlux: true, signal });
   const sum = (of: 'fetched' | 'changed' | 'failed' | 'bytes' | 'tookMs') => end[of] + again[of];
   return {

@@ -118,6 +118,9 @@ it('the complete pass fetches a result once more that changed since its last fet
   };
   expect(await growIn(false)).toEqual([2, 1]);
   expect(await growIn(true)).toEqual([3, 0]);
+  // A settled job has no later pass either, unless a command requests it.
+  engine.store.jobs.setState(JOB, 'settled');
+  expect(await growIn(false)).toEqual([3, 0]);
   expect(engine.store.resultSyncs.get(JOB)).toMatchObject({ wanted: 2, done: 2 });
   // What goes on changing is not proven.
   const grow = () => remote.files.set('grown', Buffer.from(`${remote.files.get('grown')}c`));
