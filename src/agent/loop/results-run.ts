@@ -1,8 +1,10 @@
 /** The syncs of results of one followed job. */
-import { EARLY_MS } from '../results/results.ts';
 import { withJitter } from '../schedule/pace.ts';
 import { isFollowed } from './job-life.ts';
 import type { OneJob } from './one-job.ts';
+
+/** So that the next sync is not early by a rounded time. */
+const AFTER_EARLY_MS = 250;
 
 /** Syncs once, and plans the next sync. `onListed` receives the listed names. */
 export async function runResults(
@@ -16,11 +18,13 @@ export async function runResults(
   const { store, log, random } = context;
   // A newer request may exclude results.
   if (store.jobs.get(jobId)?.results !== true) return;
-  const delayMs = results.isEarly(jobId) ? Math.min(1.25 * EARLY_MS, resultsIntervalMs) : resultsIntervalMs;
+  const earlyMs = results.earlyMs(jobId);
   const { ofService } = failures.logged;
   const end = await results.sync(jobId, { remote: context.waiting.patient, isFinal: false, onListed, signal });
   failures.worked('results', ofService);
   if (end.changed + end.failed > 0) log.info({ jobId, ...end }, 'results synced');
   failures.resultsSynced();
-  if (isFollowed(job.life)) due.planAgain('results', withJitter(delayMs, random()));
+  if (!isFollowed(job.life)) return;
+  if (earlyMs > 0) due.plan('results', Math.min(earlyMs + AFTER_EARLY_MS, resultsIntervalMs));
+  else due.planAgain('results', withJitter(resultsIntervalMs, random()));
 }

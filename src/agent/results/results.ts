@@ -93,7 +93,7 @@ const NOTHING = { listed: 0, fetched: 0, changed: 0, failed: 0, refused: 0, left
 const EMPTY_MS = 5_000;
 
 /** In the first seconds of a job, its live files are not known: maximum delay of its first results. */
-export const EARLY_MS = 4_000;
+const EARLY_MS = 4_000;
 
 /** The directory of the results of a job; part of the documented layout. */
 export function resultsDirectory(mirrorDirectory: string, jobId: JobId): string {
@@ -152,7 +152,7 @@ export class Results {
     const ledger = new Ledger({ ...this.#options, jobId, intervalMs: rules.intervalMs, progress, stamps });
     const isKnown = !isFinal && this.#listed.has(jobId);
     const stands = (result: DueResult) => (isKnown ? Promise.resolve(true) : this.#stands(result));
-    const isEarly = !isFinal && this.isEarly(jobId);
+    const isEarly = !isFinal && this.earlyMs(jobId) > 0;
     const plan = await planSync({
       left,
       ledger,
@@ -236,15 +236,16 @@ export class Results {
     });
   }
 
-  /** Whether new results wait, because no live file of the job is known yet and one of them may be it. */
-  isEarly(jobId: JobId): boolean {
+  /** How long new results wait, because no live file of the job is known yet and one of them may be it; 0: not. */
+  earlyMs(jobId: JobId): number {
     const { store, clock } = this.#options;
     const watchedMs = clock.now() - (store.jobs.get(jobId)?.watchedAt ?? 0);
-    if (watchedMs < 0 || watchedMs >= EARLY_MS) return false;
-    if (phaseOf(store.jobInformation.get(jobId)?.information.state ?? null) === 'over') return false;
+    if (watchedMs < 0 || watchedMs >= EARLY_MS) return 0;
+    if (phaseOf(store.jobInformation.get(jobId)?.information.state ?? null) === 'over') return 0;
     const liveFiles = store.liveFiles.ofJob(jobId);
-    if (liveFiles.length === 0) return store.taskSearches.get(jobId) !== undefined;
-    return liveFiles.every(({ relativePath }) => relativePath === null);
+    const isKnown = liveFiles.some(({ relativePath }) => relativePath !== null);
+    const isSearched = liveFiles.length > 0 || store.taskSearches.get(jobId) !== undefined;
+    return isKnown || !isSearched ? 0 : EARLY_MS - watchedMs;
   }
 
   /** Releases the transfer grants of an ended job; a failure is retried later. */

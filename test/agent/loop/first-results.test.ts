@@ -51,5 +51,6 @@ it('the first results come with the first live files, however late those are, an
   await clock.pass(MINUTE_MS / 4);
   write('11/out/third');
   report('Finished');
-  await comes('11/out/third', 30_000);
+  // The states of jobs are listed every 30 s.
+  await comes('11/out/third', 35_000);
 });
