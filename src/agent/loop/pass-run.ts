@@ -61,8 +61,8 @@ export class PassRun {
       const { message, code, hint } = failure;
       for (const request of requests) answer(store, request, { error: message, code, hint });
       if (isLast) await this.#failed(job, failure, signal);
-      // The command has its answer, and does not retry.
-      else failures.logged.failed(failures.scopeOf('pass'), failure, 0, true);
+      // The command has its answer, and does not retry. One that serves the state prints that answer, not the log as well.
+      else if (context.asked === undefined) failures.logged.failed(failures.scopeOf('pass'), failure, 0, true);
     } finally {
       for (const { requestId } of requests) served.delete(requestId);
     }

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { beforeEach, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config/load.ts';
 import { openOwnStore } from '../../../src/daemon/own-state.ts';
-import type { JobId } from '../../../src/job.ts';
+import type { JobId, TaskId } from '../../../src/job.ts';
 import { jobOf } from '../../support/model-job-service.ts';
 import { needs, PYTHON } from '../../support/needs.ts';
 import { SILENT } from '../../support/silent-log.ts';
@@ -38,7 +38,10 @@ async function withJob(jobState: string): Promise<void> {
     }),
   );
   const { store, close } = openOwnStore(await loadConfig(file), SILENT);
-  store.jobs.watch({ jobId: JOB, tasks: [], files: [], results: true, settleAfterMs: null, source: 'command' }, 1);
+  const live = { tasks: ['9001' as TaskId], files: ['stdout'], settleAfterMs: null, source: 'command' } as const;
+  store.jobs.watch({ ...live, jobId: JOB, results: true }, 1);
+  for (const row of store.liveFiles.ofJob(JOB))
+    store.liveFiles.setComparison(row, { verified: 0, unverified: null, early: false });
   store.jobInformation.save({ jobId: JOB, information: jobOf(JOB, jobState), since: 1, reportedAt: 1 });
   store.jobs.setState(JOB, 'settled');
   close();

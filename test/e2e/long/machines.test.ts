@@ -108,5 +108,5 @@ os.waitpid(pid, 0)
 print(os.path.exists('state/agent.pid'))`;
   fs.writeFileSync(path.join(place.directory, 'terminal.py'), pty);
   const ended = await bash(place, 'python3 terminal.py $A run -c $C 2>&1');
-  expect(ended.trim().split(/\s+/)).toEqual([expect.stringMatching(/^\d+$/), os.hostname(), 'False']);
+  expect(ended.trim().split(/\s+/)).toEqual([expect.stringMatching(/^\d+$/), os.hostname(), 'agent', 'False']);
 });

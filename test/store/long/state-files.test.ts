@@ -91,7 +91,7 @@ it.for(Object.keys(TRAPS))('%s in the place of the pid is replaced by the one wh
     if (trap === 'a directory') expect(() => lockDirectory(state)).toThrow(`illegal operation on a directory: ${at}`);
     else {
       const lock = lockDirectory(state);
-      expect(fs.readFileSync(at, 'utf8')).toBe(`${process.pid}\n${os.hostname()}\n`);
+      expect(fs.readFileSync(at, 'utf8')).toBe(`${process.pid}\n${os.hostname()}\nagent\n`);
       lock.release();
     }
     expect(linesOf(there)).toBe(before);
