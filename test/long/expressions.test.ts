@@ -14,7 +14,7 @@ const OWN_TEXT = [
   'cli/help.ts: /[<[]([^\\]>]+)[\\]>]/',
   'cli/init/answers.ts: /\\/+$/',
   'cli/init/service.ts: /\\/+$/',
-  'search/pattern.ts: /\\[(?:',
+  'search/texts.ts: /\\[(?:',
   'remote/signin/operation.ts: /\\/+$/',
 ];
 

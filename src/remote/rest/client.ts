@@ -110,7 +110,6 @@ export class RestRemote implements Remote {
       } catch (error) {
         // Only the response shows which form a release accepts.
         if (!(error instanceof JobtailError && error.policy.isRefusal)) throw error;
-        if (namesFile(error.message, jobId, path)) throw error;
         this.#requireAskable(path);
         // A path of the wrong form leads to nothing.
         if (refused === undefined || refused.inPlace === 'nothing') refused = error;
@@ -208,12 +207,6 @@ const slashed = (name: string) => `/${name.replace(/^\/+/, '')}`;
 
 function pathBy(form: PathForm, jobId: JobId, name: string): string {
   return form === 'listed' ? slashed(name) : `/${jobId}${slashed(name)}`;
-}
-
-/** Whether a refusal quotes the right path: the server found the place of the file, and no file (docs/dev/rest.md 3.4). */
-function namesFile(words: string, jobId: JobId, path: string): boolean {
-  const right = `${jobId}${slashed(path)}'`;
-  return words.includes(`'${right}`) && !words.includes(`'${jobId}/${right}`);
 }
 
 const STATE_OF = new Map(Object.entries(JOB_STATES).map(([state, number]) => [String(number), state]));

@@ -5,7 +5,7 @@ export function tokenOf(text: string): string {
   const { access_token: found = text } = objectOf(text);
   return String(found)
     .trim()
-    .replace(/^(["'])(.+)\1$/, '$2')
+    .replace(/^"(.+)"$|^'(.+)'$/, '$1$2')
     .replace(/^bearer\s+/i, '')
     .trim();
 }

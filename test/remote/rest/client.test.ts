@@ -337,16 +337,6 @@ describe('a whole file', () => {
     expect(made.changes).toEqual(['the path of a file: listed, and no longer below the job']);
   });
 
-  test.each([
-    [`Requested path '501/77/a' was not found.`, 1],
-    [`Requested path '501/501/77/a' was not found.`, 2],
-    [`Requested path '77/a' was not found.`, 2],
-  ])('that is not there is asked for by another path unless its right one is quoted: %s', async (detail, calls) => {
-    const made = await place(() => ({ status: 400, body: { title: 'Invalid Request', detail } }));
-    await expect(download(made, '/77/a')).rejects.toMatchObject({ code: 'fault' });
-    expect(made.server.asked.filter(({ members }) => 'RelativeFilePath' in members)).toHaveLength(calls);
-  });
-
   test('that is not there is asked for twice, and fails as the service says first', async () => {
     const made = await place(() => ({ status: 400, body: { title: 'x', detail: `call ${made.server.asked.length}` } }));
     await expect(download(made, '/77/a')).rejects.toMatchObject({
