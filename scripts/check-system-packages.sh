@@ -94,7 +94,7 @@ buildah "${storage[@]}" build --quiet --format docker --build-arg BASE=localhost
 container=$(buildah "${storage[@]}" from localhost/jobtail)
 of_image() { buildah "${storage[@]}" inspect --type image --format "$1" localhost/jobtail; }
 [ "$(of_image '{{.OCIv1.Config.User}}')" = 10001:10001 ]
-[ "$(of_image '{{.OCIv1.Config.Entrypoint}}')" = '[/usr/bin/agent]' ]
+[ "$(of_image '{{.OCIv1.Config.Entrypoint}}')" = '[/usr/bin/tini -- /usr/bin/agent]' ]
 # As words of a shell.
 health=$(buildah "${storage[@]}" inspect --type image localhost/jobtail | node -e '
   const { Docker } = JSON.parse(require("node:fs").readFileSync(0, "utf8"));
