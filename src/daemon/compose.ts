@@ -142,7 +142,6 @@ export function buildEngine(options: EngineOptions): Engine {
   const pass: PassContext = {
     store,
     clock,
-    jobService: jobService && queuedJobService(jobService, calls, 'live'),
     remote: queuedRemote(remote, calls, 'live'),
     results: synced,
     direct: directBytes,
@@ -151,6 +150,7 @@ export function buildEngine(options: EngineOptions): Engine {
   };
   const context: AgentContext = {
     ...pass,
+    jobService: jobService && queuedJobService(jobService, calls, 'live'),
     log,
     random,
     limits: { intervals: poll, resultsIntervalMs: results.intervalMs, stallAfterMs: config.stallAfterMs },

@@ -115,7 +115,6 @@ export class Engine {
       }),
       mirrorDirectory,
       direct: this.#options.direct ?? null,
-      jobService: null,
       remote,
       clock,
       pauseMs: 2_000,

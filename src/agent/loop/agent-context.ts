@@ -25,6 +25,7 @@ interface JobEvents {
 
 /** `remote`, `jobService`: their calls wait in the queue, before those of `waiting`. */
 export interface AgentContext extends PassContext {
+  readonly jobService: JobService | null;
   readonly log: Log;
   /** In [0, 1), for jitter. */
   readonly random: () => number;

@@ -3,7 +3,14 @@ import { asJobtailError, type JobtailError } from '../../errors.ts';
 import { type JobId, keyText } from '../../job.ts';
 import type { JobRow, RequestRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import { completePass, type PassAnswer, type PassSummary, summaryWithoutPass } from '../pass/complete-pass.ts';
+import {
+  completePass,
+  type PassAnswer,
+  type PassSummary,
+  passOfDeleted,
+  summaryWithoutPass,
+} from '../pass/complete-pass.ts';
+import { isDeleted } from '../pass/deleted-jobs.ts';
 import { DUE_RUNS } from '../schedule/due-runs.ts';
 import type { AgentContext } from './agent-context.ts';
 import { endOf, failureOf, isFollowed, isGivenUp, type JobEvent, rowOf } from './job-life.ts';
@@ -39,7 +46,7 @@ export class PassRun {
 
   /** Answers all requests from before it began. Rejects if it must be retried. */
   async run(signal: AbortSignal): Promise<void> {
-    const { jobId, context, polls, failures, due } = this.#job;
+    const { jobId, context, failures, due } = this.#job;
     const { store, served } = context;
     const job = store.jobs.get(jobId);
     if (job === undefined) return;
@@ -47,10 +54,7 @@ export class PassRun {
     const isLast = this.#isLast;
     for (const { requestId } of requests) served.add(requestId);
     try {
-      if (!isFollowed(this.#job.life)) await this.#search.once(signal);
-      // If no command waits for it, a pass must not delay running jobs.
-      const remote = requests.length > 0 || job.state === 'ending' ? context.remote : context.waiting.wanted;
-      const summary = await completePass(polls, { ...context, remote, isLast, signal });
+      const summary = (await this.#deleted(signal)) ?? (await this.#complete(requests.length > 0, isLast, signal));
       await this.#passed(summary.appended);
       const equal = isLast && this.#isLast ? 'pass equal' : undefined;
       await this.#conclude(job, summary, summary.appended > 0 ? 'pass unequal' : equal, signal);
@@ -67,6 +71,23 @@ export class PassRun {
       for (const { requestId } of requests) served.delete(requestId);
     }
     if (store.requests.open('pass').some((request) => request.jobId === jobId)) due.plan('pass', 0);
+  }
+
+  /** What is left of a deleted job: of a followed one, in the pass that its deletion makes due instead of this one. */
+  async #deleted(signal: AbortSignal): Promise<PassSummary | undefined> {
+    const { jobId, context } = this.#job;
+    if (!(await isDeleted(jobId, { ...context, signal }))) return undefined;
+    this.#job.happened('reported deleted');
+    signal.throwIfAborted();
+    return passOfDeleted(jobId, context.store);
+  }
+
+  async #complete(isRequested: boolean, isLast: boolean, signal: AbortSignal): Promise<PassSummary> {
+    const { life, context, polls } = this.#job;
+    if (!isFollowed(life)) await this.#search.once(signal);
+    // If no command waits for it, a pass must not delay running jobs.
+    const remote = isRequested || life.stage === 'ending' ? context.remote : context.waiting.wanted;
+    return await completePass(polls, { ...context, remote, isLast, signal });
   }
 
   get #isLast(): boolean {
@@ -88,8 +109,10 @@ export class PassRun {
   async #failed(job: JobRow, failure: JobtailError, signal: AbortSignal): Promise<void> {
     const { jobId, context, failures } = this.#job;
     const { store, clock } = context;
-    this.#job.happened(failureOf('pass', failure, failures.areOthersAnswered('pass')) ?? 'pass failed');
-    if (!isGivenUp(this.#job.life, clock.monotonic())) throw failure;
+    const event = failureOf('pass', failure, failures.areOthersAnswered('pass')) ?? 'pass failed';
+    this.#job.happened(event);
+    // An outage gives nothing up, however often the pass was refused before.
+    if (event !== 'pass refused' || !isGivenUp(this.#job.life, clock.monotonic())) throw failure;
     // Before the state: a kill in between leaves no settled job with a result in flux.
     store.results.endUnfinished(jobId, failure.message);
     const summary = summaryWithoutPass(jobId, store, failure.message);

@@ -13,17 +13,15 @@ import type { Store } from '../../store/store.ts';
 import { type Clock, sleep } from '../../system/clock.ts';
 import { type FollowEnd, needsAnotherPoll } from '../live/steps.ts';
 import type { JobPolls, Polled } from '../poll/poll.ts';
-import type { JobService, Remote } from '../ports/server.ts';
+import type { Remote } from '../ports/server.ts';
 import type { DirectBytes } from '../ports/transfer.ts';
 import type { Results, ResultsEnd } from '../results/results.ts';
 import { reasonOf } from './comparison.ts';
-import { isDeleted } from './deleted-jobs.ts';
 import { type LiveProof, proveMirrors } from './mirror-proofs.ts';
 
 export interface PassContext {
   readonly store: Store;
   readonly clock: Clock;
-  readonly jobService: JobService | null;
   readonly remote: Remote;
   readonly results: Results;
   /** Brings the raw bytes of live files that the service does not send. */
@@ -77,13 +75,6 @@ const UNFINISHED: Partial<Record<FollowEnd, string>> = {
 export async function completePass(polls: JobPolls, options: CompletePassOptions): Promise<PassSummary> {
   const { store } = options;
   const { jobId } = polls;
-  if (await isDeleted(jobId, options)) {
-    store.results.endUnfinished(jobId, 'the job was deleted before it was fetched');
-    const state = store.jobs.get(jobId)?.state;
-    // Its results may be older than what was verified.
-    const isEarly = state !== 'settled' && state !== 'ended';
-    return summaryWithoutPass(jobId, store, 'the job was deleted before it was verified', isEarly);
-  }
   let polled = await pollToEnd(polls, options);
   let { appended } = polled;
   let { openEnds, failures } = await compareAll(jobId, polled.ends, options);
@@ -121,6 +112,15 @@ async function syncResults(jobId: JobId, { store, results, remote, isLast, signa
     ...{ fetched: sum('fetched'), changed: sum('changed'), failed: sum('failed') },
     ...{ bytes: sum('bytes'), tookMs: sum('tookMs') },
   };
+}
+
+/** Instead of a pass over a deleted job: its files stay as they are. */
+export function passOfDeleted(jobId: JobId, store: Store): PassSummary {
+  store.results.endUnfinished(jobId, 'the job was deleted before it was fetched');
+  const state = store.jobs.get(jobId)?.state;
+  // Its results may be older than what was verified.
+  const isEarly = state !== 'settled' && state !== 'ended';
+  return summaryWithoutPass(jobId, store, 'the job was deleted before it was verified', isEarly);
 }
 
 /** The files of a job stay as they are, because they can no longer be compared. `isEarly`: no comparison counts. */

@@ -19,10 +19,11 @@ const ARCHIVED = 'line 1\nli';
 class RefusingRemote extends ModelRemote {
   listings = 0;
   refuses = false;
+  refusal = new JobtailError('http-status', 'Problem occured! Contact the administrators.');
 
   override async listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<readonly string[]> {
     this.listings += 1;
-    if (this.refuses) throw new JobtailError('http-status', 'Problem occured! Contact the administrators.');
+    if (this.refuses) throw this.refusal;
     return await super.listChangedFiles(jobId, signal);
   }
 }
@@ -124,6 +125,30 @@ it('a deleted job keeps them also when a command asks for a pass over the settle
   const { calls } = remote;
   await clock.pass(20 * MINUTE_MS);
   expect(remote.calls).toBe(calls);
+});
+
+it('a running job whose deletion a requested sync finds is at its end at once', async () => {
+  const { clock, remote, tell, state, ask, warnings, expectUnchanged } = await follow(true);
+  tell('Deleted');
+  remote.files.set(keyText(STDOUT), Buffer.from(ARCHIVED));
+  const { calls, listings } = remote;
+  expect(JSON.parse(await ask())).toMatchObject({ summary: { verified: 0, results: null } });
+  await clock.passUntil('its end', () => state() === 'settled', 1_000);
+  expectUnchanged();
+  expect(warnings).toContainEqual(`job deleted, its files stay here jobId=${JOB}`);
+  expect([remote.calls, remote.listings]).toEqual([calls, listings]);
+});
+
+it('an unwatched job without a known task ends when it is deleted, though its listing looks like an outage', async () => {
+  const { clock, remote, agent, store, tell, state } = await follow(true, []);
+  remote.refuses = true;
+  remote.refusal = new JobtailError('unavailable', 'SSH Problem: No such file');
+  store.transaction(() => store.jobs.unwatch(JOB, 'ending'));
+  agent.refresh();
+  await clock.pass(20 * MINUTE_MS);
+  expect(state()).toBe('ending');
+  tell('Deleted');
+  await clock.passUntil('its end', () => state() === 'ended', 3 * MINUTE_MS);
 });
 
 it('a deleted job is at its end where its state stays Canceled, but its live files and its listing are gone', async () => {

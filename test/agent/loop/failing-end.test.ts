@@ -183,6 +183,20 @@ it.each(['unreachable', 'timeout', 'unavailable'] as const)(
   },
 );
 
+it('a last pass that was refused for a quarter of an hour is not given up by an outage after that', async () => {
+  const remote = new FailingRemote();
+  remote.failing = 'listings';
+  remote.failure = new JobtailError('http-status', 'status 500');
+  const { clock, job } = await follow(remote, false);
+  await clock.pass(14 * MINUTE_MS);
+  remote.failure = new JobtailError('unreachable', 'an outage');
+  await clock.pass(20 * MINUTE_MS);
+  expect(job()).toMatchObject({ state: 'watched', error: { message: 'an outage' } });
+  remote.failure = new JobtailError('http-status', 'status 500');
+  await clock.passUntil('its end', () => job()?.state === 'settled', 3 * MINUTE_MS);
+  expect(job()?.error).toMatchObject({ code: 'http-status' });
+});
+
 it('an unwatched job whose last pass is refused for a quarter of an hour is ended, and shows why', async () => {
   const remote = new FailingRemote();
   const { clock, job, store, agent } = await follow(remote, false);
