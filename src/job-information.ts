@@ -75,16 +75,20 @@ export function latestMsOf(time: JobTime): number | undefined {
 }
 
 /**
- * Whether a start time belongs to another run than the one before: another moment, not another spelling of it. If only one
- * of them has its zone, they may be the same moment in any zone.
+ * Whether two start times belong to the same run: the same moment, in whatever spelling. If only one of them has its zone,
+ * they may be the same moment in any zone. Undefined if that is not known.
  */
-export function isOtherRun(start: JobTime | null, before: JobTime | null): boolean {
-  if (start === null || before === null || start.text === before.text) return false;
+export function isSameRun(start: JobTime | null, before: JobTime | null): boolean | undefined {
+  if (start === null || before === null) return undefined;
+  if (start.text === before.text) return true;
   const [one, other] = [utcOf(start), utcOf(before)];
-  if (one === undefined || other === undefined) return true;
-  const isZoneLost = (start.ms === null) !== (before.ms === null);
-  return Math.abs(one - other) >= (isZoneLost ? 2 * FURTHEST_ZONE_MS : SECOND_MS);
+  if (one === undefined || other === undefined) return false;
+  const apartMs = Math.abs(one - other);
+  if ((start.ms === null) !== (before.ms === null)) return apartMs >= 2 * FURTHEST_ZONE_MS ? false : undefined;
+  return apartMs < SECOND_MS;
 }
+
+export const isOtherRun = (start: JobTime | null, before: JobTime | null) => isSameRun(start, before) === false;
 
 /** Whether a time is later than another one of the same service: both with a zone, or both without. */
 export function isLater(time: JobTime, other: JobTime): boolean {

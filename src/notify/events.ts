@@ -1,6 +1,6 @@
 /** Derives events from the state of a job: compares the last read row with the store. */
 import { randomUUID } from 'node:crypto';
-import { type JobInformation, phaseOf } from '../job-information.ts';
+import { isOtherRun, isRunning, isSameRun, type JobInformation, jobTimeOf, phaseOf } from '../job-information.ts';
 import type { EventType, NotifyEvent } from '../notification.ts';
 import { countOf } from '../numbers.ts';
 import type { NotifiedJobRow } from '../store/outbox.ts';
@@ -14,10 +14,31 @@ export function newEvent(type: NotifyEvent['type'], now: number, about: EventOf)
   return { id: randomUUID(), type, time: new Date(now).toISOString(), count: 1, ...about };
 }
 
-export function notifiedRow(job: JobRow, reported: JobInformationRow | undefined, hasFiles: boolean): NotifiedJobRow {
-  const jobState = reported?.information.state ?? null;
-  return { jobId: job.jobId, jobState, watchState: job.state, stalledAt: job.stalledAt, hasFiles };
+/** What was read of a job. Of one run, the furthest report: the next one may be older. */
+export function notifiedRow(
+  before: NotifiedJobRow | undefined,
+  job: JobRow,
+  reported: JobInformationRow | undefined,
+  hasFiles: boolean,
+): NotifiedJobRow {
+  const information = newsOf(before, reported);
+  const { state = null, startTime } = information ?? {};
+  const jobState = information === undefined && reported !== undefined ? (before?.jobState ?? null) : state;
+  const startedAt = startTime?.text ?? before?.startedAt ?? null;
+  return { jobId: job.jobId, jobState, startedAt, watchState: job.state, stalledAt: job.stalledAt, hasFiles };
 }
+
+/** A report, unless it goes back in the run that was read: lists may lag, and other nodes may answer. */
+function newsOf(before: NotifiedJobRow | undefined, reported: JobInformationRow | undefined) {
+  const information = reported?.information;
+  if (information === undefined || before == null || before.startedAt === null) return information;
+  const { state, startTime } = information;
+  const goesBack = progressOf(state) < progressOf(before.jobState);
+  const isSame = startTime === null || isSameRun(startTime, jobTimeOf(before.startedAt));
+  return goesBack && isSame ? undefined : information;
+}
+
+const progressOf = (state: string | null) => (phaseOf(state) === 'over' ? 2 : Number(isRunning(state)));
 
 const ENDS: Readonly<Record<string, EventType>> = { Finished: 'finished', Failed: 'failed', Canceled: 'canceled' };
 const STARTED = ['Running', 'Finished', 'Failed'];
@@ -38,15 +59,18 @@ export function eventsOf(
   const event = (type: EventType, reason?: string) =>
     newEvent(type, now, { ...about, ...(reason === undefined ? {} : { reason }) });
   const events: NotifyEvent[] = [];
-  if (information !== undefined) {
-    const { state } = information;
+  const news = newsOf(before, reported);
+  if (news !== undefined) {
+    const { state, startTime } = news;
     const former = before?.jobState ?? job.seenState;
-    const hadStarted = former !== null && STARTED.includes(former);
-    if (state !== null && state !== former && (former !== null || !wasOver(information, job.watchedAt))) {
+    const isOther = before?.startedAt != null && isOtherRun(startTime, jobTimeOf(before.startedAt));
+    const hadStarted = !isOther && former !== null && STARTED.includes(former);
+    const isNew = state !== former || isOther;
+    if (state !== null && isNew && (former !== null || !wasOver(news, job.watchedAt))) {
       const end = ENDS[state];
       const isRunningAgain = state === 'Running' && former !== 'Running';
       if (isRunningAgain || (STARTED.includes(state) && !hadStarted)) events.push(event('started'));
-      if (end !== undefined) events.push(event(end, reasonOf(information)));
+      if (end !== undefined) events.push(event(end, reasonOf(news)));
     }
   }
   if (job.stalledAt !== null && job.stalledAt !== (before?.stalledAt ?? null))

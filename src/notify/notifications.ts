@@ -169,7 +169,7 @@ export class Notifications {
     const isAgain = read !== undefined && isOver({ state: read.watchState }) && !isOver(job);
     const isOld = isAgain && phaseOf(read.jobState) === 'active';
     if (isOld && stored !== undefined && stored.reportedAt < job.watchedAt) this.#unseen.set(jobId, stored.reportedAt);
-    const before = isOld ? { ...read, jobState: null } : read;
+    const before = isOld ? { ...read, jobState: null, startedAt: null } : read;
     const reported = stored?.reportedAt === this.#unseen.get(jobId) ? undefined : stored;
     if (reported !== undefined) this.#unseen.delete(jobId);
     const isComplete = () => unprovenIn(store, jobId).length === 0;
@@ -178,7 +178,7 @@ export class Notifications {
     if (isNew || before !== undefined) this.#add(eventsOf(before, job, reported, clock.now(), isComplete));
     if (this.#wantsFiles && before?.hasFiles !== true && !isNew)
       for (const row of store.liveFiles.ofJob(jobId)) store.outbox.skip(row);
-    store.outbox.jobs.save(notifiedRow(job, reported, this.#wantsFiles || before?.hasFiles === true));
+    store.outbox.jobs.save(notifiedRow(before, job, reported, this.#wantsFiles || before?.hasFiles === true));
   }
 
   /** Events about the agent itself, after a minute. */

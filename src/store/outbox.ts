@@ -9,7 +9,10 @@ import { JobTable, type Sql, Table } from './sql.ts';
 
 export interface NotifiedJobRow {
   readonly jobId: JobId;
+  /** The furthest that was reported of its run. */
   readonly jobState: string | null;
+  /** The start of that run, as reported. */
+  readonly startedAt: string | null;
   readonly watchState: WatchState;
   readonly stalledAt: number | null;
   /** Whether its live files are read; how far is in their rows. A file without a row was not started. */
@@ -59,7 +62,8 @@ export class Outbox {
       LEFT JOIN notified_jobs AS before USING (job_id) LEFT JOIN job_information USING (job_id)
       WHERE before.job_id IS NULL OR before.watch_state <> jobs.state OR before.has_files < ?
         OR (jobs.state IN ('watched', 'ending')
-          AND (before.stalled_at IS NOT jobs.stalled_at OR before.job_state IS NOT (information ->> 'state')))`;
+          AND (before.stalled_at IS NOT jobs.stalled_at OR before.job_state IS NOT (information ->> 'state')
+            OR before.started_at IS NOT (information ->> '$.startTime.text')))`;
     return this.#sql.all<{ readonly jobId: JobId }>(select, Number(wantsFiles)).map(({ jobId }) => jobId);
   }
 

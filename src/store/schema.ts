@@ -8,7 +8,7 @@
  * `mismatches`, `error` and `information` are JSON, and so are lists.
  */
 /** The formats of releases, the oldest first, and that of this version. */
-export const VERSIONS: readonly [number, number] = [12, 24];
+export const VERSIONS: readonly [number, number] = [12, 25];
 export const [OLDEST_VERSION] = VERSIONS;
 export const NEWEST_VERSION = VERSIONS[1];
 
@@ -17,6 +17,7 @@ const NOTIFICATIONS = `
   CREATE TABLE notified_jobs (
     job_id      TEXT PRIMARY KEY REFERENCES jobs (job_id) ON DELETE CASCADE,
     job_state   TEXT,
+    started_at  TEXT,
     watch_state TEXT NOT NULL,
     stalled_at  INTEGER,
     has_files   INTEGER NOT NULL CHECK (has_files IN (0, 1))

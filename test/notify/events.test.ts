@@ -118,6 +118,62 @@ describe('a job', () => {
     expect(place.waiting.map(({ type }) => type)).toEqual(['started', 'finished', 'started', 'finished']);
   });
 
+  it.each<[string, [string, string | null][], readonly string[]]>([
+    [
+      'runs: a list that lags',
+      [
+        ['Running', 'A'],
+        ['Queued', null],
+        ['Running', 'A'],
+      ],
+      ['started'],
+    ],
+    [
+      'is over: a list that lags',
+      [
+        ['Finished', 'A'],
+        ['Running', 'A'],
+        ['Finished', 'A'],
+      ],
+      ['started', 'finished'],
+    ],
+    [
+      'ran twice, without a report between',
+      [
+        ['Finished', 'A'],
+        ['Finished', 'B'],
+      ],
+      ['started', 'finished', 'started', 'finished'],
+    ],
+    [
+      'was queued again',
+      [
+        ['Running', 'A'],
+        ['Queued', null],
+        ['Running', 'B'],
+      ],
+      ['started', 'started'],
+    ],
+    [
+      'is failed after all',
+      [
+        ['Finished', 'A'],
+        ['Failed', 'A'],
+      ],
+      ['started', 'finished', 'failed'],
+    ],
+  ])('that %s has events by its runs', async (_, reports, types) => {
+    const place = withJob(ALL);
+    place.report('Submitted');
+    await place.tick();
+    const starts = { A: jobTimeOf('2026-11-27T23:00:00Z'), B: jobTimeOf('2026-11-27T23:30:00Z') };
+    for (const [state, start] of reports) {
+      place.report(state, { startTime: start === null ? null : starts[start as keyof typeof starts] });
+      await place.tick();
+    }
+    expect(place.waiting.map(({ type }) => type)).toEqual(types);
+  });
+
   it.each<[string, string[], string | null, number, readonly string[]]>([
     ['seen active, whose cluster has a slow clock', ['Running', 'Failed'], 'Z', -60_000, ['started', 'failed']],
     ['seen waiting, whose end has no zone', ['Queued', 'Failed'], '', -60_000, ['started', 'failed']],

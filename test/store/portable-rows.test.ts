@@ -53,7 +53,14 @@ function filled(): Store {
     const ofAgent = { id: 'a', type: 'agent-degraded', time: 't', count: 1 } as const;
     store.outbox.add([{ deliveryId: 'of the agent', jobId: null, rule: 'r', event: ofAgent, ...at }]);
     store.outbox.savePosition({ jobId: JOB, taskId: TASK, file: 'stdout', generation: 3, position: 9, lines: 4 });
-    store.outbox.jobs.save({ jobId: JOB, jobState: 'Running', watchState: 'watched', stalledAt: null, hasFiles: true });
+    store.outbox.jobs.save({
+      jobId: JOB,
+      jobState: 'Running',
+      startedAt: null,
+      watchState: 'watched',
+      stalledAt: null,
+      hasFiles: true,
+    });
   });
   return store;
 }
