@@ -34,11 +34,14 @@ interface Seen {
   readonly starts: Set<string>;
   /** The number of its run that was reported last. */
   run: number | undefined;
+  /** The start of that run, if it was reported with its zone. */
+  startedMs: number | null;
   /** How often it was watched after it had ended. */
   watches: number;
   /** The number of runs when it was settled, and whether it was proven. */
   settledRuns: number;
   isProven: boolean;
+  followedAt: number;
   /** A command, a configuration or another run is a reason to follow it. */
   mayFollow: boolean;
   mayEnd: boolean;
@@ -100,6 +103,11 @@ export class Promises {
   asked(requestId: number, jobId: JobId, kind: Asked['kind']): void {
     this.#asked.set(requestId, { jobId, kind });
     if (kind === 'forget') this.#forgettable.add(jobId);
+  }
+
+  /** For how long a job is followed, or was before it ended, in milliseconds. */
+  followedMs(jobId: JobId): number {
+    return this.#world.time.passedMs - (this.#seen.get(jobId)?.followedAt ?? 0);
   }
 
   isFollowed(jobId: JobId): boolean {
@@ -171,6 +179,7 @@ export class Promises {
     const { jobId, state } = row;
     const job = this.#world.service.jobs.get(jobId);
     if (job === undefined || before === state) return;
+    if (state === 'watched') seen.followedAt = this.#world.time.passedMs;
     const isLeft = this.#only !== undefined && this.#only !== jobId && !this.#commanded.has(jobId);
     if (isLeft && before !== undefined)
       throw new Error(`a command for job ${this.#only} makes job ${jobId}, which was ${before}, ${state}`);
@@ -219,6 +228,8 @@ export class Promises {
 
   #removed(jobId: JobId, seen: Seen): void {
     this.#seen.delete(jobId);
+    // It may be watched anew.
+    for (const [id, event] of this.#events) if (event.jobId === jobId) this.#events.delete(id);
     const { row, isProven } = seen;
     if (this.#forgettable.delete(jobId)) return;
     this.removed += 1;
@@ -237,15 +248,19 @@ export class Promises {
     const isFollowed = row.state === 'watched' || row.state === 'ending';
     const job = this.#world.service.jobs.get(row.jobId);
     if (job === undefined || state === null || state === 'Deleted' || !isFollowed) return;
+    const [before, startedMs] = [seen.run, seen.startedMs];
+    seen.startedMs = startTime?.ms ?? null;
     seen.run = job.runsByText.get(startTime?.text ?? '') ?? 0;
     const run = `${seen.run} of watch ${seen.watches}`;
     if (phaseOf(state) === 'active') {
       seen.isActive = true;
       if (isRunning(state)) seen.starts.add(run);
-    } else if (seen.isActive) {
+    } else if (seen.isActive || (before !== undefined && before !== seen.run)) {
+      // It was active since it is watched, or ran again: that is known if both starts have their zones.
+      const isKnown = seen.isActive || (startedMs !== null && seen.startedMs !== null);
       seen.isActive = false;
       // Of a job that is watched again, the stored report may be older than that.
-      (seen.watches === 0 ? seen.ends : seen.mayEnds).add(run);
+      (seen.watches === 0 && isKnown ? seen.ends : seen.mayEnds).add(run);
       seen.starts.add(run);
     } else if (row.source === 'mine' || (endTime?.ms != null && endTime.ms >= row.watchedAt)) {
       seen.mayEnds.add(run);
@@ -320,7 +335,16 @@ const newSeen = (row: JobRow): Seen => ({
     mayEnds: new Set<string>(),
     starts: new Set<string>(),
   },
-  ...{ run: undefined, watches: 0, settledRuns: 0, isProven: false, mayFollow: false, mayEnd: false },
+  ...{
+    run: undefined,
+    startedMs: null,
+    watches: 0,
+    settledRuns: 0,
+    isProven: false,
+    followedAt: 0,
+    mayFollow: false,
+    mayEnd: false,
+  },
 });
 
 function readIfThere(file: string): Buffer | undefined {
