@@ -172,13 +172,28 @@ function systemCode(thrown: unknown): string | undefined {
   return typeof code === 'string' && /^E[A-Z0-9]+$/.test(code) && 'syscall' in thrown ? code : undefined;
 }
 
+/** The user whom the system refused it: the agent, or who runs a command. */
+const user = () => process.geteuid?.() ?? 'of the agent';
+
 /** Errors of the system with a hint; the others are `local-io`. */
 const LOCAL_ERRORS: Readonly<Record<string, { readonly code: ErrorCode; readonly hint: (path: string) => string }>> = {
   ENOSPC: { code: 'disk-full', hint: () => 'free some space, or inodes (df -i); the agent continues by itself' },
   EDQUOT: { code: 'disk-full', hint: () => 'remove files, or raise the quota; the agent continues by itself' },
-  EROFS: { code: 'permission', hint: () => 'check the disk for errors, and mount the file system for writing' },
-  EACCES: { code: 'permission', hint: (path) => `give the user of the agent the right to write ${path}` },
-  EPERM: { code: 'permission', hint: (path) => `give the user of the agent the right to write ${path}` },
+  EROFS: {
+    code: 'permission',
+    hint: () => 'see why in the log of the kernel (dmesg: a failing disk?), then mount the file system for writing',
+  },
+  EACCES: { code: 'permission', hint: (path) => `give the user ${user()} the right to write ${path}` },
+  EPERM: { code: 'permission', hint: (path) => `give the user ${user()} the right to write ${path}` },
+  EFBIG: {
+    code: 'local-io',
+    hint: () => 'raise the limit of file sizes (ulimit -f, LimitFSIZE of the unit); FAT allows no file above 4 GiB',
+  },
+  ENAMETOOLONG: { code: 'local-io', hint: () => 'use a shorter directory, or a file system with longer names' },
+  EIO: { code: 'local-io', hint: () => 'see the log of the kernel (dmesg): the disk or its server failed' },
+  ESTALE: { code: 'local-io', hint: () => 'mount it again: the server of the file system has this file no longer' },
+  ENOENT: { code: 'local-io', hint: () => 'see whether its file system is mounted, and whether the path is right' },
+  ENOTDIR: { code: 'local-io', hint: () => 'move away the file that stands in the place of a directory' },
   EADDRINUSE: { code: 'local-io', hint: () => 'another program listens there: choose another address or port' },
   EMFILE: { code: 'local-io', hint: () => 'raise the limit of open files (LimitNOFILE of the unit, or ulimit -n)' },
 };
@@ -199,6 +214,6 @@ function localError(error: NodeJS.ErrnoException, code: string): JobtailError {
   const what = where === undefined ? words : `${words}: ${where}`;
   return new JobtailError(known?.code ?? 'local-io', `${what} (${syscall} ${code})`, {
     cause: error,
-    hint: known?.hint(where ?? 'the file') ?? 'check the disk, the mount and the path',
+    hint: known?.hint(where ?? 'the file') ?? 'see the log of the kernel (dmesg), and what is there',
   });
 }

@@ -16,8 +16,8 @@ export function putFile(file: string, text: string, mode = 0o600): void {
 
 /** Nothing goes on by itself, unlike in the agent. */
 export function notWritten(file: string, thrown: unknown, more = ''): JobtailError {
-  const { code, message } = asJobtailError(thrown);
-  const hint = code === 'disk-full' ? 'free some space' : 'check the directory and its rights';
+  const { code, message, hint: usual } = asJobtailError(thrown);
+  const hint = code === 'disk-full' ? 'free some space' : usual;
   return new JobtailError(code, `cannot write ${file}: ${message}`, {
     hint: `${hint}${more}, and run the command again`,
   });

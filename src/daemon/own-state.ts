@@ -9,7 +9,7 @@ import { Secrets } from '../redact.ts';
 import { isServed, lockDirectory, lockHolder, type Role, waitAsAgent } from '../store/lock.ts';
 import { Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
-import { isWritableByOthers } from '../system/owners.ts';
+import { isWritableByOthers, stepsTo } from '../system/owners.ts';
 import { openSharedStore, storeOf } from './state.ts';
 import { Transfers } from './transfers.ts';
 
@@ -27,13 +27,16 @@ function narrow(directory: string): void {
 export function makeDirectories(config: Config): void {
   const make = (directory: string, key: string, mode: number) => {
     try {
+      // Of a read-only file system, a recursive mkdir reports something else.
+      if (!fs.existsSync(directory)) fs.accessSync(stepsTo(directory).at(-1)?.at ?? directory, fs.constants.W_OK);
       fs.mkdirSync(directory, { recursive: true, mode });
       fs.accessSync(directory, fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK);
     } catch (thrown) {
-      const { code, message } = asJobtailError(thrown);
-      const hint = `give the user of the agent the right to write it, or set ${key} to another directory`;
+      const { code, message, hint } = asJobtailError(thrown);
       const kind = code === 'disk-full' ? code : 'permission';
-      throw new JobtailError(kind, `${key} ${directory} cannot be used: ${message}`, { hint });
+      throw new JobtailError(kind, `${key} ${directory} cannot be used: ${message}`, {
+        hint: `${hint}; or set ${key} to another directory`,
+      });
     }
   };
   make(config.mirror.directory, 'mirror.directory', 0o750);

@@ -2,9 +2,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
-import { JobtailError } from '../errors.ts';
+import { asJobtailError, JobtailError } from '../errors.ts';
 import { NEWEST_VERSION, OLDEST_VERSION, SCHEMA, UPGRADES, VERSIONS } from './schema.ts';
-import { asStoreError, keepAlive, openNative, pragma } from './sql.ts';
+import { asStoreError, isOfWriting, keepAlive, openNative, pragma } from './sql.ts';
 import { makePrivateDatabase, requireRegularDatabase } from './state-files.ts';
 
 /** Part of the name of a copy made before an upgrade: `agent.db.before-v<format>.<time>`. */
@@ -41,7 +41,7 @@ interface OpenedDatabase {
 /** Opens the database. Its owner renames a broken file, and starts a new one. @throws JobtailError store */
 export function openDatabase(options: OpenDatabaseOptions, quarantined?: string): OpenedDatabase {
   const { file, owner, now } = options;
-  if (!owner && !fs.existsSync(file)) {
+  if (!owner && isMissing(file)) {
     throw new JobtailError('store', `there is no state in ${path.dirname(file)} yet`, {
       hint: 'start the agent once (agent run), or watch a job (agent watch JOB)',
     });
@@ -49,9 +49,43 @@ export function openDatabase(options: OpenDatabaseOptions, quarantined?: string)
   try {
     return { db: openAndMigrate(options), quarantined };
   } catch (error) {
+    if (!owner && isOfWriting(error)) return { db: openForReading(file, error), quarantined };
     if (!owner || !isBroken(error) || quarantined !== undefined) throw asStoreError(error, file);
     return openDatabase(options, setAside(file, now()));
   }
+}
+
+/** @throws JobtailError if the user may not look for it */
+function isMissing(file: string): boolean {
+  try {
+    return fs.statSync(file, { throwIfNoEntry: false }) === undefined;
+  } catch (thrown) {
+    throw asJobtailError(thrown);
+  }
+}
+
+/** What marks a database in the header as one with a write-ahead log (https://sqlite.org/fileformat2.html). */
+const WAL_BYTES = { start: 18, end: 20 };
+
+/**
+ * What was committed before nothing could be written any more: the disk is full or read-only. Where not even the memory
+ * that SQLite shares can be made, the log is empty or lost, and the database is read as it is.
+ * @throws JobtailError of `unwritable` if it cannot be read either
+ */
+function openForReading(file: string, unwritable: unknown): Database.Database {
+  const sources = [() => file, () => fs.readFileSync(file).fill(1, WAL_BYTES.start, WAL_BYTES.end)];
+  for (const source of sources) {
+    let db: Database.Database | undefined;
+    try {
+      db = openNative(source(), { readonly: true, timeout: BUSY_TIMEOUT_MS });
+      requireVersion(db, file);
+      return db;
+    } catch (error) {
+      db?.close();
+      if (error instanceof JobtailError) throw error;
+    }
+  }
+  throw asStoreError(unwritable, file);
 }
 
 function openAndMigrate({ file, owner, now, statfs }: OpenDatabaseOptions): Database.Database {

@@ -4,6 +4,7 @@ import path from 'node:path';
 import Database, { type RunResult, type Statement } from 'better-sqlite3';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
+import { whyNotWritable } from '../system/storage.ts';
 
 /** Statements on the open database: each is prepared once, and what SQLite throws becomes an error of the one table. */
 export class Sql {
@@ -194,7 +195,7 @@ export function pragma(db: Database.Database, name: string): unknown {
 }
 
 /** Opens a database file. @throws what better-sqlite3 throws; local-io if its native part cannot be loaded */
-export function openNative(file: string, options: Database.Options): Database.Database {
+export function openNative(file: string | Buffer, options: Database.Options): Database.Database {
   try {
     return keepAlive(new Database(file, options));
   } catch (error) {
@@ -221,35 +222,33 @@ export function sqliteVersion(): string {
   }
 }
 
-/** Less than SQLite needs for anything. */
-const NO_ROOM_BYTES = 64 * 1024;
+/** Whether a read-only connection may succeed. */
+export const isOfWriting = (error: unknown): boolean =>
+  error instanceof Database.SqliteError && /^SQLITE_(CANTOPEN|READONLY|PERM|IOERR|FULL)/.test(error.code);
 
-function isFull(directory: string): boolean {
-  const { bavail, bsize } = fs.statfsSync(directory);
-  return bavail * bsize < NO_ROOM_BYTES;
-}
-
-/** What SQLite threw, as an error with code `store`, `disk-full` or `permission` and a hint. */
+/** What SQLite threw, with the cause in the words of the system. */
 export function asStoreError(error: unknown, file: string): JobtailError {
   if (!(error instanceof Database.SqliteError)) return asJobtailError(error);
   const { code: sqlite } = error;
   const directory = path.dirname(file);
   const failed = (code: 'store' | 'disk-full' | 'permission', message: string, hint: string) =>
     new JobtailError(code, message, { cause: error, hint });
-  // SQLite does not report why its shared memory or its write-ahead log failed.
-  if (sqlite === 'SQLITE_FULL' || (sqlite.startsWith('SQLITE_IOERR') && isFull(directory))) {
+  if (sqlite === 'SQLITE_FULL')
     return failed('disk-full', `no space left on device: ${file}`, 'free some space; the agent continues by itself');
-  }
   if (/^SQLITE_IOERR_(LOCK|RDLOCK|UNLOCK|CHECKRESERVEDLOCK|SHMLOCK)$/.test(sqlite)) return withoutLocks(directory);
-  if (/^SQLITE_(CANTOPEN|READONLY|PERM)/.test(sqlite)) {
-    const hint = `give the user of the agent the right to write ${directory}`;
-    return failed('permission', `${file} cannot be opened for writing`, hint);
+  if (isOfWriting(error)) {
+    // SQLite does not report why.
+    const why = whyNotWritable(directory, fs.existsSync(file) ? file : directory);
+    if (why !== undefined)
+      return new JobtailError(why.code, `cannot write ${file}: ${why.message}`, { cause: error, hint: why.hint });
+    if (!sqlite.startsWith('SQLITE_IOERR'))
+      return failed('permission', `${file} cannot be opened for writing`, 'see who may write it, and its directory');
   }
   if (sqlite.startsWith('SQLITE_BUSY')) {
     const hint = 'find the process that has it open (fuser), and end it';
     return failed('store', `${file} is locked by another process`, hint);
   }
-  const hint = 'check the disk; at its start, the agent sets a corrupt state aside';
+  const hint = 'see the log of the kernel (dmesg) for the disk; at its start, the agent sets a corrupt state aside';
   return failed('store', `cannot use ${file} (${sqlite})`, hint);
 }
 

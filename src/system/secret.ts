@@ -66,7 +66,9 @@ export class Secret {
     const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: NodeJS.ErrnoException) => {
       const isForbidden = error.code === 'EACCES' || error.code === 'EPERM';
       const hint = `make it readable for the user ${process.geteuid?.()} (chown, chmod 600), who runs this`;
-      throw this.#unavailable(`cannot be read (${error.code})`, isForbidden ? hint : 'check the path');
+      const isMissing = error.code === 'ENOENT';
+      const other = isMissing ? 'there is no such file: write the secret into it' : asJobtailError(error).hint;
+      throw this.#unavailable(`cannot be read (${error.code})`, isForbidden ? hint : (other ?? hint));
     });
     try {
       const stats = await handle.stat();

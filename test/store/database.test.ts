@@ -131,8 +131,11 @@ function replace(directory: string, put: (at: string, content: string) => void):
 it.each(['SQLITE_READONLY', 'SQLITE_READONLY_DIRECTORY', 'SQLITE_CANTOPEN_ISDIR', 'SQLITE_PERM'])(
   'that may not be written is a matter of rights: %s',
   (code) => {
-    const error = asStoreError(new Database.SqliteError('attempt to write', code), '/var/lib/agent/agent.db');
-    expect(error).toMatchObject({ code: 'permission', hint: expect.stringContaining('write /var/lib/agent') });
+    const { file } = someState();
+    const error = asStoreError(new Database.SqliteError('attempt to write', code), file);
+    expect(error).toMatchObject({ code: 'permission', hint: expect.stringContaining('may write it') });
+    const missing = asStoreError(new Database.SqliteError('attempt to write', code), '/nowhere/agent.db');
+    expect(missing.message).toMatch(/^cannot write .nowhere.agent.db: no such file or directory/);
   },
 );
 

@@ -1,6 +1,6 @@
 /** The ledger of one sync: rows, saved in groups after their directories are flushed; dates; progress. */
 import path from 'node:path';
-import type { NoFile } from '../../errors.ts';
+import type { JobtailError, NoFile } from '../../errors.ts';
 import { type JobId, keyText } from '../../job.ts';
 import { printable } from '../../printable.ts';
 import { inSlices, slicesOf } from '../../slices.ts';
@@ -89,6 +89,16 @@ export class Ledger {
 
   postponed(row: ResultRow, state: 'failed' | 'left-out', reason: string): void {
     this.#postpone({ ...row, state, hangs: 0 }, reason);
+  }
+
+  /** Records a failure of one file. What the file system here can never hold is tried once a day. */
+  failed(row: ResultRow, { cause, hint }: JobtailError, reason: string): void {
+    const { code = '', syscall = '' } = (cause ?? {}) as NodeJS.ErrnoException;
+    const rarely = (state: 'failed' | 'left-out', why: string) =>
+      this.#postpone({ ...row, state, hangs: 0 }, `${why} (${syscall} ${code}); tried once a day`, DAY_MS);
+    if (NO_NAME.test(code) && OF_NAMES.test(syscall)) rarely('left-out', 'this file system has no such names');
+    else if (code === 'EFBIG') rarely('failed', `it is too large for this file system or its limit: ${hint}`);
+    else this.postponed(row, 'failed', reason);
   }
 
   /**
@@ -188,6 +198,10 @@ export class Ledger {
     if (this.#rows.length + this.#forgotten.length === 0) this.#oldestAt = this.#options.clock.now();
   }
 }
+
+/** What FAT, SMB and eCryptfs answer to a name; of other calls, EINVAL means something else. */
+const NO_NAME = /^(EINVAL|ENAMETOOLONG|EILSEQ)$/;
+const OF_NAMES = /^(lstat|open|mkdir|rename|symlink)$/;
 
 const IRREGULAR = 'it is ';
 const LINKS = { 'a directory': 'a link to a directory', nothing: 'a link to a missing file' } as const;

@@ -1,6 +1,5 @@
 /** `agent check`: this machine. Changes nothing. */
 import fs from 'node:fs';
-import path from 'node:path';
 import { type Config, PLAIN_HINT, plainHooks, plainHookText, plainOrigins, plainText } from '../../config/config.ts';
 import { secretFilesOf } from '../../config/secrets.ts';
 import { PLAIN_VIEW_HINT, plainView } from '../../daemon/view-thread.ts';
@@ -10,6 +9,7 @@ import { countOf, showBytes } from '../../numbers.ts';
 import { isOnNetworkFileSystem } from '../../store/database.ts';
 import { runningAgent } from '../../store/lock.ts';
 import { Secret } from '../../system/secret.ts';
+import { isRefusedToUser, storageOf } from '../../system/storage.ts';
 import { addressOf, findView, unprovenText } from '../../view/link.ts';
 import type { ViewSettings } from '../../view/settings.ts';
 import { readToken, tokenFileOf } from '../../view/token.ts';
@@ -41,41 +41,28 @@ export function checkConfigFile(config: Config): Finding[] {
 }
 
 /** Checks a directory of the configuration: exists or can be created, writable, file system, free space. */
-export function checkDirectory(directory: string, key: string, agentRuns: boolean): Finding[] {
-  const nearest = nearestExisting(directory);
-  const stat = fs.statSync(nearest);
-  const { uid } = stat;
-  if (!stat.isDirectory()) {
-    throw new JobtailError('local-io', `${key} ${directory}: ${nearest} is no directory`, {
-      hint: `move ${nearest} away, or set ${key} to another directory`,
-    });
+export async function checkDirectory(directory: string, key: string, agentRuns: boolean): Promise<Finding[]> {
+  const { at, freeBytes, freeInodes, error } = await storageOf(directory);
+  const elsewhere = `, or set ${key} to another directory`;
+  const missing = at === directory ? '' : ', will be created';
+  const found = [ok(`${directory}${missing}, ${showBytes(freeBytes)} free`)];
+  if (error !== undefined) {
+    const { code, message, hint = `move ${at} away` } = error;
+    // A running agent has already proven that it may.
+    if (!agentRuns || !isRefusedToUser(error))
+      throw new JobtailError(code, `${key} ${directory}: ${message}`, { hint: `${hint}${elsewhere}` });
+    found.push(note('only its owner, as whom the agent runs, may write it'));
   }
-  const { bavail, bsize, files, ffree } = fs.statfsSync(nearest);
-  const free = bavail * bsize;
-  const missing = nearest === directory ? '' : ', will be created';
-  const found = [ok(`${directory}${missing}, ${showBytes(free)} free`)];
-  if (!isWritable(nearest)) {
-    // A running agent has already proven that.
-    if (!agentRuns) {
-      throw new JobtailError('permission', `${key} ${directory}: permission denied: ${nearest}`, {
-        hint: `run the agent as the user ${uid}, who owns it, or set ${key} to another directory`,
-      });
-    }
-    found.push(note(`only its owner (user ${uid}), as whom the agent runs, may write it`));
+  if (freeBytes < LITTLE_BYTES) {
+    found.push(warning(`low disk space: ${showBytes(freeBytes)} free`, `free some space${elsewhere}`));
   }
-  if (free < LITTLE_BYTES) {
-    found.push(
-      warning(`low disk space: ${showBytes(free)} free`, `free some space, or set ${key} to another directory`),
-    );
+  if (freeInodes < FEW_INODES) {
+    found.push(warning(`room for ${freeInodes} more files only (df -i)`, `remove files${elsewhere}`));
   }
-  if (files > 0 && ffree < FEW_INODES)
-    found.push(
-      warning(`room for ${ffree} more files only (df -i)`, `remove files, or set ${key} to another directory`),
-    );
-  if (key === 'state.directory' && nearest === directory && (modeOf(directory) & 0o077) !== 0) {
+  if (key === 'state.directory' && at === directory && (modeOf(directory) & 0o077) !== 0) {
     found.push(warning('other users can enter it, and could lock its files', `run chmod 700 ${directory}`));
   }
-  if (key === 'state.directory' && isOnNetworkFileSystem(nearest)) {
+  if (key === 'state.directory' && isOnNetworkFileSystem(at)) {
     found.push(warning('it is on a network file system', `set ${key} to a local disk: a database is safer there`));
   }
   return found;
@@ -125,19 +112,4 @@ export async function checkView({ view }: Config, settings: ViewSettings): Promi
     ...other,
     ...(plain === undefined ? [] : [warning(plain, PLAIN_VIEW_HINT)]),
   ];
-}
-
-function nearestExisting(directory: string): string {
-  let at = directory;
-  while (!fs.existsSync(at) && at !== path.dirname(at)) at = path.dirname(at);
-  return at;
-}
-
-function isWritable(directory: string): boolean {
-  try {
-    fs.accessSync(directory, fs.constants.W_OK | fs.constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,5 +1,6 @@
 /** `agent status`: the followed jobs and their state. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { hasFleet } from '../../config/config.ts';
 import { notWatched } from '../../daemon/state.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
@@ -7,6 +8,7 @@ import { countOf } from '../../numbers.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { withJobs } from '../followed-jobs.ts';
 import { untilStopped } from '../process.ts';
+import { disksOf, isDiskHanging } from '../show/disks.ts';
 import { jsonReport } from '../show/json.ts';
 import { viewLine, viewReport } from '../show/status-report.ts';
 import { detail, overview, type ShownReport } from '../show/status-table.ts';
@@ -41,8 +43,10 @@ export async function status(jobIds: readonly JobId[], options: StatusOptions): 
         if (one !== undefined && one !== 'all' && found.jobs.length === 0) throw notWatched(one);
         reports.push(found);
       }
-      const view = await viewReport(config);
-      return { ...(reports[0] as ShownReport), jobs: reports.flatMap((found) => found.jobs), view };
+      const [first] = reports as [ShownReport];
+      // Those of a fleet are on other machines.
+      const disks = hasFleet(config) ? {} : { disks: await disksOf(config) };
+      return { ...first, ...disks, jobs: reports.flatMap((found) => found.jobs), view: await viewReport(config) };
     };
     const pageOf = async (): Promise<Page> => {
       const { view, ...shown } = await report();
@@ -57,6 +61,8 @@ export async function status(jobIds: readonly JobId[], options: StatusOptions): 
     else if (options.watch === true) await untilStopped((signal) => watchPage(pageOf, signal));
     else process.stdout.write((await pageOf()).render());
   });
+  // Node.js would wait for it.
+  if (isDiskHanging()) process.exit();
 }
 
 interface Page {

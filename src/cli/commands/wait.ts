@@ -253,7 +253,10 @@ function waitForAgent(absentSince: number | undefined, now: number): number {
 
 function textOf({ job, unproven }: Ended): string {
   const verified = job.files.filter((file) => file.verified).length;
-  const what = `${verified} of ${countOf(job.files.length, 'live file')} verified, ${countOf(job.results.synced, 'result')}`;
+  const { synced, leftOut } = job.results;
+  const others = leftOut === 0 ? '' : `, ${leftOut} left out (agent status ${job.jobId})`;
+  const live = `${verified} of ${countOf(job.files.length, 'live file')} verified`;
+  const what = `${live}, ${countOf(synced, 'result')}${others}`;
   const failed = job.tasks.reported.filter(({ errorMessage }) => hasMessage(errorMessage)).slice(0, MAX_TASKS);
   const lines = [
     `job ${job.jobId} is ${job.jobState === null ? job.state : showJobState(job.jobState)}: ${what}`,

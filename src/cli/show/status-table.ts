@@ -9,6 +9,7 @@ import { answeredAt } from '../../store/jobs.ts';
 import type { JobRow, StoredError } from '../../store/rows.ts';
 import type { FleetReport } from '../fleet/client.ts';
 import { pc } from './colours.ts';
+import { type DiskReport, diskLines } from './disks.ts';
 import { agentLines, hintLines, jobStateLines, searchLines, showJobState } from './job-text.ts';
 import type { JobReport, Report } from './status-report.ts';
 import { cutToColumns, fitted, pageText } from './terminal.ts';
@@ -188,7 +189,9 @@ function failureLines(
 }
 
 export type ShownReport = Omit<Report, 'jobs' | 'decoding'> &
-  Partial<FleetPart & Pick<Report, 'decoding'>> & { readonly jobs: readonly OwnedJob[] };
+  Partial<FleetPart & Pick<Report, 'decoding'> & { readonly disks: readonly DiskReport[] }> & {
+    readonly jobs: readonly OwnedJob[];
+  };
 
 /** Without an agent, nothing is attempted again. */
 function withoutPromises(report: ShownReport): ShownReport {
@@ -214,7 +217,8 @@ function whoRuns(report: ShownReport, columns: number): string[] {
       ? ['the service does not decode UTF-8: what is not ASCII in live files comes by raw downloads']
       : [];
   if (agents !== undefined) return [...fleetLines({ agents, waitingJobs }, columns), ...decoding];
-  return [agentLine(report), ...(report.outage === null ? [] : failureLines('', report.outage)), ...decoding];
+  const outage = report.outage === null ? [] : failureLines('', report.outage);
+  return [agentLine(report), ...outage, ...diskLines(report.disks ?? []), ...decoding];
 }
 
 function agentLine({ agent }: Pick<Report, 'agent'>): string {

@@ -275,7 +275,7 @@ class SpillFile {
         const result = await this.#handle?.read(bytes, done, length - done, start + done);
         if (result === undefined || result.bytesRead === 0) {
           throw new JobtailError('local-io', 'a temporary file is shorter than what was written to it', {
-            hint: 'check the disk of the state directory',
+            hint: 'find out what truncates files below state.directory; the call is repeated',
           });
         }
         done += result.bytesRead;

@@ -211,7 +211,7 @@ export class Downloads {
       // SSH has shown it; not every release reports that.
       else if (isIrregular(row) && error.policy.isRefusal) ledger.stillLeftOut(row);
       else if (hasHung) ledger.hung(row, silentMs);
-      else ledger.postponed(row, 'failed', error.message);
+      else ledger.failed(row, error, error.message);
     }
     await ledger.keepUp();
   }

@@ -202,8 +202,7 @@ export class Placement {
       const error = asJobtailError(thrown);
       for (const { path: file, result } of files) {
         if (file !== undefined) await calls.remove(file);
-        if (error.policy.ofOneFile === 'yes' && result !== undefined)
-          ledger.postponed(result.row, 'failed', reasonOf(error));
+        if (error.policy.ofOneFile === 'yes' && result !== undefined) ledger.failed(result.row, error, reasonOf(error));
       }
       if (error.policy.ofOneFile !== 'yes') throw error;
       return false;

@@ -132,6 +132,50 @@ describe('a result that becomes a directory, or the reverse', () => {
   });
 });
 
+describe('a file that the file system here can never hold', () => {
+  const refuse = (call: 'renameSync' | 'lstatSync', code: string) => {
+    const real = fs[call] as (...args: unknown[]) => unknown;
+    vi.spyOn(fs, call).mockImplementation(((...args: unknown[]) => {
+      const syscall = call.replace('Sync', '');
+      if (args.some((at) => String(at).endsWith('a: ')))
+        throw Object.assign(new Error(`${code}: refused, ${syscall} '${args[0]}'`), { code, syscall, path: args[0] });
+      return real(...args);
+    }) as never);
+    onTestFinished(() => void vi.restoreAllMocks());
+  };
+
+  it.each([
+    ['renameSync', 'EINVAL'],
+    ['lstatSync', 'ENAMETOOLONG'],
+    ['renameSync', 'EILSEQ'],
+  ] as const)('because of its name is left out, and tried once a day: %s %s', async (call, code) => {
+    const place = new ResultsPlace();
+    refuse(call, code);
+    place.remote.set('/11/a: ', 'a');
+    place.remote.set('/11/b', 'b');
+    expect(await place.sync()).toMatchObject({ fetched: 1, failed: 0, leftOut: 1 });
+    const reason = `this file system has no such names (${call.replace('Sync', '')} ${code}); tried once a day`;
+    expect(place.row('/11/a: ')).toMatchObject({ state: 'left-out', reason, intervalMs: 86_400_000 });
+    expect(place.tree()).toEqual(['11/b']);
+    // The complete pass of `sync`, `wait` and `unwatch` has nothing to object either.
+    expect(await place.sync(true)).toMatchObject({ failed: 0, leftOut: 1 });
+  });
+
+  it('because it is too large names the limit, and is not downloaded up to it again and again', async () => {
+    const place = new ResultsPlace();
+    vi.spyOn(fs, 'openSync').mockImplementationOnce((at) => {
+      throw Object.assign(new Error(`EFBIG: file too large, write '${at}'`), { code: 'EFBIG', syscall: 'write' });
+    });
+    onTestFinished(() => void vi.restoreAllMocks());
+    place.remote.set('/11/a', 'a');
+    expect(await place.sync()).toMatchObject({ failed: 1 });
+    const row = place.row('/11/a');
+    expect(row).toMatchObject({ state: 'failed', intervalMs: 86_400_000 });
+    expect(row?.reason).toMatch(/ulimit -f.*4 GiB.*\(write EFBIG\); tried once a day/);
+    expect(row?.reason).not.toContain('.partial');
+  });
+});
+
 describe('a file system without modes or links', () => {
   const unsupported = (call: string) => Object.assign(new Error(`EPERM: ${call}`), { code: 'EPERM' });
 

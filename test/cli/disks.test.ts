@@ -1,0 +1,109 @@
+/** What commands print about a disk that takes no more: read-only, full, gone, or of another user. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, it, onTestFinished, type TestContext, vi } from 'vitest';
+import { checkDirectory } from '../../src/cli/check/machine.ts';
+import { status } from '../../src/cli/commands/status.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { makeDirectories, openOwnStore } from '../../src/daemon/own-state.ts';
+import { asJobtailError } from '../../src/errors.ts';
+import type { JobId } from '../../src/job.ts';
+import { SmallDisk } from '../support/e2e-mount.ts';
+import { SILENT } from '../support/silent-log.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
+
+const JOB = '501' as JobId;
+
+/** Mirrors and state on a small disk, and a job in the state, which an agent served. */
+async function diskWithState(context: TestContext, kib = 4096) {
+  const home = temporaryDirectory();
+  const disk = SmallDisk.mount(context, path.join(home, 'disk'), kib);
+  const mirror = path.join(disk.directory, 'mirror');
+  const state = path.join(disk.directory, 'state');
+  const file = path.join(home, 'config.yaml');
+  fs.writeFileSync(path.join(home, 'password'), 'secret', { mode: 0o600 });
+  const service = { protocol: 'rest', baseUrl: 'http://127.0.0.1:9' };
+  const auth = { username: 'alice', passwordFile: 'password' };
+  const sections = { service, auth, mirror: { directory: mirror }, state: { directory: state }, view: false };
+  fs.writeFileSync(file, JSON.stringify(sections));
+  const config = await loadConfig(file);
+  const served = () => {
+    const owned = openOwnStore(config, SILENT);
+    const usual = { tasks: null, files: [], results: true, settleAfterMs: null, source: 'command' } as const;
+    owned.store.transaction(() => owned.store.jobs.watch({ jobId: JOB, ...usual }, Date.now()));
+    return owned;
+  };
+  return { disk, config, file, state, mirror, served };
+}
+
+async function statusOf(file: string, jobIds: readonly JobId[] = [], json = false): Promise<string> {
+  let printed = '';
+  const write = vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
+    printed += String(text);
+    return true;
+  });
+  try {
+    await status(jobIds, { config: file, json });
+  } finally {
+    write.mockRestore();
+  }
+  return printed;
+}
+
+it('status shows the last state of a read-only disk, and that it is read-only', async (context) => {
+  const { disk, file, served } = await diskWithState(context);
+  served().close();
+  await disk.makeReadOnly();
+  for (const page of [await statusOf(file), await statusOf(file, [JOB])]) {
+    expect(page).toMatch(/501.*watched/);
+    expect(page).toContain(`mirror.directory ${disk.directory}/mirror: read-only file system`);
+    expect(page).toContain(`state.directory ${disk.directory}/state: read-only file system`);
+  }
+  expect(JSON.parse(await statusOf(file, [], true))).toMatchObject({
+    jobs: [{ jobId: JOB }],
+    disks: [{ key: 'mirror.directory', error: { code: 'permission' } }, { error: { code: 'permission' } }],
+  });
+});
+
+it('what an agent committed before it was killed is shown from a read-only disk, too', async (context) => {
+  const { disk, file, state, served } = await diskWithState(context);
+  const owned = served();
+  // With its log, as a kill leaves it.
+  fs.cpSync(state, `${state}-copy`, { recursive: true });
+  owned.close();
+  fs.rmSync(state, { recursive: true });
+  fs.renameSync(`${state}-copy`, state);
+  await disk.makeReadOnly();
+  expect(await statusOf(file)).toMatch(/501.*watched/);
+});
+
+it('status names a full disk, whether an agent runs or not', async (context) => {
+  const { disk, file, served } = await diskWithState(context);
+  const owned = served();
+  disk.fill();
+  const [running, ofJob] = [await statusOf(file), await statusOf(file, [JOB])];
+  owned.close();
+  for (const page of [running, ofJob, await statusOf(file)]) {
+    expect(page).toMatch(/501.*watched/);
+    expect(page).toContain('no space left on device');
+    expect(page).toContain('free some space');
+  }
+});
+
+it('check and run name a read-only disk, whoever asks and whether the directory is there', async (context) => {
+  const { disk, config, mirror } = await diskWithState(context);
+  await disk.makeReadOnly();
+  const failed = await checkDirectory(mirror, 'mirror.directory', false).catch(asJobtailError);
+  expect(failed).toMatchObject({ message: expect.stringContaining('read-only file system') });
+  expect(failed).not.toMatchObject({ hint: expect.stringContaining('as the user') });
+  expect(() => makeDirectories(config)).toThrow(/mirror.directory .* cannot be used: read-only file system/);
+});
+
+it('a disk with room for bytes and for few files only is a warning that names its inodes', async () => {
+  const directory = temporaryDirectory();
+  const real = fs.statfsSync(directory);
+  const disk = vi.spyOn(fs.promises, 'statfs').mockResolvedValue(Object.assign(real, { files: 1000, ffree: 3 }));
+  onTestFinished(() => disk.mockRestore());
+  const found = await checkDirectory(directory, 'mirror.directory', false);
+  expect(found.map(({ text }) => text)).toContain('room for 3 more files only (df -i)');
+});
