@@ -1,6 +1,6 @@
 /** The jobs of the user that a rule selects, and the order in which they are taken. */
-import { compareIds, LIVE_FILE_NAMES } from '../job.ts';
-import { type JobInformation, latestMsOf, phaseOf } from '../job-information.ts';
+import { compareIds, type JobId, LIVE_FILE_NAMES } from '../job.ts';
+import { isLater, type JobInformation, type JobTime, latestMsOf, phaseOf } from '../job-information.ts';
 import { inSlices } from '../slices.ts';
 import type { WatchMineRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
@@ -8,7 +8,6 @@ import type { Clock } from '../system/clock.ts';
 import type { JobRegister } from './ownership.ts';
 import { patterned } from './patterns.ts';
 import type { Log } from './ports/host.ts';
-import { type SeenJobs, seenStateOf } from './seen-jobs.ts';
 
 interface MineOptions {
   readonly context: { readonly store: Store; readonly clock: Clock; readonly log: Log };
@@ -98,3 +97,27 @@ function endOf({ endTime, startTime, submitTime, creationTime }: JobInformation)
 
 /** A name as a path, because the patterns match paths only. */
 const asPath = (name: string | null) => (name ?? '').replace(/^[./]+/, '') || '_';
+
+/** What a list of all jobs shows of those that the rule takes from the next list. */
+export interface SeenJobs {
+  readonly active: ReadonlyMap<JobId, string>;
+  /** The latest submission: a later one is of a job that came after the list. No clock of this machine is asked. */
+  readonly submitted: JobTime | null;
+}
+
+export async function seenIn(listed: readonly JobInformation[]): Promise<SeenJobs> {
+  const active = new Map<JobId, string>();
+  let submitted: JobTime | null = null;
+  for await (const { id, state, submitTime } of inSlices(listed)) {
+    if (state !== null && phaseOf(state) === 'active') active.set(id, state);
+    if (submitTime !== null && (submitted === null || isLater(submitTime, submitted))) submitted = submitTime;
+  }
+  return { active, submitted };
+}
+
+/** The job state in which a job is known to have been before it is taken, if the list before shows that it was active. */
+export function seenStateOf({ id, submitTime }: JobInformation, before: SeenJobs | undefined): string | null {
+  if (before === undefined) return null;
+  const isNew = submitTime !== null && before.submitted !== null && isLater(submitTime, before.submitted);
+  return before.active.get(id) ?? (isNew ? 'Submitted' : null);
+}

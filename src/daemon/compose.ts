@@ -5,7 +5,7 @@ import { Failures } from '../agent/failures.ts';
 import { Mirrors } from '../agent/live/mirror/mirror.ts';
 import { RawBytes } from '../agent/live/raw-bytes.ts';
 import { Agent } from '../agent/loop/agent.ts';
-import type { AgentContext } from '../agent/loop/agent-context.ts';
+import type { AgentContext } from '../agent/loop/context.ts';
 import { ALONE, type JobRegister, type Ownership } from '../agent/ownership.ts';
 import type { PassContext } from '../agent/pass/complete-pass.ts';
 import { JobPolls, type PollContext } from '../agent/poll/poll.ts';

@@ -1,6 +1,6 @@
 /** Takes over the jobs that the configuration names, and its rule. */
 import type { WatchMineRule, WatchRequest } from '../../store/rows.ts';
-import type { AgentContext } from './agent-context.ts';
+import type { AgentContext } from './context.ts';
 
 type State = Pick<AgentContext, 'store' | 'clock' | 'log'>;
 

@@ -12,10 +12,9 @@ import { storedErrorFrom } from '../poll/poll.ts';
 import type { JobService } from '../ports/server.ts';
 import { withJitter } from '../schedule/pace.ts';
 import type { Scheduled } from '../schedule/scheduler.ts';
-import { type SeenJobs, seenIn } from '../seen-jobs.ts';
 import { saveReported } from '../tasks/task-search.ts';
-import { byNeed, takeMine } from '../watch-mine.ts';
-import type { AgentContext } from './agent-context.ts';
+import { byNeed, type SeenJobs, seenIn, takeMine } from '../watch-mine.ts';
+import type { AgentContext } from './context.ts';
 import type { FollowedJob } from './followed-job.ts';
 import { reportEvent, rowOf } from './job-life.ts';
 

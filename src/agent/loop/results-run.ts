@@ -1,7 +1,7 @@
 /** The syncs of results of one followed job. */
 import { withJitter } from '../schedule/pace.ts';
+import type { OneJob } from './context.ts';
 import { isFollowed } from './job-life.ts';
-import type { OneJob } from './one-job.ts';
 
 /** So that the next sync is not early by a rounded time. */
 const AFTER_EARLY_MS = 250;

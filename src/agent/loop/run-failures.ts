@@ -5,7 +5,7 @@ import type { JobId } from '../../job.ts';
 import { Failures, STATE } from '../failures.ts';
 import { storedErrorFrom } from '../poll/poll.ts';
 import { DUE_RUNS, type DueRun } from '../schedule/due-runs.ts';
-import type { AgentContext } from './agent-context.ts';
+import type { AgentContext } from './context.ts';
 
 interface Failing {
   /** By the wall clock; undefined if it is not retried. */

@@ -2,7 +2,7 @@
 import type { JobId } from '../../job.ts';
 import { isRunning } from '../../job-information.ts';
 import type { JobInformationRow, JobRow } from '../../store/rows.ts';
-import type { AgentContext } from './agent-context.ts';
+import type { AgentContext } from './context.ts';
 
 export class Stall {
   readonly #context: AgentContext;

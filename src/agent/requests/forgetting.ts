@@ -5,7 +5,7 @@ import type { RequestRow } from '../../store/rows.ts';
 import type { RemovedFiles } from '../../system/remove-tree.ts';
 import { STATE } from '../failures.ts';
 import { forgetJob } from '../forget.ts';
-import type { RequestContext } from './request-context.ts';
+import type { RequestContext } from './service-requests.ts';
 
 export type ForgetAnswer = RemovedFiles | { readonly error: string; readonly code: string; readonly hint?: string };
 

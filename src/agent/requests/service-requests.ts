@@ -2,10 +2,21 @@
 import { asJobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { ServiceRequestRow } from '../../store/rows.ts';
-import { STATE } from '../failures.ts';
+import type { Store } from '../../store/store.ts';
+import type { Clock } from '../../system/clock.ts';
+import { type Failures, STATE } from '../failures.ts';
 import type { Verification } from '../pass/verification.ts';
+import type { Log } from '../ports/host.ts';
 import type { JobService } from '../ports/server.ts';
-import type { RequestContext } from './request-context.ts';
+
+/** What requests of commands need of the agent that answers them. */
+export interface RequestContext {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly failures: Failures;
+  readonly mirrorDirectory: string;
+}
 
 export interface Refusal {
   readonly error: string;

@@ -1,7 +1,6 @@
 /** All jobs of the user: which are taken, how many at a time, and what becomes of them. */
 import { describe, expect, it } from 'vitest';
-import { seenIn, seenStateOf } from '../../../src/agent/seen-jobs.ts';
-import { chooseMine } from '../../../src/agent/watch-mine.ts';
+import { chooseMine, seenIn, seenStateOf } from '../../../src/agent/watch-mine.ts';
 import { type JobId, keyText, type TaskId } from '../../../src/job.ts';
 import { type JobInformation, jobTimeOf } from '../../../src/job-information.ts';
 import type { WatchMineRow } from '../../../src/store/rows.ts';
