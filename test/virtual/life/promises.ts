@@ -205,7 +205,7 @@ export class Promises {
     const { error } = row;
     if (error !== null && OUTAGES.includes(error.code) && !service.faultsOf(job.id).some(isSilent))
       throw new Error(`${what} because of an outage: ${error.message}`);
-    const faults = service.faultsOf(job.id);
+    const faults = service.faultsOf(job.id, true);
     if (row.results && !job.isDeleted && faults.every(({ of }) => of === 'raw' || of === 'report' || of === 'revoke'))
       for (const lack of this.#wrongResults(job)) throw new Error(`${what}: ${lack}`);
     const isClean = !service.failed.has(job.id) && !job.isDeleted && this.canProve(job);

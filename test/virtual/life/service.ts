@@ -135,10 +135,10 @@ export class LifeService {
     };
   }
 
-  /** Faults that concern a job, not an outage. */
-  faultsOf(jobId: JobId): readonly Fault[] {
+  /** Faults that concern a job; with `orAll`, those of all jobs, too. */
+  faultsOf(jobId: JobId, orAll = false): readonly Fault[] {
     const number = this.numberOf(jobId);
-    return this.allFaults.filter(({ job }) => job === number);
+    return this.allFaults.filter(({ job }) => job === number || (orAll && job === null));
   }
 
   async #call<T>(
