@@ -74,7 +74,8 @@ describe('against GNU grep', () => {
     before: fc.integer({ min: 0, max: 3 }),
     after: fc.integer({ min: 0, max: 3 }),
   });
-  const utf8 = ['é', 'É', '√', 'ſ', '\u212a'].map((character) => Buffer.from(character).toString('latin1'));
+  // Without U+212A: grep -i does not find this sign of Kelvin by the letter k, as the case folding of Unicode does.
+  const utf8 = ['é', 'É', '√', 'ſ'].map((character) => Buffer.from(character).toString('latin1'));
 
   // In the locale C, each byte is a character, as each of these is that is not UTF-8.
   it.each([
