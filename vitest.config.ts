@@ -20,6 +20,7 @@ const ALONE = [
   // The simulated machine of these is in the place of the real one.
   'test/virtual/**/*.test.ts',
   ...testFilesWith('vi.useFakeTimers('),
+  ...testFilesWith('vi.mock('),
 ];
 
 function testFilesWith(text: string): string[] {

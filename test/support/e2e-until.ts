@@ -8,13 +8,17 @@ const LOOKS = 4;
 const LIMIT_MS = 120_000;
 
 /** What `look` finds, as soon as it is neither undefined nor false; `what` says what was waited for if it never comes. */
-export async function until<T>(what: string, look: () => T | Promise<T>): Promise<Exclude<T, undefined | false>> {
-  for (const deadline = performance.now() + LIMIT_MS; ; ) {
+export async function until<T>(
+  what: string,
+  look: () => T | Promise<T>,
+  limitMs = LIMIT_MS,
+): Promise<Exclude<T, undefined | false>> {
+  for (const deadline = performance.now() + limitMs; ; ) {
     const begun = performance.now();
     const found = await look();
     if (found !== undefined && found !== false) return found as Exclude<T, undefined | false>;
     const now = performance.now();
     if (now < deadline) await sleep(Math.max(LOOK_MS, LOOKS * (now - begun)));
-    else throw new Error(`waited ${LIMIT_MS / 1000} s in vain for ${what}`);
+    else throw new Error(`waited ${limitMs / 1000} s in vain for ${what}`);
   }
 }

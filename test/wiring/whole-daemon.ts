@@ -8,7 +8,7 @@ import { openOwnStore } from '../../src/daemon/own-state.ts';
 import { Secrets } from '../../src/redact.ts';
 import type { Place } from '../support/e2e-place.ts';
 
-export async function runDaemon(place: Place) {
+export async function runDaemon(place: Pick<Place, 'configFile'>) {
   const config = await loadConfig(place.configFile);
   const lines: string[] = [];
   const said: Readonly<Record<string, string>>[] = [];
@@ -41,7 +41,7 @@ export async function runDaemon(place: Place) {
   };
   onTestFinished(end);
   await Promise.race([ready, running]);
-  return { config, daemon, lines, said, end, store: owned.store, transfers: owned.transfers };
+  return { config, daemon, log, lines, said, end, store: owned.store, transfers: owned.transfers };
 }
 
 /** The value of each series of `/metrics`. */
