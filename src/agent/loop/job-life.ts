@@ -16,7 +16,7 @@
  *   -----------------------------------------------------------------------------------------------------------
  *   0    any that changes nothing in its stage
  *   1    watched: command, configuration, rule    unclear    it is followed from now on: polled, searched, synced
- *   2    watched again                                       the request may be another one
+ *   2    watched again, if not deleted                       the request may be another one
  *   3    restart, or watched: last reported active  active   it is followed where the last report left it
  *   4    restart, or watched: last reported over  stored     it may have been started again since
  *   5    restart, or watched: deleted             deleted    its pass needs no call
@@ -126,7 +126,7 @@ const ROWS = {
 type RowNumber = keyof typeof ROWS;
 
 const NEXT = {
-  watched: { unclear: 2, active: 2, stored: 2, over: 2, deleted: 2, ending: 1, settled: 1, ended: 1 },
+  watched: { unclear: 2, active: 2, stored: 2, over: 2, deleted: 5, ending: 1, settled: 1, ended: 1 },
   'last reported active': { unclear: 3, active: 0, stored: 0, over: 0, deleted: 0, ending: 0, settled: 0, ended: 0 },
   'last reported over': { unclear: 4, active: 0, stored: 0, over: 0, deleted: 0, ending: 0, settled: 0, ended: 0 },
   'last reported deleted': { unclear: 5, active: 0, stored: 0, over: 0, deleted: 0, ending: 0, settled: 0, ended: 0 },

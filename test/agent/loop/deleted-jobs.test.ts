@@ -127,6 +127,27 @@ it('a deleted job keeps them also when a command asks for a pass over the settle
   expect(remote.calls).toBe(calls);
 });
 
+it('a deleted job that is watched again, also while its pass runs, has no request for its files', async () => {
+  const { clock, remote, agent, store, tell, state, expectUnchanged } = await follow();
+  tell('Deleted');
+  await clock.passUntil('its end', () => state() === 'settled', 2 * MINUTE_MS);
+  remote.files.set(keyText(STDOUT), Buffer.from(ARCHIVED));
+  const { calls } = remote;
+  const order = { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, settleAfterMs: null, source: 'command' } as const;
+  const watch = (results: boolean) => store.transaction(() => store.jobs.watch({ ...order, results }, clock.now()));
+  const { endUnfinished } = store.results;
+  store.results.endUnfinished = (...call) => {
+    store.results.endUnfinished = endUnfinished;
+    watch(false);
+    endUnfinished.apply(store.results, call);
+  };
+  watch(true);
+  agent.refresh();
+  await clock.passUntil('its end', () => state() === 'settled', 5 * MINUTE_MS);
+  expect(remote.calls).toBe(calls);
+  expectUnchanged();
+});
+
 it('a running job whose deletion a requested sync finds is at its end at once', async () => {
   const { clock, remote, tell, state, ask, warnings, expectUnchanged } = await follow(true);
   tell('Deleted');

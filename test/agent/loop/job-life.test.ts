@@ -32,7 +32,8 @@ const lifeIn = (stage: Stage): Life => ({ ...NOT_FOLLOWED, stage, quietSince: 1,
 /** Row by row: the event, the stages in which it happens, the next stage, and the runs that become due or end. */
 const ROWS: readonly (readonly [JobEvent, readonly Stage[], Stage | 'the same', string])[] = [
   ['watched', ['ending', 'settled', 'ended'], 'unclear', 'poll search results'],
-  ['watched', FOLLOWED, 'the same', 'poll search results'],
+  ['watched', ['unclear', 'active', 'stored', 'over'], 'the same', 'poll search results'],
+  ['watched', ['deleted'], 'deleted', 'ends pass'],
   ['last reported active', ['unclear'], 'active', ''],
   ['last reported over', ['unclear'], 'stored', ''],
   ['last reported deleted', ['unclear'], 'deleted', 'ends pass'],
