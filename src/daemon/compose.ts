@@ -80,6 +80,7 @@ export function buildEngine(options: EngineOptions): Engine {
   const commits = new Commits({ transaction: (work) => store.transaction(work), timer: clock.timer });
   const onNetwork = isOnNetworkFileSystem(mirror.directory);
   const countOfRewrites = oncePerMinute(monotonic);
+  let isUnsteady = false;
   const whole = queuedRemote(remote, calls, 'raw');
   const direct = transfers.directOf(config);
   const reserve = new DiskReserve(mirror.directory, mirror.minFreeBytes, fileCalls(onNetwork));
@@ -113,6 +114,11 @@ export function buildEngine(options: EngineOptions): Engine {
             { jobId, taskId, file, offset: at, generation, reason, ...(count > 1 && { count }) },
             MISMATCH_EVENTS[kind],
           );
+      },
+      onUnsteady({ jobId, taskId, file }) {
+        const hint = 'mount it with inode numbers of the server, or set mirror.directory to another file system';
+        if (!isUnsteady) log.warn({ jobId, taskId, file, hint }, 'inodes or times of mirrors change by themselves');
+        isUnsteady = true;
       },
       checkpoint: () => {},
       commit: (row) => store.transaction(() => store.liveFiles.save(row)),

@@ -44,6 +44,10 @@ export interface DeliveryRow {
 /** Maximum waiting deliveries of one rule and job; further events are counted in the last one. */
 export const MAX_WAITING = 10;
 
+/** No pause is longer: one that a receiver asks for is limited to it. Further ahead, the clock was set back. */
+const MAX_PAUSE_MS = 60 * 60_000;
+const IS_DUE = `due_at <= ? OR due_at > ? + ${MAX_PAUSE_MS}`;
+
 export class Outbox {
   readonly #sql: Sql;
   readonly jobs: JobTable<NotifiedJobRow>;
@@ -114,12 +118,18 @@ export class Outbox {
   }
 
   dueRules(now: number): string[] {
-    const select = 'SELECT DISTINCT rule FROM outbox WHERE due_at <= ?';
-    return this.#sql.all<{ readonly rule: string }>(select, now).map(({ rule }) => rule);
+    const select = `SELECT DISTINCT rule FROM outbox WHERE ${IS_DUE}`;
+    return this.#sql.all<{ readonly rule: string }>(select, now, now).map(({ rule }) => rule);
   }
 
   due(rule: string, now: number, limit: number): DeliveryRow[] {
-    return this.#deliveries.all('WHERE rule = ? AND due_at <= ? ORDER BY made_at, rowid LIMIT ?', rule, now, limit);
+    return this.#deliveries.all(
+      `WHERE (${IS_DUE}) AND rule = ? ORDER BY made_at, rowid LIMIT ?`,
+      now,
+      now,
+      rule,
+      limit,
+    );
   }
 
   all(): DeliveryRow[] {

@@ -52,6 +52,8 @@ export async function findView(listen: Listen, token: string | undefined): Promi
   // Loaded only here: in Node.js it loads `fetch`, a quarter of the start of a command.
   const { get } = await import('node:http');
   const request = get({ ...where, agent: false, signal: AbortSignal.timeout(ANSWER_MS) });
+  let isConnected = false;
+  request.once('socket', (socket) => socket.once('connect', () => (isConnected = true)));
   try {
     const [response] = (await once(request, 'response')) as [IncomingMessage];
     const { remoteAddress, remotePort } = response.socket;
@@ -59,9 +61,9 @@ export async function findView(listen: Listen, token: string | undefined): Promi
     const { start, proof } = await helloIn(response);
     if (token !== undefined && isSame(proof, seal(token, 'proof', start, nonce, endpoint)))
       return { kind: 'view', start };
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ECONNREFUSED' || code === 'ENOENT') return { kind: 'nothing' };
+  } catch {
+    // Refused, or an address that this machine cannot reach.
+    if (!isConnected) return { kind: 'nothing' };
   } finally {
     request.destroy();
   }

@@ -38,7 +38,10 @@ export async function serveView(options: ViewOptions): Promise<RunningView> {
   const server = http.createServer(limits);
   const connections = new Connections(server);
   const answer = getRequestListener(appOf(parts, { page, proofs, connections }).fetch);
+  // Some proxies keep the path of publicUrl, others take it away.
+  const { pathname } = new URL(settings.publicUrl ?? 'http://localhost/');
   server.on('request', (request, response) => {
+    if (request.url?.startsWith(pathname) === true) request.url = request.url.slice(pathname.length - 1);
     if (connections.begin(request, response)) void answer(request, response);
   });
   server.timeout = IDLE_MS;

@@ -227,6 +227,18 @@ describe('an event', () => {
     expect(requests).toBe(1);
   });
 
+  it('that was to wait until a time beyond each pause is sent: the clock was set back', async () => {
+    let isWell = false;
+    const { url, received } = await receiver(() => (isWell ? 200 : 500));
+    const place = withRunningJob(ruleOf({ on: ['started'], url }));
+    await place.clock.passUntil('a failure', () => (place.store.outbox.all()[0]?.lastError ?? null) !== null);
+    isWell = true;
+    for (const row of place.store.outbox.all())
+      place.store.transaction(() => place.store.outbox.save({ ...row, dueAt: (row.dueAt ?? 0) + 30 * 86_400_000 }));
+    await place.clock.passUntil('its delivery', () => received.length === 1);
+    expect(place.store.outbox.all()).toEqual([]);
+  });
+
   it('that is next is sent by the configuration that took over', async () => {
     const held: http.ServerResponse[] = [];
     const server = http.createServer((_, response) => void held.push(response));

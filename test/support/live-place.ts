@@ -45,7 +45,11 @@ export class LivePlace {
   readonly commits: LiveFileRow[] = [];
   /** Called at each step and commit of the live file, by its name; what it throws ends the work there. */
   onStep: (step: string) => void = () => {};
-  readonly memory = new FileMemory(() => 0);
+  readonly memory: FileMemory;
+
+  constructor(monotonic = () => 0) {
+    this.memory = new FileMemory(monotonic);
+  }
 
   get committed(): LiveFileRow {
     return this.commits.at(-1) ?? NEW_ROW;

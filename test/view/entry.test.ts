@@ -52,6 +52,16 @@ async function startAgain(place: ViewPlace): Promise<void> {
 
 const at = (port: number) => ({ host: '127.0.0.1', port });
 
+it('is there below the path of publicUrl, whether a proxy keeps that path or takes it away', async () => {
+  const place = await placeWithJob({ publicUrl: 'https://gateway.example.org/node/host/9470/' });
+  for (const before of ['', '/node/host/9470']) {
+    expect((await place.ask(`${before}/`)).text).toContain('<!doctype html>');
+    expect((await place.ask(`${before}${LINES}`)).status).toBe(200);
+    expect((await place.ask(`${before}${LINES}`, { headers: NO_TOKEN })).status).toBe(401);
+  }
+  expect((await place.ask('/node/other/9470/')).status).toBe(404);
+});
+
 describe('a link', () => {
   it('opens the view once: its page gets a session of its own', async () => {
     const place = await placeWithJob();
@@ -187,6 +197,9 @@ describe('what listens where the view should be', () => {
   it('is nothing where no process listens', async () => {
     expect(await findView(at(await freePort()), 'token')).toEqual({ kind: 'nothing' });
     expect(await findView({ path: '/nowhere/view.sock' }, 'token')).toEqual({ kind: 'nothing' });
+    // No way leads there: neither is an alarm of another process.
+    for (const host of ['255.255.255.255', '2001:db8::1'])
+      expect(await findView({ host, port: 9470 }, 'token'), host).toEqual({ kind: 'nothing' });
   });
 
   it('is another process if it answers as a view without the token, or with another one, or too much', async () => {

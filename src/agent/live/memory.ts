@@ -12,7 +12,12 @@ export class FileMemory {
   failed: { readonly error: JobtailError; readonly pause: BackOff } | undefined;
 
   /** `monotonic`: a clock in milliseconds. */
+  readonly monotonic: () => number;
+  /** How often in a row the checksum was right though the inode or the time was another one, and when it was last. */
+  readonly unsteady = { times: 0, checkedAt: Number.NEGATIVE_INFINITY };
+
   constructor(monotonic: () => number) {
+    this.monotonic = monotonic;
     this.symptoms = new Symptoms(monotonic);
   }
 

@@ -105,7 +105,7 @@ export async function checkView({ view }: Config, settings: ViewSettings): Promi
   const made = token === undefined ? 'will be created at the start' : 'only its owner may read it';
   const { listen } = settings;
   const found = await findView(listen, token);
-  const answers = { view: ' answers', nothing: ', not listening now', unproven: '' }[found.kind];
+  const answers = { view: ' answers', nothing: ' does not answer now', unproven: '' }[found.kind];
   const other = found.kind === 'unproven' ? [warning(unprovenText(listen), UNPROVEN_HINT)] : [];
   return [
     ok(`${addressOf(listen)}${answers}; its token is in ${file}, ${made}`),

@@ -3,11 +3,12 @@ import fs from 'node:fs';
 import { StringDecoder } from 'node:string_decoder';
 import { isDeepStrictEqual } from 'node:util';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileKey, type LiveFileName, type TaskId } from '../../job.ts';
+import { lastState, rowsOf, withLastState } from '../../line-states.ts';
 import { mirrorsIn } from '../../search/mirrors.ts';
 import { EXACT } from '../../system/files.ts';
 import { openIfThere } from '../../system/regular-files.ts';
 import { pc } from './colours.ts';
-import { terminalText } from './terminal.ts';
+import { ESC, terminalText } from './terminal.ts';
 
 interface TailOptions {
   readonly now?: () => number;
@@ -122,13 +123,23 @@ export class TailedMirrors {
 
   #read(tailed: Tailed, maxBytes: number): boolean {
     let taken = 0;
+    let text = '';
+    const take = () => {
+      if (text !== '') this.#take(tailed, text);
+      text = '';
+    };
     tailed.reader.read((piece) => {
-      if (piece === 'generation') this.#beginGeneration(tailed);
-      else {
-        this.#take(tailed, tailed.decoder.write(piece));
-        taken += piece.length;
+      if (piece === 'generation') {
+        take();
+        this.#beginGeneration(tailed);
+        return;
       }
+      // Much of it together: the cursor may go back to lines before.
+      text += tailed.decoder.write(piece);
+      taken += piece.length;
+      if (text.length >= MAX_BYTES) take();
     }, maxBytes);
+    take();
     return taken >= maxBytes;
   }
 
@@ -140,14 +151,17 @@ export class TailedMirrors {
 
   #take(tailed: Tailed, text: string): void {
     if (tailed.unfinished === '') tailed.unfinishedSince = this.#now();
-    const lines = (tailed.unfinished + text).split('\n');
-    tailed.unfinished = lines.pop() ?? '';
-    for (const line of lines) this.#end(tailed, this.#textOf(line));
+    const whole = tailed.unfinished + text;
+    const end = whole.lastIndexOf('\n');
+    const complete = whole.slice(0, Math.max(0, end));
+    tailed.unfinished = whole.slice(end + 1);
+    const rows = this.#options.raw === true ? complete.split('\n') : rowsOf(complete);
+    if (end >= 0) for (const row of rows) this.#end(tailed, this.#textOf(row));
     // Former states of a progress bar are not shown.
     if (this.#options.raw !== true) tailed.unfinished = withLastState(tailed.unfinished);
-    if (tailed.unfinished.length > MAX_LINE_CHARACTERS) {
-      this.#end(tailed, this.#textOf(tailed.unfinished));
-      tailed.unfinished = '';
+    while (tailed.unfinished.length > MAX_LINE_CHARACTERS) {
+      this.#end(tailed, this.#textOf(tailed.unfinished.slice(0, MAX_LINE_CHARACTERS)));
+      tailed.unfinished = tailed.unfinished.slice(MAX_LINE_CHARACTERS);
     }
   }
 
@@ -175,16 +189,6 @@ function alignedNames(keys: readonly LiveFileKey[], chosen: readonly LiveFileNam
   const names = keys.map(({ taskId, file }) => `${taskId} ${file.padEnd(fileWidth)}`);
   const width = Math.max(0, ...names.map(({ length }) => length));
   return names.map((name) => name.padEnd(width));
-}
-
-/** The last state of a progress bar, which rewrites its line with CR. */
-const lastState = (line: string) => withLastState(line).replaceAll('\r', '');
-
-/** The same with a CR at its end, which a newline may follow. */
-function withLastState(line: string): string {
-  let end = line.length;
-  while (line[end - 1] === '\r') end--;
-  return line.slice(end === 0 ? 0 : line.lastIndexOf('\r', end - 1) + 1);
 }
 
 interface MirrorReaderOptions {
@@ -241,6 +245,13 @@ export class MirrorReader {
   }
 }
 
+const MOVE = new RegExp(`${ESC}\\[(\\d{0,3})$`);
+const MOVE_BYTES = 5;
+const linesMoved = (before: string) => {
+  const [, lines] = MOVE.exec(before) ?? [];
+  return lines === undefined ? 0 : Math.max(1, Number(lines));
+};
+
 export function startOfLastLines(file: string, lines: number): number {
   if (lines === Number.POSITIVE_INFINITY) return 0;
   const start = whenThere(file, (handle, size) => {
@@ -251,8 +262,14 @@ export function startOfLastLines(file: string, lines: number): number {
     for (let end = Math.max(0, size - 1); end > 0; end -= READ_BYTES) {
       const from = Math.max(0, end - READ_BYTES);
       const read = fs.readSync(handle, bytes, 0, end - from, from);
-      for (let index = read - 1; index >= 0; index--)
+      for (let index = read - 1; index >= 0; index--) {
         if (bytes[index] === 0x0a && --missing === 0) return from + index + 1;
+        // These letters end a sequence that moves the cursor to former lines, and back.
+        if (bytes[index] === 0x41 || bytes[index] === 0x42) {
+          const moved = linesMoved(bytes.toString('latin1', Math.max(0, index - MOVE_BYTES), index));
+          missing = Math.max(1, missing + (bytes[index] === 0x41 ? moved : -moved));
+        }
+      }
     }
     return 0;
   });

@@ -4,7 +4,7 @@ import stringWidth from 'string-width';
 import { INVISIBLE_IN_TEXT } from '../../printable.ts';
 import { hasColours, pc } from './colours.ts';
 
-const ESC = '\u001b';
+export const ESC = '\u001b';
 const BEL = '\u0007';
 const RESET = `${ESC}[0m`;
 

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { TailedMirrors } from '../../../src/cli/show/line-tail.ts';
+import { startOfLastLines, TailedMirrors } from '../../../src/cli/show/line-tail.ts';
 import type { JobId } from '../../../src/job.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
@@ -47,6 +47,30 @@ describe('the lines of a mirror', () => {
     const states = Array.from({ length: 20_000 }, (_, at) => `\r${at}/20000 ${'#'.repeat(20)}`);
     append(`${states.join('')}\r\r\nnext\r`);
     expect(end()).toEqual([`stdout | 19999/20000 ${'#'.repeat(20)}\n`, 'stdout | next\n']);
+  });
+
+  it('show what a terminal shows after backspaces', () => {
+    const { look, append } = tailOf();
+    append('done 10%\b\b\b20%\b\b\b30%\n|\b/\b-\b\\\b|\b ok\nB\bBo\bol\bld\n\u001b[32m1\u001b[0m\b2\n');
+    expect(look()).toEqual(['done 30%', ' ok', 'Bold', '2'].map((line) => `stdout | ${line}\n`));
+  });
+
+  it('show the last state of several lines that a program draws again and again', () => {
+    const { file, look, append } = tailOf();
+    const states = Array.from({ length: 400 }, (_, at) => {
+      const up = at === 0 ? '' : '\u001b[2A';
+      return `${up}\r\u001b[2Kfirst ${at}\n\u001b[2Ksecond ${at}\n`;
+    });
+    append(`before\n${states.join('')}after\n`);
+    // As docker does it: one line in the middle, and back.
+    append('a\nb\nc\n\u001b[2A\rB\u001b[2B\rd\n');
+    const shown = ['before', 'first 399', 'second 399', 'after', 'a', 'B', 'c', 'd'];
+    expect(look()).toEqual(shown.map((line) => `stdout | ${line}\n`));
+    const start = startOfLastLines(file, 7);
+    expect(fs.readFileSync(file, 'utf8').slice(start, start + 3), 'the last seven begin before all states').toBe(
+      '\r\u001b[',
+    );
+    expect(startOfLastLines(file, 4)).toBe(fs.readFileSync(file, 'utf8').indexOf('a\nb'));
   });
 
   it('are whole characters, wherever the bytes were cut', () => {

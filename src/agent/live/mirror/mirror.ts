@@ -100,6 +100,8 @@ export interface LiveFileOptions {
   readonly now: () => number;
   /** Called once for each mismatch that was acted upon. */
   readonly onMismatch?: ((row: LiveFileRow, found: KeptMismatch) => void) | undefined;
+  /** Called once for a mirror whose inode or time is always another one, although its bytes are right. */
+  readonly onUnsteady?: ((row: LiveFileRow) => void) | undefined;
 }
 
 export class Mirror {

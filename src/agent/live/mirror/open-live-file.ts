@@ -19,9 +19,14 @@ export async function openLiveFile(row: LiveFileRow, memory: FileMemory, options
       found = { ...found, inode, modifiedNs };
       options.commit(found);
     }
-    const hasCommittedBytes = async () =>
-      found.position === 0 || (found.checksum !== null && (await mirror.checksum(found.position)) === found.checksum);
+    const hasChecksum = async () =>
+      found.checksum !== null && (await mirror.checksum(found.position)) === found.checksum;
+    const hasCommittedBytes = async () => {
+      if (found.position === 0) return true;
+      return await checkedSometimes(memory, hasChecksum, () => options.onUnsteady?.(found));
+    };
     const integrity = await integrityOf(found, stat, hasCommittedBytes);
+    if (isAsCommitted(found, stat)) memory.unsteady.times = 0;
     const file = new LiveFile(found, mirror, integrity, memory, options);
     // Avoids the checksum at the next poll.
     if (integrity === 'intact' && !isAsCommitted(found, stat)) file.markChanged();
@@ -30,6 +35,28 @@ export async function openLiveFile(row: LiveFileRow, memory: FileMemory, options
     await mirror.close();
     throw error;
   }
+}
+
+/** From so many right checksums in a row on, one is computed after such a time. */
+const UNSTEADY_TIMES = 5;
+const UNSTEADY_MS = 10 * 60_000;
+
+/**
+ * Some network file systems show another inode or time at each stat, and the checksum of a large mirror takes all of
+ * their bandwidth.
+ */
+async function checkedSometimes(
+  { unsteady, monotonic }: FileMemory,
+  check: () => Promise<boolean>,
+  onUnsteady: () => void,
+): Promise<boolean> {
+  const now = monotonic();
+  if (unsteady.times >= UNSTEADY_TIMES && now - unsteady.checkedAt < UNSTEADY_MS) return true;
+  const isRight = await check();
+  unsteady.times = isRight ? unsteady.times + 1 : 0;
+  unsteady.checkedAt = now;
+  if (unsteady.times === UNSTEADY_TIMES) onUnsteady();
+  return isRight;
 }
 
 /**

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it, onTestFinished, test, vi } from 'vitest';
 import type { LiveFile } from '../../../../src/agent/live/mirror/live-file.ts';
+import { Mirror } from '../../../../src/agent/live/mirror/mirror.ts';
 import { integrityOf } from '../../../../src/agent/live/mirror/open-live-file.ts';
 import { LivePlace, NEW_ROW } from '../../../support/live-place.ts';
 import { ModelDisk } from '../../../support/model-disk.ts';
@@ -124,6 +125,31 @@ describe('a promise that is taken back', () => {
     await file.close();
     place.kill();
     await place.during(async ({ integrity }) => expect(integrity).toBe('modified'));
+  });
+});
+
+describe('a mirror on a file system without steady inodes or times', () => {
+  it('is not read as a whole at each poll, once its checksum was right several times; that is reported once', async () => {
+    let now = 0;
+    const place = new LivePlace(() => now);
+    await place.during((file) => file.append(Buffer.from('promised')));
+    const checksum = vi.spyOn(Mirror.prototype, 'checksum');
+    onTestFinished(() => checksum.mockRestore());
+    const onUnsteady = vi.fn();
+    const poll = (at: number) => {
+      fs.utimesSync(place.path, at, at);
+      return place.during(async ({ integrity }) => integrity, { onUnsteady });
+    };
+    // Of all bytes: nothing that is known of the beginning is passed.
+    const whole = () => checksum.mock.calls.filter(({ length }) => length === 1).length;
+    for (let at = 1; at <= 50; at++) expect(await poll(at)).toBe('intact');
+    expect(whole()).toBe(5);
+    expect(onUnsteady).toHaveBeenCalledOnce();
+    // What another process changes is found by the next look at all bytes.
+    fs.writeFileSync(place.path, 'PROMISED');
+    now += 600_000;
+    expect(await poll(60)).toBe('modified');
+    expect(whole()).toBe(6);
   });
 });
 
