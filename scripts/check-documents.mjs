@@ -36,6 +36,7 @@ const SOURCES = ['src', 'simulator'].flatMap((folder) => filesIn(folder, /\.tsx?
 
 checkEvidence();
 checkConstants();
+checkFigures();
 checkCitations();
 checkLinks();
 checkEvents();
@@ -132,6 +133,68 @@ function checkConstants() {
     const found = [...text.matchAll(new RegExp(`${before}([\\w.]+${unit})${after}`, 'g'))];
     const values = found.map(([, words]) => normalized(words));
     if (values.join() !== value) report(document, `"${phrase}" is ${value} in the program, here "${values.join()}"`);
+  }
+}
+
+/** A document, a phrase with `{}` for a figure of the last run in bench/RESULTS.md, its row there, and which number of the row. */
+function checkFigures() {
+  const quiet = 'a poll of a quiet job with 4 files, against a shell loop of curl: processor time';
+  const growing = '100 jobs growing by 10 KB/s, line by line, against `ssh host tail -F` for each: processor time';
+  const fleet = '2,000 quiet jobs of a fleet, polled each minute: transactions of PostgreSQL a second';
+  const start = 'start with 10,000 watched jobs and 40,000 files: first poll';
+  const files = '400 results of 20 KB, a round trip of 100 ms, against';
+  const slow = '400 results of 20 KB, the same without loss, 2 MB/s, against `rsync` over ssh';
+  const idle = 'private memory of an agent that follows nothing, against `node` that waits';
+  const ten = 'private memory of an agent with 10 quiet jobs, against `node` that waits';
+  const thousand = '1,000 such jobs, all polled within 10 s > the same: memory';
+  const tenThousand = `${start} > the same, until all were polled: memory`;
+  const figures = [
+    ['README.md', 'round trip of 100 ms | | {} s |', `${files} \`rsync\` over ssh`, 1],
+    ['README.md', '| {} s | 3.', `${files} \`curl --parallel-max 16\``, 1],
+    ['README.md', '2.74 s | {} s |', `${files} \`rsync\` over ssh`, 0],
+    ['README.md', 'take {} s with rsync', slow, 1],
+    ['README.md', 'and {} s with jobtail', slow, 0],
+    ['README.md', '| none | {} MB |', idle, 0],
+    ['docs/fleet.md', 'agents cost {} transactions', fleet, 0],
+    [
+      'docs/fleet.md',
+      'and {} bytes of write-ahead',
+      `${fleet} > the same: bytes of its write-ahead log a second (1 GB a day)`,
+      0,
+    ],
+    ['docs/sizing.md', 'four live files | {} ms of processor', quiet, 0],
+    ['docs/sizing.md', '100 of them a second take {} %', growing, 0],
+    ['docs/sizing.md', '4,000 live files | {} MB |', thousand, 0],
+    ['docs/sizing.md', 'all of them polled | {} MB |', tenThousand, 0],
+    ['docs/sizing.md', 'until the first poll | {} s |', start, 0],
+    ['docs/gateway.md', 'follows nothing | {} MB', idle, 0],
+    ['docs/gateway.md', 'with 10 quiet jobs | {} MB', ten, 0],
+    ['systemd/agent.service', 'docs/sizing.md: {} to', thousand, 0],
+    ['systemd/agent.service', 'to {} MB), so', tenThousand, 0],
+    ['systemd/agent@.service', 'docs/sizing.md: {} to', thousand, 0],
+    ['systemd/agent@.service', 'to {} MB), so', tenThousand, 0],
+  ];
+  const rows = new Map();
+  let above = '';
+  for (const [, what, cell] of read('bench/RESULTS.md').matchAll(
+    /^\| (.+?) \| ([\d.][^|]*) \| [^|]+ \| (?:yes|no) \|$/gm,
+  )) {
+    const isMore = what.startsWith('the same');
+    if (!isMore) above = what;
+    rows.set(isMore ? `${above} > ${what}` : what, cell);
+  }
+  for (const [document, phrase, row, which] of figures) {
+    const figure = rows.get(row)?.match(/[\d.]+/g)?.[which];
+    if (figure === undefined) report('bench/RESULTS.md', `has no row "${row}", which ${document} cites`);
+    else {
+      const [before, after] = phrase.split('{}').map((words) => words.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+      const found = new RegExp(`${before}([\\d.]+)${after}`).exec(
+        unwrapped(read(document)).replaceAll(/\s+/g, ' '),
+      )?.[1];
+      const decimals = found?.split('.')[1]?.length ?? 0;
+      if (found !== Number(figure).toFixed(decimals))
+        report(document, `"${phrase}" is ${figure} in bench/RESULTS.md, here "${found}"`);
+    }
   }
 }
 

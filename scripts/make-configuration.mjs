@@ -9,7 +9,7 @@ import { configSchema } from '../src/config/schema.ts';
 
 const HEAD = `# Configuration
 
-Read this to look up a key. [config.example.yaml](../config.example.yaml) is a complete file to copy;
+Read this to look up a key. [config.example.yaml](../config.example.yaml) is a file to copy, with every key.
 [commands.md](commands.md#configuration) describes where the agent looks for it, and how it is changed.
 
 Unknown keys are errors. Relative paths start at the directory of the file; \`~\` is not expanded. Durations may be
@@ -17,7 +17,7 @@ fractions, and sizes text such as \`"512 MiB"\`. A value in *italics* is an exam
 `;
 
 /** Keys without a default in the schema: the one in the example is that of the protocol. */
-const COMPUTED = ['service.path', 'service.concurrency', 'service.soapVersion', 'service.jobsUrl', 'auth.path'];
+const COMPUTED = ['service.path', 'service.concurrency', 'service.soapVersion', 'service.jobsUrl'];
 const SECTIONS_OF_EXAMPLES = ['watch', 'notify'];
 
 /** Without the wrappers for defaults, null, preparation and rules. */

@@ -45,15 +45,18 @@ describe('a configuration that is fine', () => {
 
   // docs/configuration.md has them, and is made of the schema (test/cli/command-line.test.ts).
   it('is the example of the repository, with the same defaults', async () => {
-    const example = await loadConfig(resolve(import.meta.dirname, '../../config.example.yaml'));
+    const file = resolve(import.meta.dirname, '../../config.example.yaml');
+    const beside = (name: string) => resolve(file, '..', name);
+    const example = await loadConfig(file);
     const minimal = await load(
       'service: {protocol: rest, baseUrl: https://m.example.org}\nauth: {username: alice, passwordFile: password}\n',
     );
     const { file: _e, service: exampleService, auth: exampleAuth, ...exampleRest } = example;
     const { file: _m, service: minimalService, auth: minimalAuth, ...minimalRest } = minimal;
-    expect(exampleRest).toEqual(minimalRest);
+    const mirror = { ...minimalRest.mirror, directory: beside('mirror') };
+    expect(exampleRest).toEqual({ ...minimalRest, mirror, state: { directory: beside('state') } });
     expect(Object.keys(exampleService)).toEqual(Object.keys(minimalService));
-    expect(exampleAuth).toEqual({ ...minimalAuth, secret: { kind: 'file', path: '/etc/agent/password' } });
+    expect(exampleAuth).toEqual({ ...minimalAuth, secret: { kind: 'file', path: beside('password') } });
   });
 
   it('takes every key', async () => {
