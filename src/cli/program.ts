@@ -88,6 +88,11 @@ function addFollowing(program: AgentCommand): void {
       ).conflicts(['quiet', 'json', 'wait']),
     )
     .option(
+      '-n, --lines <number>',
+      'with --foreground: begin with so many last lines, or "all" (default: 10)',
+      linesArgument,
+    )
+    .option(
       '--stall-after <time>',
       'report the job as stalled if no live file grows for this time (30m, 2h, ...)',
       durationArgument,
@@ -105,6 +110,7 @@ function addFollowing(program: AgentCommand): void {
       'agent watch 501',
       'agent watch 501 --task 9001 --task 9002',
       'agent watch 501 --foreground',
+      'agent watch 501 --foreground -n all',
       'tail -F $(agent watch 501 --file stdout)',
       "agent watch --mine --include 'heat-*' --exclude '*-test'",
     )

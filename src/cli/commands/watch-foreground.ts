@@ -11,7 +11,7 @@ import { commandLog } from '../process.ts';
 import { withServedState } from '../serve-state.ts';
 import { forStderr, pc } from '../show/colours.ts';
 import { jobStateChanges, searchLines } from '../show/job-text.ts';
-import { TailedMirrors } from '../show/line-tail.ts';
+import { startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
 import { reportOf } from '../show/status-report.ts';
 import { progressText } from '../show/status-table.ts';
 import { BottomLines } from '../show/terminal.ts';
@@ -20,7 +20,8 @@ const TICK_MS = 200;
 /** Interval for requesting states. */
 const TICKS_A_SLOW_TICK = 5;
 
-export async function watchHere(config: Config, request: WatchRequest): Promise<void> {
+/** Prints the last `lines` of what each file has at the beginning, and all that comes later. */
+export async function watchHere(config: Config, request: WatchRequest, lines: number): Promise<void> {
   const { jobId } = request;
   const watch = (store: Store) => store.jobs.watch(request, Date.now());
   await withStore(config, commandLog(), (store) => store.transaction(() => watch(store)));
@@ -33,15 +34,23 @@ export async function watchHere(config: Config, request: WatchRequest): Promise<
       return store && work(store);
     };
     const bottom = new BottomLines(process.stdout);
-    let lines = '';
+    let gathered = '';
     const writeLines = () => {
-      if (lines !== '') bottom.write(lines);
-      lines = '';
+      if (gathered !== '') bottom.write(gathered);
+      gathered = '';
     };
-    const gather = (line: string) => {
-      lines += line;
+    const mirrors = new TailedMirrors((line) => (gathered += line), { mirror: config.mirror, jobIds: [jobId] });
+    const stored = () => read((store) => store.jobs.get(jobId));
+    const polledBefore = stored()?.polledAt ?? null;
+    let hasBegun = false;
+    /** What was written before is in the mirrors after a poll, or if an agent polls. */
+    const begin = (isOver = false) => {
+      const { polledAt = null, error = null } = stored() ?? {};
+      const isOfAgent = () => read((store) => followerOf(config, store, jobId).by) === 'agent';
+      const isPolled = isOver || error !== null || polledAt !== polledBefore || (polledAt !== null && isOfAgent());
+      if (!hasBegun && isPolled) mirrors.add((file) => startOfLastLines(file, lines));
+      hasBegun ||= isPolled;
     };
-    const mirrors = new TailedMirrors(gather, { mirror: config.mirror, jobIds: [jobId] });
     const news = newsOf(config, jobId);
     const stateOf = () => read((store) => store.jobs.get(jobId)?.state ?? 'ended') ?? 'watched';
     try {
@@ -53,7 +62,8 @@ export async function watchHere(config: Config, request: WatchRequest): Promise<
           if (change !== '') bottom.clear();
           process.stderr.write(forStderr(change));
         }
-        mirrors.tick();
+        begin();
+        if (hasBegun) mirrors.tick();
         writeLines();
         const progress = read((store) => progressText(reportOf(config, store, jobId)));
         if (progress !== undefined) bottom.show([pc.dim(progress)]);
@@ -65,6 +75,7 @@ export async function watchHere(config: Config, request: WatchRequest): Promise<
     }
     return () => {
       process.stderr.write(forStderr(read(news) ?? ''));
+      begin(true);
       mirrors.end();
       writeLines();
       const state = stateOf();

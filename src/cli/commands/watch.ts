@@ -27,6 +27,8 @@ interface WatchOptions extends JsonOption {
   readonly results: boolean;
   readonly wait: boolean;
   readonly foreground?: boolean;
+  /** With `foreground`. */
+  readonly lines?: number;
   readonly quiet?: boolean;
   /** In milliseconds. */
   readonly stallAfter?: number;
@@ -35,12 +37,15 @@ interface WatchOptions extends JsonOption {
 /** Limit for all that the command waits for: whether there is such a job, its tasks, and its mirrors. */
 export const WAITS_MS = 10_000;
 const TICK_MS = 50;
+const FIRST_LINES = 10;
 /** On a terminal. */
 const MAX_SHOWN_PATHS = 8;
 /** Jobs that wait for the running agent at a time. */
 const PLACES = 8;
 
 export async function watchEach(jobIds: readonly JobId[], options: WatchOptions): Promise<void> {
+  if (options.lines !== undefined && options.foreground !== true)
+    throw new JobtailError('usage', '--lines is for --foreground', { hint: 'agent tail -n prints the last lines' });
   const config = await configurationAsOwner(options);
   const isAnswered = !hasFleet(config) && runningAgent(config.state.directory) !== undefined;
   await forEach(jobIds, (jobId) => watch(config, jobId, options), isAnswered ? PLACES : 1);
@@ -72,7 +77,8 @@ async function watch(config: Config, jobId: JobId, options: WatchOptions): Promi
     return;
   }
   makeDirectories(config);
-  if (options.foreground === true) return (await import('./watch-foreground.ts')).watchHere(config, request);
+  if (options.foreground === true)
+    return (await import('./watch-foreground.ts')).watchHere(config, request, options.lines ?? FIRST_LINES);
   await withStore(config, commandLog(), async (store, owned) => {
     const wasSettled = store.jobs.get(jobId)?.state === 'settled';
     store.transaction(() => store.jobs.watch(request, Date.now()));

@@ -20,6 +20,24 @@ describe.concurrent('watch --foreground', () => {
     watching.signal('SIGINT');
     expect(await watching.ended).toMatchObject({ code: 130 });
   });
+
+  it('begins with the last lines of what a job wrote before, and prints all that comes', async (context) => {
+    const { place, job } = await placeWithJob(context, {});
+    const [task] = job.tasks;
+    if (task === undefined) throw new Error('it has a task');
+    fs.writeFileSync(task.files.stdout, Array.from({ length: 5_000 }, (_, at) => `line ${at}\n`).join(''));
+    const watching = place.start(['watch', job.jobId, '--task', task.taskId, '--foreground', '-n', '3']);
+    const linesIn = () => watching.stdout.match(/\| .*/g) ?? [];
+    await until('the last lines', () => linesIn().length > 0);
+    fs.appendFileSync(task.files.stdout, 'one\ntwo\nthree\nfour\n');
+    await until('the next lines', () => linesIn().at(-1) === '| four');
+    expect(linesIn()).toEqual(
+      ['line 4997', 'line 4998', 'line 4999', 'one', 'two', 'three', 'four'].map((each) => `| ${each}`),
+    );
+    watching.signal('SIGINT');
+    expect(await watching.ended).toMatchObject({ code: 130 });
+    expect(await place.agent('watch', job.jobId, '-n', '3')).toMatchObject({ code: 2 });
+  });
 });
 
 /** What would steer a terminal. */
