@@ -69,7 +69,7 @@ function lacking(world: World, boundOf: (job: LifeJob) => number, passedMs: numb
   const { store, promises, setting, service } = world;
   const flakyMs = setting.isFlaky ? FLAKY_MS : 0;
   const late = (job: LifeJob, what: string) => {
-    // The rule takes one after the other.
+    // The rule takes one after the other; the process that follows it may have been killed.
     if (Math.min(passedMs, promises.followedMs(job.id)) <= boundOf(job) + flakyMs) return;
     const error = store.jobs.get(job.id)?.error;
     throw new Error(

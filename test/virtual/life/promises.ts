@@ -64,6 +64,7 @@ export class Promises {
   /** Jobs that commands ask for when a command takes the lock. */
   #commanded: ReadonlySet<JobId> = new Set();
   #signature: unknown;
+  #startedAt = 0;
   /** Old jobs that retention removed. */
   removed = 0;
   /** A kill may take the events before the first look of the notifications. */
@@ -74,9 +75,12 @@ export class Promises {
   }
 
   started(only: JobId | undefined): void {
+    this.#startedAt = this.#world.time.passedMs;
     this.#only = only;
     const { requests } = this.#world.store;
-    this.#commanded = new Set([...requests.open('pass'), ...requests.open('forget')].map(({ jobId }) => jobId));
+    // One that a former command waited for is followed until its request is not renewed for a minute.
+    const open = (['pass', 'forget', 'follow'] as const).flatMap((kind) => requests.open(kind));
+    this.#commanded = new Set(open.map(({ jobId }) => jobId));
     this.#signature = undefined;
   }
 
@@ -105,9 +109,9 @@ export class Promises {
     if (kind === 'forget') this.#forgettable.add(jobId);
   }
 
-  /** For how long a job is followed, or was before it ended, in milliseconds. */
+  /** For how long this process follows a job, in milliseconds. */
   followedMs(jobId: JobId): number {
-    return this.#world.time.passedMs - (this.#seen.get(jobId)?.followedAt ?? 0);
+    return this.#world.time.passedMs - Math.max(this.#startedAt, this.#seen.get(jobId)?.followedAt ?? 0);
   }
 
   isFollowed(jobId: JobId): boolean {
