@@ -60,6 +60,8 @@ export interface OneJob {
   readonly context: AgentContext;
   readonly polls: JobPolls;
   readonly life: Life;
+  /** How long results wait, at most, for the first poll of live files: any of them may be a live file; 0: not. */
+  readonly filesAwaitedMs: number;
   readonly stall: Stall;
   /** Applies the table: what becomes due starts after its delay. */
   happened(event: JobEvent, delays?: Delays): void;

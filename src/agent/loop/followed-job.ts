@@ -36,6 +36,9 @@ import { Stall } from './stall.ts';
 
 /** Maximum time that a search waits for the listing of a sync. */
 const LISTING_MS = 30_000;
+/** Maximum time that results wait until tasks are found, and until the first poll of live files ends. */
+const TASKS_MS = 4_000;
+const FIRST_POLL_MS = 30_000;
 
 export class FollowedJob implements OneJob {
   readonly jobId: JobId;
@@ -53,6 +56,7 @@ export class FollowedJob implements OneJob {
   readonly #pass: PassRun;
   readonly #stop = new AbortController();
   #life: Life = NOT_FOLLOWED;
+  #begunAt = 0;
   /** The last report. */
   #last: JobInformation | undefined;
 
@@ -80,6 +84,15 @@ export class FollowedJob implements OneJob {
 
   get isFollowed(): boolean {
     return isFollowed(this.#life) && !this.#stop.signal.aborted;
+  }
+
+  get filesAwaitedMs(): number {
+    const { store, clock } = this.context;
+    const liveFiles = store.liveFiles.ofJob(this.jobId);
+    const areKnown = this.#poll.hasEnded || liveFiles.some(({ relativePath }) => relativePath !== null);
+    if (areKnown || (liveFiles.length === 0 && store.taskSearches.get(this.jobId) === undefined)) return 0;
+    const maxMs = liveFiles.length > 0 ? FIRST_POLL_MS : TASKS_MS;
+    return Math.max(0, this.#begunAt + maxMs - clock.monotonic());
   }
 
   happened(event: JobEvent, delays: Delays = {}): void {
@@ -126,6 +139,7 @@ export class FollowedJob implements OneJob {
   #begin(job: JobRow, delayMs: number): void {
     const { store, clock, log, jobService, limits } = this.context;
     const { jobId, source, results } = job;
+    this.#begunAt = clock.monotonic();
     // The first poll proves which listed files are live files.
     const resultsMs = store.liveFiles.ofJob(jobId).length > 0 ? limits.intervals.minIntervalMs : 0;
     this.happened('watched', { poll: delayMs, search: results ? LISTING_MS : delayMs, results: resultsMs });

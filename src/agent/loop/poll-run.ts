@@ -29,6 +29,8 @@ export class PollRun {
   /** Whether the last poll found a truncated or rewritten file, maybe of the archive of a deleted job: never progress. */
   #mayBeArchive = false;
   #hasFiles = false;
+  /** Whether a poll of live files has ended, in any way. */
+  hasEnded = false;
 
   constructor(job: OneJob) {
     this.#job = job;
@@ -36,7 +38,8 @@ export class PollRun {
 
   /** Polls once, in its turn: thousands of jobs may be due. */
   async run(signal: AbortSignal): Promise<void> {
-    const { calls } = this.#job.context;
+    const { jobId, context, due } = this.#job;
+    const { calls } = context;
     const lanes = this.#lanes;
     const [first] = lanes;
     const entrance = calls.entrances[first];
@@ -56,6 +59,10 @@ export class PollRun {
       slot.end();
       leave();
       signal.removeEventListener('abort', admit);
+      if (!this.hasEnded && context.store.liveFiles.hasAny(jobId)) {
+        this.hasEnded = true;
+        if (isFollowed(this.#job.life)) due.plan('results', 0);
+      }
     }
   }
 

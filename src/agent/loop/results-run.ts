@@ -3,10 +3,7 @@ import { withJitter } from '../schedule/pace.ts';
 import type { OneJob } from './context.ts';
 import { isFollowed } from './job-life.ts';
 
-/** So that the next sync is not early by a rounded time. */
-const AFTER_EARLY_MS = 250;
-
-/** Syncs once, and plans the next sync. `onListed` receives the listed names. */
+/** Syncs once, and plans the next sync. `onListed` receives the listed names: those of tasks that are not known yet. */
 export async function runResults(
   job: OneJob,
   onListed: (names: readonly string[]) => Promise<void>,
@@ -18,13 +15,18 @@ export async function runResults(
   const { store, log, random } = context;
   // A newer request may exclude results.
   if (store.jobs.get(jobId)?.results !== true) return;
-  const earlyMs = results.earlyMs(jobId);
   const { ofService } = failures.logged;
-  const end = await results.sync(jobId, { remote: context.waiting.patient, isFinal: false, onListed, signal });
+  const remote = context.waiting.patient;
+  const awaitedMs = job.filesAwaitedMs;
+  if (awaitedMs > 0) {
+    if (!store.liveFiles.hasAny(jobId)) await onListed(await remote.listChangedFiles(jobId, signal));
+    due.plan('results', awaitedMs);
+    return;
+  }
+  const end = await results.sync(jobId, { remote, isFinal: false, onListed, signal });
   failures.worked('results', ofService);
   if (end.changed + end.failed > 0) log.info({ jobId, ...end }, 'results synced');
   failures.resultsSynced();
   if (!isFollowed(job.life)) return;
-  if (earlyMs > 0) due.plan('results', Math.min(earlyMs + AFTER_EARLY_MS, resultsIntervalMs));
-  else due.planAgain('results', withJitter(resultsIntervalMs, random()));
+  due.planAgain('results', withJitter(resultsIntervalMs, random()));
 }

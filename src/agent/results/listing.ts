@@ -126,12 +126,18 @@ export class SkippedNames {
     this.#ledger = ledger;
   }
 
-  /** Takes a row of the ledger; returns false if it is not that of a skipped name. */
-  takeFormer(row: ResultRow): boolean {
+  /** Takes a row of the ledger; returns false if it is not that of a skipped name. There may be very many that are not listed. */
+  takeFormer(row: ResultRow, listed: ReadonlySet<string>): boolean {
     if (isUnreadable(row)) return false;
     if (row.state !== 'refused' && row.reason !== NOT_INCLUDED.reason && row.reason !== EXCLUDED.reason) return false;
-    this.#former.set(row.name, row);
+    if (listed.has(row.name) || row.name.endsWith(SHORTENED)) this.#former.set(row.name, row);
+    else this.#ledger.forget(row.name);
     return true;
+  }
+
+  /** Names of rows that are not among the examples now. */
+  get formerNames(): Iterable<string> {
+    return [...this.#former.keys()].filter((name) => !this.#examples.has(name));
   }
 
   admit(name: string): ResultRow | undefined {
@@ -158,20 +164,20 @@ export class SkippedNames {
     let count = this.#withoutRow.refused;
     for (const [name, row] of this.#examples) {
       const former = this.#former.get(name);
-      this.#former.delete(name);
       const { state, reason } = row;
       if (state === 'refused') count += 1;
       if (former?.state === state && former.reason === reason) continue;
       this.#ledger.add(row);
       if (state === 'refused') fresh.push({ name: printable(shortened(name, SHOWN_LENGTH)), reason: reason ?? '' });
     }
-    for (const row of this.#former.values()) this.#ledger.forget(row.name);
     this.#ledger.setWithoutRow(this.#withoutRow);
     return { count, fresh };
   }
 }
 
-/** A shortened name ends with a slash, unlike any name of a file. */
+/** The end of a shortened name; that of no file ends with a slash. */
+const SHORTENED = '.../';
+
 function shortened(name: string, maxLength = MAX_NAME_LENGTH): string {
-  return name.length > maxLength ? `${name.slice(0, SHOWN_LENGTH).toWellFormed()}.../` : name;
+  return name.length > maxLength ? `${name.slice(0, SHOWN_LENGTH).toWellFormed()}${SHORTENED}` : name;
 }

@@ -4,6 +4,7 @@ import { keyText } from '../../job.ts';
 import { partsOf } from '../../safe-names.ts';
 import { inSlices } from '../../slices.ts';
 import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
+import { DAY_MS } from '../../system/clock.ts';
 import { isIrregular, type Ledger, NO_STAMP, type Stamps } from './ledger.ts';
 import { type Judge, type Refusals, SkippedNames } from './listing.ts';
 import type { LiveLinks } from './place/live-links.ts';
@@ -55,12 +56,11 @@ interface PlanOptions {
   /** Whether every file is fetched, due or not, unless its date proves that it is unchanged. */
   readonly isFinal: boolean;
   readonly onlyInFlux: boolean;
-  /** Whether no path of a live file is known yet, so that a new name may be one of them. */
-  readonly isEarly: boolean;
+  readonly signal: AbortSignal;
 }
 
-const EARLY = 'waits until the live files of the job are known';
-const MAX_NAMED = 3;
+const MAY_BE_LIVE =
+  'its path may be that of a live file: it waits for the proof, at the latest until the job ends or by `agent sync`';
 /** Maximum rows of files that are here and no longer listed. */
 const MAX_REMOVED = 200_000;
 
@@ -71,18 +71,21 @@ export async function distinct(names: readonly string[]): Promise<Set<string>> {
 }
 
 export async function planSync(options: PlanOptions): Promise<Plan> {
-  const { left, ledger } = options;
+  const { left, ledger, signal } = options;
   const planning = new Planning(options);
+  /** Saves while it goes on, and ends at a stop. */
+  const each = async <Item>(items: Iterable<Item>, take: (item: Item) => void | Promise<void>) => {
+    for await (const item of inSlices(items)) {
+      signal.throwIfAborted();
+      await take(item);
+      await ledger.keepUp();
+    }
+  };
   // Of conflicting names, the one that was there first is kept.
-  for await (const row of inSlices(ledger.rows())) {
-    await planning.know(row);
-    await ledger.keepUp();
-  }
-  for await (const name of inSlices(left)) {
-    await planning.meet(name);
-    await ledger.keepUp();
-  }
-  await planning.forgetRenamed();
+  await each(ledger.rows(), (row) => planning.know(row));
+  await each(left, (name) => planning.meet(name));
+  await each(planning.gone, (name) => planning.forgetRenamed(name));
+  await each(planning.skipped.formerNames, (name) => ledger.forget(name));
   const plan = planning.end();
   await ledger.flush();
   return plan;
@@ -90,63 +93,68 @@ export async function planSync(options: PlanOptions): Promise<Plan> {
 
 class Planning {
   readonly #options: PlanOptions;
-  readonly #skipped: SkippedNames;
+  readonly skipped: SkippedNames;
   /** By what they may prove: the position of the live file that each may be. */
   readonly #due = new Map<number, DueResult[]>();
+  /** Never fetched; one of them proves where the live files of this job are. */
+  readonly #ofTasks = new Map<number, DueResult[]>();
+  #arePlacesKnown = false;
   readonly #links: ProvenLink[] = [];
-  readonly #gone: string[] = [];
+  readonly gone: string[] = [];
 
   constructor(options: PlanOptions) {
     this.#options = options;
-    this.#skipped = new SkippedNames(options.ledger);
+    this.skipped = new SkippedNames(options.ledger);
   }
 
   async know(row: ResultRow): Promise<void> {
     const { ledger, left, judge } = this.#options;
-    if (this.#skipped.takeFormer(row)) return;
+    if (this.skipped.takeFormer(row, left)) return;
     if (!left.delete(row.name)) {
       this.#lose(row);
       return;
     }
     const verdict = judge.verdictOn(row.name);
     if (verdict.kind === 'fetch') await this.#plan(row, verdict.parts);
-    else if (!this.#skipped.add(row, verdict)) ledger.forget(row.name);
+    else if (!this.skipped.add(row, verdict)) ledger.forget(row.name);
   }
 
   async meet(name: string): Promise<void> {
-    const { ledger, links, judge, isEarly } = this.#options;
+    const { ledger, links, judge } = this.#options;
     const verdict = judge.verdictOn(name);
     const fresh = ledger.fresh(name);
     if (verdict.kind !== 'fetch') {
-      this.#skipped.add(fresh, verdict);
+      this.skipped.add(fresh, verdict);
       return;
     }
-    const former = this.#skipped.admit(name);
+    const former = this.skipped.admit(name);
     const live = links.candidates(verdict.parts);
     const { state, reason, dueAt, intervalMs } = fresh;
     let row: ResultRow = { ...fresh, ...former, state, reason, dueAt, intervalMs };
     // The mirror is being filled; later the download proves that it is the live file, and no second copy is made.
-    if (former === undefined && live.length > 0)
-      row = { ...row, reason: waitsForProof(live), dueAt: dueAt + intervalMs };
-    // Due at the next sync.
-    else if (former === undefined && isEarly) row = { ...row, reason: EARLY, dueAt: dueAt + 1 };
+    if (former === undefined && live.length > 0) row = { ...row, reason: MAY_BE_LIVE, dueAt: dueAt + intervalMs };
     ledger.add(row);
     await this.#plan(row, verdict.parts);
   }
 
   /** After an upgrade, the server may list the same paths in another form: each is fetched once more. */
-  async forgetRenamed(): Promise<void> {
+  forgetRenamed(name: string): void {
     const { ledger, judge } = this.#options;
-    for await (const name of inSlices(this.#gone)) {
-      if (judge.isTaken(name)) ledger.forget(name);
-      await ledger.keepUp();
-    }
+    if (judge.isTaken(name)) ledger.forget(name);
   }
 
   end(): Plan {
     // The longest live files first: a proof of them helps to identify the others.
     const due = [...this.#due].sort(([a], [b]) => b - a).flatMap(([, results]) => results);
-    return { due, links: this.#links, refusals: this.#skipped.end() };
+    // The shortest one that has bytes suffices: then the places of the others are known.
+    const ofTasks = [...this.#ofTasks]
+      .sort(([a], [b]) => (a || Infinity) - (b || Infinity))
+      .flatMap(([, results]) => results);
+    return {
+      due: [...ofTasks.slice(0, this.#arePlacesKnown ? undefined : 1), ...due],
+      links: this.#links,
+      refusals: this.skipped.end(),
+    };
   }
 
   async #plan(row: ResultRow, parts: readonly string[]): Promise<void> {
@@ -156,26 +164,43 @@ class Planning {
     if (live !== undefined) {
       const isLinked = row.state === 'linked' && row.live === keyText(live);
       if (!isLinked) this.#links.push({ result: new DueResult(row, directory), live });
-    } else if (isDue(row, ledger.startedAt, isFinal) && !(await this.#isSpared(row))) {
+    } else if (
+      !this.#waitsForEnd(row, parts) &&
+      isDue(row, ledger.startedAt, isFinal) &&
+      !(await this.#isSpared(row))
+    ) {
       const unproven = { ...row, stampProven: false };
       // Saved before the fetch: after a kill in between, the old date must not prove the old content.
       if (row.stampProven) ledger.add(unproven);
       const weight = links.candidates(parts).reduce((max, { position }) => Math.max(max, position), -1);
-      const alike = this.#due.get(weight) ?? [];
+      const due = !isFinal && row.fetchedAt === null && links.isOfTask(parts) ? this.#ofTasks : this.#due;
+      const alike = due.get(weight) ?? [];
       alike.push(new DueResult(unproven, directory));
-      this.#due.set(weight, alike);
+      due.set(weight, alike);
     }
+  }
+
+  /**
+   * Whether a name is where a live file is expected: it has the bytes that the mirror has, and more each time. The
+   * proof at the end of the job, or of a requested sync, makes it a link. A job may have no end: it waits for a day.
+   */
+  #waitsForEnd(row: ResultRow, parts: readonly string[]): boolean {
+    const { ledger, links, isFinal } = this.#options;
+    const live = links.expectedAt(row.name, parts);
+    if (live === undefined) return false;
+    this.#arePlacesKnown = true;
+    return !isFinal && ledger.startedAt - (row.fetchedAt ?? row.listedAt) < DAY_MS;
   }
 
   /** Handles a file that is no longer listed: a copy here is kept; otherwise its row is removed. */
   #lose(row: ResultRow): void {
     const { ledger } = this.#options;
     const isHere = row.sha256 !== null || row.live !== null;
-    if (!isHere || this.#gone.length >= MAX_REMOVED) {
+    if (!isHere || this.gone.length >= MAX_REMOVED) {
       ledger.forget(row.name);
       return;
     }
-    this.#gone.push(row.name);
+    this.gone.push(row.name);
     const state = row.live === null ? 'synced' : 'linked';
     // If it returns, it may be another file with the same time.
     if (row.state !== state || row.stamp !== null) ledger.add({ ...row, ...NO_STAMP, state, reason: null });
@@ -188,14 +213,6 @@ class Planning {
     if (row.state === 'in-flux') ledger.add({ ...row, state: 'synced' });
     return true;
   }
-}
-
-/** A listed path names no task (docs/dev/servers.md 4.2), so with several tasks it could belong to any of them. */
-function waitsForProof(live: readonly LiveFileRow[]): string {
-  const [only = '', ...others] = live.slice(0, MAX_NAMED).map(keyText);
-  if (others.length === 0) return `waits for the proof that it is the live file ${only}`;
-  const more = live.length > MAX_NAMED ? `, and ${live.length - MAX_NAMED} more` : '';
-  return `waits for the proof which live file it is: ${[only, ...others].join(', ')}${more}`;
 }
 
 function isDue(row: ResultRow, now: number, isFinal: boolean): boolean {

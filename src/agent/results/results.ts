@@ -6,7 +6,6 @@
 import path from 'node:path';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
-import { phaseOf } from '../../job-information.ts';
 import { resultPath, resultsParts } from '../../safe-names.ts';
 import { inSlices } from '../../slices.ts';
 import type { ResultSyncRow } from '../../store/rows.ts';
@@ -92,9 +91,6 @@ const NOTHING = { listed: 0, fetched: 0, changed: 0, failed: 0, refused: 0, left
 /** In a complete pass, an empty list is requested again after this time. */
 const EMPTY_MS = 5_000;
 
-/** In the first seconds of a job, its live files are not known: maximum delay of its first results. */
-const EARLY_MS = 4_000;
-
 /** The directory of the results of a job; part of the documented layout. */
 export function resultsDirectory(mirrorDirectory: string, jobId: JobId): string {
   return path.join(mirrorDirectory, ...resultsParts(jobId));
@@ -145,14 +141,20 @@ export class Results {
     const liveFiles = store.liveFiles.ofJob(jobId);
     const linked = store.results.links(jobId).filter(({ name }) => left.has(name));
     const areRefused = this.#areLinksRefused;
-    const links = new LiveLinks({ mirrorDirectory, calls, liveFiles, linked, areRefused });
+    const links = new LiveLinks({
+      mirrorDirectory,
+      calls,
+      liveFiles,
+      linked,
+      capabilities: store.capabilities,
+      areRefused,
+    });
     // The stored reason stays until a direct transfer succeeds again.
     const fallback = direct === null ? null : (store.resultSyncs.get(jobId)?.fallback ?? null);
     const progress = new Progress({ ...this.#options, jobId, fallback });
     const ledger = new Ledger({ ...this.#options, jobId, intervalMs: rules.intervalMs, progress, stamps });
     const isKnown = !isFinal && this.#listed.has(jobId);
     const stands = (result: DueResult) => (isKnown ? Promise.resolve(true) : this.#stands(result));
-    const isEarly = !isFinal && this.earlyMs(jobId) > 0;
     const plan = await planSync({
       left,
       ledger,
@@ -163,7 +165,7 @@ export class Results {
       directory,
       isFinal,
       onlyInFlux,
-      isEarly,
+      signal,
     });
     this.#listed.add(jobId);
     if (plan.refusals.fresh.length > 0) onRefused?.(jobId, plan.refusals);
@@ -234,18 +236,6 @@ export class Results {
     throw new JobtailError('config', 'the cluster cannot be asked for its files: no SSH and no share is in use', {
       hint: 'install OpenSSH and rsync, and set results.transfer to auto or direct',
     });
-  }
-
-  /** How long new results wait, because no live file of the job is known yet and one of them may be it; 0: not. */
-  earlyMs(jobId: JobId): number {
-    const { store, clock } = this.#options;
-    const watchedMs = clock.now() - (store.jobs.get(jobId)?.watchedAt ?? 0);
-    if (watchedMs < 0 || watchedMs >= EARLY_MS) return 0;
-    if (phaseOf(store.jobInformation.get(jobId)?.information.state ?? null) === 'over') return 0;
-    const liveFiles = store.liveFiles.ofJob(jobId);
-    const isKnown = liveFiles.some(({ relativePath }) => relativePath !== null);
-    const isSearched = liveFiles.length > 0 || store.taskSearches.get(jobId) !== undefined;
-    return isKnown || !isSearched ? 0 : EARLY_MS - watchedMs;
   }
 
   /** Releases the transfer grants of an ended job; a failure is retried later. */

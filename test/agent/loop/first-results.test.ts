@@ -1,5 +1,6 @@
 /** When the first results of a job come: with its first live files, soon without any, and at once when it ends. */
 import { it } from 'vitest';
+import { JobtailError } from '../../../src/errors.ts';
 import { keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
 import { sleep } from '../../../src/system/clock.ts';
 import { startAgent } from '../../support/composed-agent.ts';
@@ -9,6 +10,7 @@ import { jobOf, ModelJobService, tasksOf } from '../../support/model-job-service
 import { ModelRemote } from '../../support/model-remote.ts';
 
 const MINUTE_MS = 60_000;
+const NO_PARTS = { parts: [], refused: 0 };
 
 /** A running job that writes a result, followed with the default configuration on a busy server that lists dates. */
 async function follow(tasks: readonly TaskId[] | null, reported: readonly string[]) {
@@ -39,6 +41,26 @@ it.each<[string, readonly TaskId[] | null, readonly string[]]>([
   const { comes } = await follow(tasks, reported);
   await comes('11/out/first', 10_000);
 });
+
+it.each([
+  ['hangs', (clock: HeldClock, signal: AbortSignal) => sleep(clock, 60 * MINUTE_MS, signal).then(() => NO_PARTS)],
+  ['fails', async () => await Promise.reject(new JobtailError('fault', 'refused'))],
+  ['finds no task', async () => NO_PARTS],
+] as const)(
+  'without a job service, results come within 10 s of the first listing while the search %s',
+  async (_, search) => {
+    const clock = new HeldClock();
+    const remote = new ModelRemote();
+    remote.beforeCall = () => sleep(clock, 300);
+    remote.readParts = (_job, _wanted, signal) => search(clock, signal);
+    for (let at = 0; at < 20; at += 1) remote.files.set(`data/out-${at}`, Buffer.from('a result'));
+    const { agent, store } = await startAgent(remote, { clock, sections: '' });
+    const request = { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, results: true, settleAfterMs: null } as const;
+    store.transaction(() => store.jobs.watch({ ...request, source: 'config' }, clock.now()));
+    agent.refresh();
+    await clock.passUntil('results', () => store.results.counts(JOB).synced > 0, 10_000);
+  },
+);
 
 it('the first results come with the first live files, however late those are, and more at once when the job ends', async () => {
   const { clock, write, comes, report, hasLiveFile } = await follow([TASK as TaskId], [TASK]);

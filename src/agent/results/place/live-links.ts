@@ -6,12 +6,14 @@
 import path from 'node:path';
 import { startsAlike } from '../../../bytes.ts';
 import { keyText } from '../../../job.ts';
+import { likelyPaths, SHIFT_CAPABILITY, shiftOf } from '../../../live-paths.ts';
 import { isVerified } from '../../../proven.ts';
 import { endsWith, partsOf } from '../../../safe-names.ts';
 import { inSlices } from '../../../slices.ts';
 import type { LiveFileRow, ResultRow } from '../../../store/rows.ts';
 import type { FileCalls } from '../../../system/files.ts';
 import { mirrorPath } from '../../live/mirror/mirror.ts';
+import type { CapabilityStore } from '../../ports/server.ts';
 import { type Arrived, digestOf, HEAD_BYTES, headOf } from './temporary-files.ts';
 
 interface LiveLinksOptions {
@@ -20,6 +22,7 @@ interface LiveLinksOptions {
   readonly liveFiles: readonly LiveFileRow[];
   /** The listed names that are live files, each with its `keyText`. */
   readonly linked: Iterable<{ readonly name: string; readonly live: string }>;
+  readonly capabilities: CapabilityStore;
   /** Whether the file system is known to refuse symbolic links: live files are results like others then. */
   readonly areRefused?: boolean;
 }
@@ -27,6 +30,7 @@ interface LiveLinksOptions {
 export class LiveLinks {
   readonly #mirrorDirectory: string;
   readonly #calls: FileCalls;
+  readonly #capabilities: CapabilityStore;
   /** By the last part of the path that the service sent with the text. */
   readonly #byLastPart = new Map<string, { readonly parts: readonly string[]; readonly row: LiveFileRow }[]>();
   readonly #byKey = new Map<string, LiveFileRow>();
@@ -35,7 +39,8 @@ export class LiveLinks {
   readonly #linked = new Map<string, string>();
   areRefused: boolean;
 
-  constructor({ mirrorDirectory, calls, liveFiles, linked, areRefused = false }: LiveLinksOptions) {
+  constructor({ mirrorDirectory, calls, liveFiles, linked, capabilities, areRefused = false }: LiveLinksOptions) {
+    this.#capabilities = capabilities;
     this.areRefused = areRefused;
     this.#mirrorDirectory = mirrorDirectory;
     this.#calls = calls;
@@ -55,6 +60,23 @@ export class LiveLinks {
   candidates(parts: readonly string[]): readonly LiveFileRow[] {
     const sameName = this.#byLastPart.get(parts.at(-1) ?? '') ?? [];
     return sameName.filter(({ parts: end }) => endsWith(parts, end)).map(({ row }) => row);
+  }
+
+  /** The live file without another name whose path this is, unless its task has another directory than expected. */
+  expectedAt(name: string, parts: readonly string[]): LiveFileRow | undefined {
+    if (this.areRefused) return undefined;
+    const shift = this.#capabilities.get(SHIFT_CAPABILITY);
+    const isAt = (live: LiveFileRow) => likelyPaths(live, shift).includes(`/${parts.join('/')}`);
+    return this.candidates(parts).find((live) => this.#isFree(live, name) && isAt(live));
+  }
+
+  /** Whether a path is that of a live file in the directory of some task. */
+  isOfTask(parts: readonly string[]): boolean {
+    return (
+      !this.areRefused &&
+      /^[0-9]+$/.test(parts[0] ?? '') &&
+      this.candidates(parts).some(({ relativePath }) => partsOf(relativePath ?? '').length + 1 === parts.length)
+    );
   }
 
   /** The live file that a name is already proven to be; with `isFinal`, only a proof of this pass counts. */
@@ -77,10 +99,18 @@ export class LiveLinks {
     for await (const live of inSlices(free)) {
       if (startsAlike(head, await this.#headOf(live)) && (await this.#isSame(arrived, live))) same.push(live);
     }
-    if (same.length <= 1) return same[0];
+    const [only] = same;
+    if (only !== undefined && same.length === 1 && this.isOfTask(parts)) this.#learnFrom(only, parts);
+    if (same.length <= 1) return only;
     // Two tasks wrote the same so far: the directory of a proven link distinguishes them.
     const ofTask = same.filter((live) => this.#isDirectoryOf(live, parts));
     return ofTask.length === 1 ? ofTask[0] : undefined;
+  }
+
+  #learnFrom(live: LiveFileRow, parts: readonly string[]): void {
+    const shift = live.position > 0 ? shiftOf(live, parts.join('/')) : undefined;
+    if (shift !== undefined && shift !== this.#capabilities.get(SHIFT_CAPABILITY))
+      this.#capabilities.set(SHIFT_CAPABILITY, shift);
   }
 
   link(name: string, live: LiveFileRow): void {

@@ -46,7 +46,7 @@ async function planOf(place: ResultsPlace, names: readonly string[], patterns: P
       directory: place.path(),
       isFinal: false,
       onlyInFlux: false,
-      isEarly: false,
+      signal: new AbortController().signal,
       stamps,
       stands: async () => true,
     },
@@ -56,7 +56,13 @@ async function planOf(place: ResultsPlace, names: readonly string[], patterns: P
       ...{ store, jobId: JOB, clock, onNetwork: false, intervalMs: 60_000, stamps },
       progress: new Progress({ store, jobId: JOB, clock, fallback: null }),
     }),
-    links: new LiveLinks({ mirrorDirectory: mirror, calls: fileCalls(false), liveFiles: [], linked: [] }),
+    links: new LiveLinks({
+      mirrorDirectory: mirror,
+      calls: fileCalls(false),
+      liveFiles: [],
+      linked: [],
+      capabilities: store.capabilities,
+    }),
   });
 }
 
@@ -158,6 +164,12 @@ it('100,000 rows of names that are listed no more are forgotten', async () => {
   expect(place.store.results.counts(JOB)).toMatchObject({ refused: 100_000 });
   place.remote.listedToo = ['/11/kept'];
   fill(place, ['/11/kept'], synced);
+  const stop = new AbortController();
+  const forgets = vi.spyOn(place.store.results, 'forgetAll').mockImplementationOnce(() => stop.abort());
+  onTestFinished(() => void vi.restoreAllMocks());
+  // While the rows are read, so that a stop waits for no others.
+  await expect(place.sync(false, stop.signal)).rejects.toThrow(/abort/i);
+  expect(forgets).toHaveBeenCalledTimes(1);
   await inSlices(() => place.sync());
   expect([...place.store.results.ofJob(JOB)].map(({ name }) => name)).toEqual(['/11/kept']);
   expect(place.store.results.counts(JOB)).toMatchObject({ listed: 1, synced: 1, failed: 0, refused: 0, bytes: 1 });
