@@ -8,6 +8,7 @@ export const jobSummary = (jobId: string, more: Partial<JobSummary> = {}): JobSu
   phase: null,
   submitTime: null,
   startTime: null,
+  runningSince: null,
   endTime: null,
   state: 'watched',
   owner: null,

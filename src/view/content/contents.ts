@@ -52,7 +52,7 @@ export class Contents {
       if (content === undefined) return [];
       content.close();
       const generation = (row?.generation ?? 0) - Number(name.split('.').at(-1));
-      return [{ version: content.version, generation }];
+      return [{ version: content.version, generation, bytes: content.bytes }];
     });
     const began = (row?.mismatches ?? [])
       .filter(beginsGeneration)

@@ -95,6 +95,7 @@ export interface Generations {
   readonly former: readonly {
     readonly version: string;
     readonly generation: number;
+    readonly bytes: number;
   }[];
   /** Why generations began, where that is kept, and the first byte that differed from the generation before. */
   readonly began: readonly { readonly generation: number; readonly at: number; readonly reason: string }[];

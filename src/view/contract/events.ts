@@ -120,6 +120,8 @@ export interface JobSummary extends PlaceOfJob, JobCondition {
   readonly submitTime: JobTime | null;
   readonly startTime: JobTime | null;
   readonly endTime: JobTime | null;
+  /** Since when the agent sees it run; null while it does not. */
+  readonly runningSince: number | null;
   readonly source: JobSource;
   readonly grownAt: number | null;
   readonly tasks: number;
@@ -202,6 +204,6 @@ export interface Figure {
   readonly bytes: number;
   /** A minute, by operation. */
   readonly calls: Readonly<Record<string, number>>;
-  /** Failed calls and sign-ins a minute, by the code of the failure. */
+  /** Calls and sign-ins a minute that failed, by what the service does, in words; not those that it answered with a no. */
   readonly failures: Readonly<Record<string, number>>;
 }

@@ -1,4 +1,5 @@
 /** What a running agent mirrored, called and failed at: as rates of the last two hours, for the charts of its service. */
+import { ERROR_POLICIES, type ErrorCode } from '../../errors.ts';
 import type { Figure } from '../contract/events.ts';
 
 /** Counted by the agent since it began. */
@@ -6,17 +7,19 @@ export class AgentCounts {
   bytes = 0;
   /** By operation. */
   readonly calls: Record<string, number> = {};
-  /** Failed calls and sign-ins, by the code of the failure. */
+  /** Failed calls and sign-ins, by what the service does. */
   readonly failures: Record<string, number> = {};
 
-  call(operation: string, outcome: string): void {
+  call(operation: string, outcome: ErrorCode | 'ok'): void {
     this.calls[operation] = (this.calls[operation] ?? 0) + 1;
     this.ended(outcome);
   }
 
-  ended(outcome: string): void {
-    // What was stopped did not fail.
-    if (outcome !== 'ok' && outcome !== 'aborted') this.failures[outcome] = (this.failures[outcome] ?? 0) + 1;
+  ended(outcome: ErrorCode | 'ok'): void {
+    // What was stopped did not fail; a no is an answer: the agent asks for files that may not be there yet.
+    if (outcome === 'ok' || outcome === 'aborted' || ERROR_POLICIES[outcome].isRefusal) return;
+    const words = ERROR_POLICIES[outcome].outage ?? outcome.replaceAll('-', ' ');
+    this.failures[words] = (this.failures[words] ?? 0) + 1;
   }
 }
 

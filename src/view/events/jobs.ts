@@ -1,7 +1,7 @@
 /** The jobs as the page shows them, in few queries for all of them, and the failure of the service that they share. */
 import { ERROR_POLICIES } from '../../errors.ts';
 import { byTaskAndFile, type JobId } from '../../job.ts';
-import { phaseOf } from '../../job-information.ts';
+import { isRunning, phaseOf } from '../../job-information.ts';
 import { unprovenIn } from '../../proven.ts';
 import { answeredAt } from '../../store/jobs.ts';
 import { shownLiveFile } from '../../store/live-files.ts';
@@ -86,6 +86,7 @@ function summaryOf(stores: JobStores, job: JobRow, { live, reported, counts, isS
     ...stores.placeOf(jobId),
     ...{ submitTime: submitTime ?? null, startTime: startTime ?? null, endTime: endTime ?? null },
     phase: phaseOf(jobState) ?? null,
+    runningSince: isRunning(jobState) ? (reported?.since ?? null) : null,
     tasks: live.tasks,
     searchingTasks: isFollowed && isSearching,
     liveBytes: live.bytes,

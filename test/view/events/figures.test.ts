@@ -15,10 +15,13 @@ it('the history of figures has a rate between two counts, and none of what was c
   counts.bytes += 5_000;
   counts.call('Get', 'ok');
   counts.call('Get', 'aborted');
-  counts.ended('authentication');
+  // A file that is not there yet: an answer, which no log explains.
+  counts.call('Get', 'fault');
+  counts.call('Get', 'not-found');
+  counts.ended('sign-in-refused');
   figures.add(structuredClone(counts), 5 * SECOND);
-  const failures = { timeout: 0, authentication: 12 };
-  expect(figures.all).toEqual([{ at: 5 * SECOND, bytes: 1_000, calls: { Get: 24 }, failures }]);
+  const failures = { 'does not answer': 0, 'refuses the sign-in': 12 };
+  expect(figures.all).toEqual([{ at: 5 * SECOND, bytes: 1_000, calls: { Get: 48 }, failures }]);
 });
 
 it('the history of figures has no rate of a moment before the last one: a clock that was set back', () => {

@@ -4,7 +4,7 @@
  */
 import { computed, type Signal, signal } from '@preact/signals';
 import { nominalPause } from '../../../back-off.ts';
-import type { LinesQuery } from '../../contract/addresses.ts';
+import type { LinesQuery, Place } from '../../contract/addresses.ts';
 import type { Refused, Stretch } from '../api.ts';
 import { TextWindow } from './text-window.ts';
 
@@ -19,7 +19,7 @@ const WAITS = { firstMs: 500, maxMs: 10_000 };
 /** Where the bytes come from. `version` undefined: what stands there now. */
 export interface ByteSource {
   stretch(where: LinesQuery, version: string | undefined, signal: AbortSignal): Promise<Stretch>;
-  line(byte: number, version: string, signal: AbortSignal): Promise<number>;
+  place(at: { line: number } | { byte: number }, version: string, signal: AbortSignal): Promise<Place>;
   /** Before what came is taken in: the next frame of the screen. */
   frame(): Promise<void>;
   wait(ms: number, signal: AbortSignal): Promise<void>;
@@ -230,8 +230,11 @@ export class OpenFile {
     if (!this.isLoaded) return (signal) => this.#loadEnd(signal);
     const behind = bytes - this.window.end;
     if (phase === 'followed' && behind > FAR_BEHIND_BYTES) return (signal) => this.#loadEnd(signal);
-    if (behind > 0 && (phase === 'followed' || wish === 'behind')) return (signal) => this.#loadBehind(signal);
-    if (wish === 'before' && this.window.start > 0) return (signal) => this.#loadBefore(signal);
+    if (behind > 0 && (phase === 'followed' || wish === 'behind'))
+      return (signal) =>
+        this.window.endsInStates && behind > STRETCH_BYTES ? this.#skipBehind(signal) : this.#loadBehind(signal);
+    if (wish === 'before' && this.window.start > 0)
+      return (signal) => (this.window.beginsInStates ? this.#skipBefore(signal) : this.#loadBefore(signal));
     return undefined;
   }
 
@@ -294,6 +297,33 @@ export class OpenFile {
     this.changes.value++;
   }
 
+  /** The last row is a progress bar: its last states are next, however many are between. */
+  async #skipBehind(signal: AbortSignal): Promise<void> {
+    const { version = '' } = this.condition.value;
+    const from = this.window.end;
+    const { line } = await this.#source.place({ byte: from - 1 }, version, signal);
+    const next = await this.#source.place({ line: line + 1 }, version, signal);
+    const to = next.line > line ? next.byte : next.bytes;
+    if (to - from <= STRETCH_BYTES) return await this.#loadBehind(signal);
+    const fetched = await this.#source.stretch({ to, bytes: STRETCH_BYTES }, version, signal);
+    await this.#source.frame();
+    if (this.#wish === 'behind') this.#wish = undefined;
+    if (this.window.end !== from || this.condition.value.version !== version) return;
+    this.window.appendLater(fetched.start, fetched.bytes);
+    this.#set({ bytes: Math.max(this.condition.value.bytes, this.window.end) });
+    this.changes.value++;
+  }
+
+  /** The first row is a progress bar: what comes before its line is next, however long it is. */
+  async #skipBefore(signal: AbortSignal): Promise<void> {
+    const { version = '' } = this.condition.value;
+    const { start } = this.window;
+    const { byte, line } = await this.#source.place({ byte: start }, version, signal);
+    if (this.window.start !== start || this.condition.value.version !== version) return;
+    this.window.beginLineAt(byte, line);
+    this.changes.value++;
+  }
+
   /** Apart from the rest: the server may have to count through gigabytes first. */
   async #countLine(): Promise<void> {
     const { version } = this.condition.value;
@@ -301,8 +331,8 @@ export class OpenFile {
     if (this.#isCounting || !this.isLoaded || version === undefined || line !== undefined) return;
     this.#isCounting = true;
     try {
-      const found = await this.#source.line(start, version, this.#closed.signal);
-      if (this.window.start === start && this.condition.value.version === version) this.window.line = found;
+      const found = await this.#source.place({ byte: start }, version, this.#closed.signal);
+      if (this.window.start === start && this.condition.value.version === version) this.window.line = found.line;
       this.changes.value++;
     } catch {
       // Numbers of lines are left out; the next change asks again.

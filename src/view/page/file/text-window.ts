@@ -1,13 +1,11 @@
 /**
- * The range of a content that the page has: consecutive bytes, cut into rows. A row is a line, or about 2 KiB of a
- * longer one, cut at the same bytes whatever range is here. A progress bar is one row, whatever its length: its earlier
- * states are folded. However long the page stays open, it holds no more than its limits.
+ * The range of a content that the page has, cut into rows. A row is a line, or about 2 KiB of a longer one, cut at the
+ * same bytes whatever range is here. A progress bar is one row, whatever its length: of its earlier states only the
+ * number is held. However long the page stays open, it holds no more than its limits.
  */
 
 /** Of the bytes that rows show. */
 export const MAX_BYTES = 512 * 1024;
-/** With the folded states of progress bars. */
-export const MAX_HELD_BYTES = 4 * 1024 * 1024;
 export const MAX_ROWS = 20_000;
 /** Longer lines are cut near multiples of this. */
 const CUT_BYTES = 2 * 1024;
@@ -27,16 +25,26 @@ interface Begin {
   readonly beginsLine: boolean;
 }
 
+/** What is held of a row: its bytes to its end, after the folded states of a progress bar. */
+interface RowBytes {
+  /** Where they begin in the held bytes. */
+  at: number;
+  /** The row goes on with the line of the row before. */
+  isContinued: boolean;
+  /** How many states are folded: at least so many if some were skipped. */
+  states: number;
+  hasSkipped: boolean;
+}
+
 export class TextWindow {
   #begin: Begin = { start: 0, line: 0, beginsLine: true };
+  #end = 0;
+  /** Those of all rows, one after the other. */
   #bytes = new Uint8Array(0);
   #length = 0;
   /** Where each row begins, as a position in the content. */
   #rows: number[] = [];
-  /** Those rows of them that go on with the line of the row before. */
-  #continued: number[] = [];
-  /** By the row of a progress bar: where its last states begin. */
-  #lastStates = new Map<number, number>();
+  #rowBytes: RowBytes[] = [];
   #eras = 0;
 
   /** Changes when rows may have other bytes than before; else they only grow. */
@@ -49,7 +57,7 @@ export class TextWindow {
   }
 
   get end(): number {
-    return this.#begin.start + this.#length;
+    return this.#end;
   }
 
   get rows(): readonly number[] {
@@ -68,83 +76,108 @@ export class TextWindow {
   replace(begin: Begin, bytes: Uint8Array): void {
     this.#eras++;
     this.#begin = begin;
-    this.#bytes = Uint8Array.from(bytes);
-    this.#length = bytes.length;
+    this.#end = begin.start;
+    this.#bytes = new Uint8Array(0);
+    this.#length = 0;
     this.#rows = [];
-    this.#continued = [];
-    this.#lastStates.clear();
-    this.#cut(0);
+    this.#rowBytes = [];
+    this.#take(bytes);
   }
 
   /** Bytes that follow; the first rows go where there are too many. */
   append(bytes: Uint8Array): void {
-    const length = this.#length + bytes.length;
-    if (length > this.#bytes.length) {
-      const larger = new Uint8Array(Math.max(length, Math.min(2 * length, length + MAX_BYTES)));
-      larger.set(this.#bytes.subarray(0, this.#length));
-      this.#bytes = larger;
-    }
-    this.#bytes.set(bytes, this.#length);
-    const from = this.#length;
-    this.#length = length;
-    this.#cut(from);
+    this.#take(bytes);
     this.#dropFirstRows();
+  }
+
+  /** The same; all between the last row and `start` are states of the progress bar that it is. */
+  appendLater(start: number, bytes: Uint8Array): void {
+    this.#skip(start, 0, true);
+    this.append(bytes);
   }
 
   /** Bytes that end where these begin; the last rows go where there are too many. */
   prepend(begin: Begin, bytes: Uint8Array): void {
-    const all = new Uint8Array(bytes.length + this.#length);
-    all.set(bytes);
-    all.set(this.#bytes.subarray(0, this.#length), bytes.length);
+    const behind = this.#bytes.subarray(0, this.#length);
+    const bars = this.#rowBytes.flatMap((row, index) =>
+      row.states > 0 || row.hasSkipped ? [{ ...row, shownFrom: this.shownFrom(index) }] : [],
+    );
     const line = begin.line ?? (this.line === undefined ? undefined : this.line - count(bytes, NEWLINE));
-    this.replace({ ...begin, line }, all);
+    this.replace({ ...begin, line }, bytes);
+    let from = 0;
+    for (const { at, shownFrom, states, hasSkipped } of bars) {
+      this.#take(behind.subarray(from, at));
+      this.#skip(shownFrom, states, hasSkipped);
+      from = at;
+    }
+    this.#take(behind.subarray(from));
     this.#dropLastRows();
+  }
+
+  /** The first row is a progress bar, whose line begins before: all between are states of it. */
+  beginLineAt(start: number, line: number): void {
+    this.#eras++;
+    this.#begin = { start, line, beginsLine: true };
+    this.#rows[0] = start;
+    this.#rowBytes[0] = { ...(this.#rowBytes[0] as RowBytes), isContinued: false, hasSkipped: true };
   }
 
   /** Takes away what lies behind `end`. */
   cutBack(end: number): void {
     this.#eras++;
-    this.#length = Math.max(0, Math.min(this.#length, end - this.start));
-    while (this.#rows.length > 0 && (this.#rows.at(-1) ?? 0) >= this.end) this.#rows.pop();
-    this.#continued = this.#continued.filter((start) => start < this.end);
-    for (const [start, shown] of this.#lastStates) if (shown >= this.end) this.#lastStates.delete(start);
+    const last = () => this.#rows.length - 1;
+    while (last() >= 0 && end < this.#end && end <= this.shownFrom(last())) {
+      this.#end = this.#rows.pop() ?? 0;
+      this.#length = this.#rowBytes.pop()?.at ?? 0;
+    }
+    this.#length -= Math.max(0, this.#end - end);
+    this.#end = Math.min(this.#end, end);
   }
 
   /** The bytes that a row shows, with the end of its line. */
   bytesOf(index: number): Uint8Array {
-    return this.#bytes.subarray(this.shownFrom(index) - this.start, (this.#rows[index + 1] ?? this.end) - this.start);
+    return this.#bytes.subarray(
+      this.#rowBytes[index]?.at ?? this.#length,
+      this.#rowBytes[index + 1]?.at ?? this.#length,
+    );
   }
 
   /** Where the bytes begin that a row shows: after the folded states of a progress bar. */
   shownFrom(index: number): number {
-    const start = this.#rows[index] ?? this.end;
-    return this.#lastStates.get(start) ?? start;
+    const length = (this.#rowBytes[index + 1]?.at ?? this.#length) - (this.#rowBytes[index]?.at ?? this.#length);
+    return (this.#rows[index + 1] ?? this.#end) - length;
   }
 
-  foldedStates(index: number): number {
-    const start = this.#rows[index] ?? this.end;
-    const to = this.#lastStates.get(start);
-    return to === undefined ? 0 : count(this.#bytes.subarray(start - this.start, to - this.start), RETURN);
+  /** `hasMore`: there are others, which were not counted. */
+  foldedStates(index: number): { readonly states: number; readonly hasMore: boolean } {
+    const { states = 0, hasSkipped = false } = this.#rowBytes[index] ?? {};
+    return { states, hasMore: hasSkipped || (index === 0 && !this.#begin.beginsLine) };
+  }
+
+  /** The first row is a progress bar whose first states are not here. */
+  get beginsInStates(): boolean {
+    return !this.#begin.beginsLine && this.foldedStates(0).states > 0;
+  }
+
+  /** The last row is a progress bar whose line may go on. */
+  get endsInStates(): boolean {
+    return this.foldedStates(this.#rows.length - 1).states > 0 && this.#bytes[this.#length - 1] !== NEWLINE;
   }
 
   get shownBytes(): number {
-    let folded = 0;
-    for (const [start, shown] of this.#lastStates) folded += shown - start;
-    return this.#length - folded;
+    return this.#length;
   }
 
-  /** The bytes before a row: at most so many, none of other lines than those that the window has. */
+  /** The held bytes before a row: at most so many. */
   bytesBefore(index: number, max: number): Uint8Array {
-    const to = this.shownFrom(index) - this.start;
+    const to = this.#rowBytes[index]?.at ?? 0;
     return this.#bytes.subarray(Math.max(0, to - max), to);
   }
 
   /** The number of the line of a row, from 0; undefined if it is not known, or if the row goes on with a line. */
   lineOf(index: number): number | undefined {
-    const start = this.#rows[index];
-    if (this.line === undefined || start === undefined) return undefined;
-    const continued = this.#continued.filter((one) => one <= start && one !== this.start).length;
-    return this.isContinued(index) ? undefined : this.line + index - continued;
+    if (this.line === undefined || this.#rows[index] === undefined || this.isContinued(index)) return undefined;
+    return this.line + this.#rowBytes.slice(1, index + 1).filter((one) => !one.isContinued).length;
   }
 
   /** Where the line of a row begins, or what is here of it. */
@@ -160,7 +193,7 @@ export class TextWindow {
   }
 
   isContinued(index: number): boolean {
-    return this.#continued.includes(this.#rows[index] ?? -1);
+    return this.#rowBytes[index]?.isContinued ?? false;
   }
 
   /** The row that a byte is in; the nearest one if it is not here. */
@@ -174,66 +207,102 @@ export class TextWindow {
     return Math.max(0, low - 1);
   }
 
-  /** Finds the rows from an index of the bytes on, at which those before were cut. */
-  #cut(from: number): void {
-    const bytes = this.#bytes.subarray(0, this.#length);
-    const row = (at: number, isContinued: boolean) => {
-      const last = this.#rows.at(-1);
-      if (isContinued && last !== undefined && bytes[at - 1] === RETURN) {
-        this.#lastStates.set(last, this.start + at);
-        return;
+  /** Bytes that follow, as rows. */
+  #take(bytes: Uint8Array): void {
+    if (bytes.length === 0) return;
+    this.#needRow();
+    let at = this.#length;
+    this.#hold(bytes);
+    while (at < this.#length) {
+      const newline = this.#bytes.subarray(0, this.#length).indexOf(NEWLINE, at);
+      let end = newline < 0 ? this.#length : newline + 1;
+      for (let next = this.#nextCut(); next < end; next = this.#nextCut()) {
+        const cut = cutBefore(this.#bytes, next);
+        if (this.#bytes[cut - 1] === RETURN) end -= this.#fold(cut);
+        else this.#addRow(cut, true);
       }
-      this.#rows.push(this.start + at);
-      if (isContinued) this.#continued.push(this.start + at);
-    };
-    if (this.#length > 0 && from === 0) row(0, !this.#begin.beginsLine);
-    else if (from < this.#length && bytes[from - 1] === NEWLINE) row(from, false);
-    for (let at = from; at < bytes.length; ) {
-      const newline = bytes.indexOf(NEWLINE, at);
-      const lineEnd = newline < 0 ? bytes.length : newline + 1;
-      for (let next = this.#nextCut(); next < lineEnd; next = this.#nextCut()) row(cutBefore(bytes, next), true);
-      if (newline >= 0 && lineEnd < bytes.length) row(lineEnd, false);
-      at = lineEnd;
+      if (end < this.#length) this.#addRow(end, false);
+      at = end;
     }
   }
 
-  /** Where the last row ends if its line goes on: the same byte whatever comes before it. */
+  #hold(bytes: Uint8Array): void {
+    const length = this.#length + bytes.length;
+    if (length > this.#bytes.length) {
+      const larger = new Uint8Array(Math.max(length, Math.min(2 * length, length + MAX_BYTES)));
+      larger.set(this.#bytes.subarray(0, this.#length));
+      this.#bytes = larger;
+    }
+    this.#bytes.set(bytes, this.#length);
+    this.#length = length;
+    this.#end += bytes.length;
+  }
+
+  /** A row that begins at an index of the held bytes. */
+  #addRow(at: number, isContinued: boolean): void {
+    this.#rows.push(this.#end - (this.#length - at));
+    this.#rowBytes.push({ at, isContinued, states: 0, hasSkipped: false });
+  }
+
+  /** What follows belongs to the last row, unless that ended its line. */
+  #needRow(): void {
+    const last = this.#rowBytes.at(-1);
+    if (last === undefined) this.#addRow(this.#length, !this.#begin.beginsLine);
+    else if (this.#length > last.at && this.#bytes[this.#length - 1] === NEWLINE) this.#addRow(this.#length, false);
+  }
+
+  /** Folds what the last row holds before an index; how many bytes went. */
+  #fold(to: number): number {
+    const last = this.#rowBytes.at(-1) as RowBytes;
+    last.states += count(this.#bytes.subarray(last.at, to), RETURN);
+    this.#bytes.copyWithin(last.at, to, this.#length);
+    this.#length -= to - last.at;
+    return to - last.at;
+  }
+
+  /** The row at the end is a progress bar, whose states before a position are not held. */
+  #skip(to: number, states: number, hasSkipped: boolean): void {
+    this.#needRow();
+    this.#fold(this.#length);
+    const last = this.#rowBytes.at(-1) as RowBytes;
+    last.states += states;
+    last.hasSkipped ||= hasSkipped;
+    this.#end = to;
+  }
+
+  /** The index at which the last row ends if its line goes on: the same byte whatever comes before it. */
   #nextCut(): number {
-    const row = this.#rows.at(-1) ?? this.start;
-    const last = this.#lastStates.get(row) ?? row;
-    const least = last !== row || this.isContinued(this.#rows.length - 1) ? CUT_BYTES / 2 : CUT_BYTES;
-    return Math.ceil((last + least) / CUT_BYTES) * CUT_BYTES - this.start;
+    const index = this.#rows.length - 1;
+    const from = this.shownFrom(index);
+    const least = from !== this.#rows[index] || this.isContinued(index) ? CUT_BYTES / 2 : CUT_BYTES;
+    return Math.ceil((from + least) / CUT_BYTES) * CUT_BYTES - this.#end + this.#length;
   }
 
   #dropFirstRows(): void {
+    const rows = this.#rows.length;
+    const isTooMuch = (first: number) =>
+      rows - first > MAX_ROWS || this.#length - (this.#rowBytes[first]?.at ?? 0) > MAX_BYTES;
     let first = 0;
-    let shown = this.shownBytes;
-    const isTooMuch = () =>
-      this.#rows.length - first > MAX_ROWS ||
-      shown > MAX_BYTES ||
-      this.end - (this.#rows[first] ?? this.end) > MAX_HELD_BYTES;
-    for (; first < this.#rows.length - 1 && isTooMuch(); first++) shown -= this.bytesOf(first).length;
-    // A progress bar that is longer than all that is held: its last states stay.
-    if (isTooMuch() && this.shownFrom(first) > this.start) {
-      this.#dropBefore(this.shownFrom(first), first, false);
-      return;
-    }
+    while (first < rows - 1 && isTooMuch(first)) first++;
     // A quarter at once: to drop a row with each one that comes would move all bytes each time.
-    if (first === 0) return;
-    const from = Math.min(this.#rows.length - 1, first + Math.floor(this.#rows.length / 4));
-    this.#dropBefore(this.#rows[from] ?? this.end, from, !this.isContinued(from));
+    if (first > 0) this.#dropBefore(Math.min(rows - 1, first + Math.floor(rows / 4)));
   }
 
-  #dropBefore(start: number, row: number, beginsLine: boolean): void {
+  #dropBefore(row: number): void {
+    this.#eras++;
     const first = this.#firstOf(row);
     const line = first === 0 ? this.line : this.lineOf(first);
-    this.replace({ start, line, beginsLine }, this.#bytes.subarray(start - this.start, this.#length));
+    const at = this.#rowBytes[row]?.at ?? 0;
+    this.#begin = { start: this.#rows[row] ?? this.#end, line, beginsLine: !this.isContinued(row) };
+    this.#rows = this.#rows.slice(row);
+    this.#rowBytes = this.#rowBytes.slice(row).map((each) => ({ ...each, at: each.at - at }));
+    this.#bytes = this.#bytes.slice(at, this.#length);
+    this.#length = this.#bytes.length;
   }
 
   #dropLastRows(): void {
     let last = this.#rows.length;
-    let shown = this.shownBytes;
-    for (; last > 1 && (last > MAX_ROWS || shown > MAX_BYTES); last--) shown -= this.bytesOf(last - 1).length;
+    while (last > 1 && (last > MAX_ROWS || (this.#rowBytes[last]?.at ?? this.#length) > MAX_BYTES)) last--;
     const end = this.#rows[last];
     if (end !== undefined) this.cutBack(end);
   }

@@ -2,12 +2,12 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { JobDetail } from '../../contract/events.ts';
-import { runTime } from '../jobs/list.ts';
+import { runText } from '../jobs/list.ts';
 import { useLive } from '../live.ts';
 import { Icon } from '../parts/button.tsx';
 import { Fact, Failure, JobState, Outside, OwnFailure, Time } from '../parts/words.tsx';
 import { hashOf, type Route } from '../route.ts';
-import { duration, grouped } from '../text/units.ts';
+import { counted, grouped } from '../text/units.ts';
 
 interface JobPageProps {
   readonly jobId: string;
@@ -27,7 +27,9 @@ export function JobPage({ jobId, tab, children }: JobPageProps) {
           <Icon name="back" />
         </a>
         <h1>
-          <span class="fine">Job</span> {jobId} {job?.name != null && <Outside text={job.name} />}
+          <span class="fine">Job </span>
+          {job?.name == null ? jobId : `${jobId} `}
+          {job?.name != null && <Outside text={job.name} />}
         </h1>
         {!isMissing && (
           <nav class="tabs" aria-label="Of this job">
@@ -40,9 +42,14 @@ export function JobPage({ jobId, tab, children }: JobPageProps) {
             </Tab>
           </nav>
         )}
-        {job !== undefined && <JobState job={job} />}
-        {job !== undefined && <Times job={job} now={live.now.value} />}
+        {job !== undefined && (
+          <div class="job-facts">
+            <JobState job={job} />
+            <Times job={job} now={live.now.value} />
+          </div>
+        )}
       </header>
+      {job !== undefined && <FailedTasks job={job} />}
       <OwnFailure error={job?.error} />
       {job?.unproven != null && job.unproven.length > 0 && <Unproven reasons={job.unproven} />}
       {job?.isElsewhere && <Elsewhere job={job} />}
@@ -57,6 +64,19 @@ export function JobPage({ jobId, tab, children }: JobPageProps) {
         children
       )}
     </main>
+  );
+}
+
+/** Why it failed, where the list of tasks is folded (small.css). */
+function FailedTasks({ job: { taskList } }: { job: JobDetail }) {
+  const [first, ...others] = taskList.filter(({ errorMessage }) => errorMessage !== null);
+  if (first === undefined) return null;
+  const more = others.length === 0 ? '' : ` (and ${counted(others.length, 'other task')})`;
+  const message = `Task ${first.taskId}: ${first.errorMessage}${more}`;
+  return (
+    <div class="failed-tasks">
+      <Failure error={{ message, hint: null }} />
+    </div>
   );
 }
 
@@ -107,7 +127,7 @@ function Tab({ isOpen, route, children }: { isOpen: boolean; route: Route; child
 /** The times that the middleware reports, and who follows the job in a fleet. */
 function Times({ job, now }: { job: JobDetail; now: number }) {
   const { owner, submitTime, startTime, endTime } = job;
-  const run = runTime(job, now);
+  const run = runText(job, now);
   const times = [
     ['submitted', submitTime],
     ['started', startTime],
@@ -120,6 +140,7 @@ function Times({ job, now }: { job: JobDetail; now: number }) {
           <Outside text={owner} />
         </Fact>
       )}
+      {run !== '' && <Fact word="run time">{run}</Fact>}
       {times.map(
         ([word, time]) =>
           time !== null && (
@@ -128,7 +149,6 @@ function Times({ job, now }: { job: JobDetail; now: number }) {
             </Fact>
           ),
       )}
-      {run !== null && <Fact word="run time">{duration(run)}</Fact>}
     </dl>
   );
 }

@@ -74,6 +74,7 @@ function FoundPane({ jobId, opened, canGrow, state, generations, isGone, onSelec
   const live = useLive();
   const { taskId, file, version, at, to } = opened;
   const isWatched = version === undefined;
+  const former = generations?.former.find((one) => one.version === version);
   const content = useMemo(
     () => ({ job: jobId, task: taskId, file: file as LiveFileName, ...(version === undefined ? {} : { version }) }),
     [jobId, taskId, file, version],
@@ -95,7 +96,9 @@ function FoundPane({ jobId, opened, canGrow, state, generations, isGone, onSelec
           <h2>
             <span class="fine">{taskId}</span> {file}
           </h2>
-          {state !== undefined && <Badges state={state} />}
+          {isWatched
+            ? state !== undefined && <Badges state={state} />
+            : former !== undefined && <span class="fine">{bytes(former.bytes)}</span>}
         </header>
       }
     >

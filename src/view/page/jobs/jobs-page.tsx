@@ -6,10 +6,11 @@ import { isOwn } from '../condition.ts';
 import { useLive } from '../live.ts';
 import { isFilterWanted, noteJobOrder } from '../navigation.ts';
 import type { Sort } from '../parts/sort.ts';
-import { Chips, Table } from '../parts/table.tsx';
+import { Cells, Chips, Table } from '../parts/table.tsx';
+import { OwnFailure } from '../parts/words.tsx';
 import { hashOf } from '../route.ts';
 import { counted, grouped } from '../text/units.ts';
-import { JobRow } from './job-row.tsx';
+import { cellsOf } from './job-row.tsx';
 import { COLUMNS, type ColumnName, countsOf, FAILED_FIRST, type Group, groupOf, matches, ordered } from './list.ts';
 
 const ROW_PX = 36;
@@ -102,7 +103,16 @@ export function JobsPage() {
             rowPx={ROW_PX}
             keyOf={({ jobId }) => jobId}
             classOf={(job) => `job-cells ${hasError(job) ? 'has-error' : ''}`}
-            cells={(job) => <JobRow job={job} now={now} hasError={hasError(job)} />}
+            cells={(job) => (
+              <>
+                <Cells kind="job" cells={cellsOf(job, now)} />
+                {hasError(job) && (
+                  <td class="job-error">
+                    <OwnFailure error={job.error} />
+                  </td>
+                )}
+              </>
+            )}
           />
         </div>
       )}

@@ -1,6 +1,7 @@
 /** Which jobs are shown, and in which order. */
 import type { JobCondition, JobSummary, ReportedTime } from '../../contract/events.ts';
 import { type Columns, column, type Sort, sorted } from '../parts/sort.ts';
+import { duration } from '../text/units.ts';
 
 /** What an operator does about a job decides its group; the first one needs a person most. */
 export const GROUPS = [
@@ -50,15 +51,23 @@ export function orderMs(time: ReportedTime | null): number | null {
   return Number.isFinite(ms) ? ms : null;
 }
 
-/** How long a job ran, or has run until now; null if that is not known. */
-export function runTime({ startTime, endTime, phase }: JobSummary, now: number): number | null {
+/** How long a job ran, or has run until now: by the agent's own clock, at least so long. Null if there is no start. */
+export function runTime({ startTime, endTime, phase, runningSince }: JobSummary, now: number): number | null {
   const start = orderMs(startTime);
+  if (runningSince !== null && startTime?.ms == null) return Math.max(0, now - runningSince);
   if (startTime === null || start === null) return null;
   const end = orderMs(endTime);
   // If only one of them has a time zone, there is none.
   if (endTime !== null && end !== null)
     return (startTime.ms === null) === (endTime.ms === null) ? Math.max(0, end - start) : null;
   return startTime.ms === null || phase === 'over' ? null : Math.max(0, now - start);
+}
+
+/** `over 5 min`: it began before the agent saw it, at a time without a zone. */
+export function runText(job: JobSummary, now: number): string {
+  const ms = runTime(job, now);
+  if (ms === null) return '';
+  return `${job.runningSince !== null && job.startTime?.ms == null ? 'over ' : ''}${duration(ms)}`;
 }
 
 export const COLUMNS = {

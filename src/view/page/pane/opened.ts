@@ -168,7 +168,7 @@ function browserSource(content: ContentQuery): ByteSource {
   const at = (version: string | undefined) => (version === undefined ? content : { ...content, version });
   return {
     stretch: (where, version, signal) => askStretch(at(version), where, signal),
-    line: async (byte, version, signal) => (await askPlace(at(version), { byte }, signal)).line,
+    place: (place, version, signal) => askPlace(at(version), place, signal),
     frame: () => new Promise((resolve) => requestAnimationFrame(() => resolve())),
     wait: pause,
   };

@@ -1,7 +1,6 @@
 /** One row of a file: the number of its line, and its text as a terminal would show it. */
 import { Component } from 'preact';
 import { coloursOf, decode, pieces, type Run, shown, type TextStyle } from '../text/terminal.ts';
-import { counted } from '../text/units.ts';
 import { levelOf } from '../text/values.ts';
 
 interface RowProps {
@@ -16,9 +15,9 @@ interface RowProps {
   readonly line: number | undefined;
   /** It goes on with the line of the row before. */
   readonly isContinued: boolean;
-  /** Where its bytes begin: after the folded states of a progress bar, which are so many. */
+  /** Where its bytes begin: after the folded states of a progress bar, which are so many in words. */
   readonly shownFrom: number;
-  readonly foldedStates: number;
+  readonly folded: string;
   readonly isSelected: boolean;
   readonly isFound: boolean;
   readonly onSelect: (start: number, extends_: boolean) => void;
@@ -26,7 +25,7 @@ interface RowProps {
 
 const ESCAPE = 0x1b;
 const SHOWN_PROPS = [
-  ...(['start', 'era', 'line', 'shownFrom', 'foldedStates'] as const),
+  ...(['start', 'era', 'line', 'shownFrom', 'folded'] as const),
   ...(['isContinued', 'isSelected', 'isFound'] as const),
 ];
 
@@ -61,9 +60,9 @@ export class Row extends Component<RowProps> {
             <Styled key={index} run={run} />
           ))}
         </span>
-        {row.foldedStates > 0 && (
+        {row.folded !== '' && (
           <span class="folded" title="states of a progress bar, which a terminal overwrites">
-            {counted(row.foldedStates, 'earlier state')}
+            {row.folded}
           </span>
         )}
       </div>

@@ -3,7 +3,7 @@ import { effect } from '@preact/signals';
 import type { Virtualizer } from '@tanstack/virtual-core';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { OpenFile } from '../file/open-file.ts';
-import { forgetSizes, MAX_BYTES, MAX_HELD_BYTES } from '../file/text-window.ts';
+import { forgetSizes, MAX_BYTES } from '../file/text-window.ts';
 import { SCROLLED_BY_KEYS, useVirtual } from '../parts/hooks.ts';
 import { decode, plainLine } from '../text/terminal.ts';
 import { foldOf } from '../text/tracebacks.ts';
@@ -100,7 +100,7 @@ export function Rows({ opened, label }: { opened: Opened; label: string }) {
                   line={window.lineOf(index)}
                   isContinued={window.isContinued(index)}
                   shownFrom={window.shownFrom(index)}
-                  foldedStates={window.foldedStates(index)}
+                  folded={foldedText(window.foldedStates(index))}
                   isSelected={
                     selected !== undefined && start >= selected.from && window.lineStartOf(index) <= selected.to
                   }
@@ -115,6 +115,9 @@ export function Rows({ opened, label }: { opened: Opened; label: string }) {
     </div>
   );
 }
+
+const foldedText = ({ states, hasMore }: ReturnType<OpenFile['window']['foldedStates']>) =>
+  states === 0 ? '' : `${hasMore ? 'more than ' : ''}${counted(states, 'earlier state')}`;
 
 /** Shows the place of a byte within its row, which may be wider or higher than the screen. */
 function revealByte(scroller: HTMLElement | null, { file: { window } }: Opened, byte: number): void {
@@ -168,7 +171,7 @@ function useTarget({ file, foldsTracebacks }: Opened, list: List, aim: Aim): voi
 function fetchSoon(file: OpenFile, list: List, element: HTMLElement | null): void {
   if (element === null || element.clientHeight === 0 || !file.isLoaded) return;
   const { window } = file;
-  const hasRoom = window.shownBytes <= ROOM_BYTES && window.end - window.start < MAX_HELD_BYTES / 2;
+  const hasRoom = window.shownBytes <= ROOM_BYTES;
   const hidden = list.getTotalSize() - element.clientHeight;
   const soon = hasRoom ? SOON_PX : Math.min(SOON_PX, hidden / 4);
   if (element.scrollTop < soon) file.wantBefore();

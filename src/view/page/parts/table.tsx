@@ -9,11 +9,11 @@ import { type Column, clicked, type Sort } from './sort.ts';
 
 interface TableProps<Name extends string, Item> {
   /** Of the classes: `job` for `job-list`, `job-cells`, `job-state`. */
-  readonly kind: 'job' | 'task';
+  readonly kind: 'job' | 'task' | 'agent' | 'entry';
   readonly label: string;
   /** Left out where the table has no heads. */
   readonly columns?: Readonly<Record<Name, Pick<Column<never>, 'label' | 'isDown'>>> | undefined;
-  readonly sort: Signal<Sort<Name>>;
+  readonly sort?: Signal<Sort<Name>>;
   readonly rows: readonly Item[];
   readonly rowPx: number;
   readonly keyOf: (row: Item) => string;
@@ -41,9 +41,9 @@ export function Table<Name extends string, Item>(props: TableProps<Name, Item>) 
   }, [place >= 0, shownKey]);
   const heads = columns === undefined ? 0 : 1;
   return (
-    <section class={`${kind}-list`} ref={scroller} aria-label={`List of ${kind}s`}>
+    <section class={`${kind}-list`} ref={scroller} aria-label={`List: ${label}`}>
       <table aria-label={label} aria-rowcount={rows.length + heads}>
-        {columns !== undefined && <Heads kind={kind} columns={columns} sort={sort} />}
+        {columns !== undefined && sort !== undefined && <Heads kind={kind} columns={columns} sort={sort} />}
         <tbody style={{ height: `${list.getTotalSize()}px` }}>
           {list.getVirtualItems().map(({ index, key, start }) => {
             const row = rows[index];
@@ -67,6 +67,20 @@ export function Table<Name extends string, Item>(props: TableProps<Name, Item>) 
       {children}
     </section>
   );
+}
+
+interface CellsProps<Name extends string> {
+  readonly kind: TableProps<Name, unknown>['kind'];
+  readonly cells: Readonly<Record<Name, ComponentChildren>>;
+}
+
+/** What a row has in each column. */
+export function Cells<Name extends string>({ kind, cells }: CellsProps<Name>) {
+  return (Object.keys(cells) as Name[]).map((name) => (
+    <td key={name} class={`${kind}-${name}`}>
+      {cells[name]}
+    </td>
+  ));
 }
 
 type HeadsProps<Name extends string> = Pick<Required<TableProps<Name, unknown>>, 'kind' | 'sort'> & {

@@ -1,17 +1,19 @@
 /** One result: what is known of it, what is in it, and the sync that brings it. */
-import { useEffect } from 'preact/hooks';
+import { useSignal } from '@preact/signals';
+import { useEffect, useMemo } from 'preact/hooks';
 import type { ResultEntries, ResultFile } from '../../contract/addresses.ts';
 import type { JobDetail } from '../../contract/events.ts';
-import { address, askJson } from '../api.ts';
+import { address, askBytes, askJson } from '../api.ts';
 import { useLive } from '../live.ts';
 import { isLoose } from '../pane/keys.ts';
 import { Pane } from '../pane/pane.tsx';
 import { Icon, Passed } from '../parts/button.tsx';
-import { usePassed } from '../parts/hooks.ts';
+import { useAnswer, usePassed } from '../parts/hooks.ts';
 import { Fact, Failure, Outside } from '../parts/words.tsx';
 import { hashOf, openedFile } from '../route.ts';
 import { bytes, clock, counted, grouped } from '../text/units.ts';
-import { STATES } from './directory.tsx';
+import { Binary, DUMPED_BYTES, isBinary } from './binary.tsx';
+import { STATES } from './entry.tsx';
 
 interface ResultViewProps {
   readonly jobId: string;
@@ -53,11 +55,7 @@ export function ResultView({ jobId, file }: ResultViewProps) {
       {file.reason !== null && <Failure error={{ message: file.reason, hint: null }} />}
       {isHere &&
         file.live === null &&
-        (file.preview === 'text' ? (
-          <Pane content={{ job: jobId, result: file.name }} opening={{ follows: false }} label={file.name} />
-        ) : (
-          <Frame jobId={jobId} file={file} />
-        ))}
+        (file.preview === 'text' ? <Text jobId={jobId} file={file} /> : <Frame jobId={jobId} file={file} />)}
       {!isHere && (
         <div class="empty">
           <p>The agent has not fetched it yet.</p>
@@ -66,6 +64,18 @@ export function ResultView({ jobId, file }: ResultViewProps) {
       )}
     </section>
   );
+}
+
+/** As lines, unless its first bytes are none of a text. */
+function Text({ jobId, file: { name, bytes: length } }: ResultViewProps) {
+  const asText = useSignal(false);
+  const content = useMemo(() => ({ job: jobId, result: name }), [jobId, name]);
+  const { answer: beginning, problem } = useAnswer(() => askBytes(content, 0, DUMPED_BYTES), [content]);
+  if (problem !== undefined) return <Failure error={{ message: problem.message, hint: null }} />;
+  if (beginning === undefined) return null;
+  if (isBinary(beginning) && !asText.value)
+    return <Binary beginning={beginning} bytes={length} onText={() => (asText.value = true)} />;
+  return <Pane content={content} opening={{ follows: false }} label={name} />;
 }
 
 /** What the browser draws by itself, where nothing of it runs: the answer is in a sandbox, too. */
@@ -95,7 +105,7 @@ function takeArrows(jobId: string, name: string): () => void {
 
 /** What comes right now and how fast, or what the last sync brought. */
 export function LastSync({ job: { lastSync } }: { job: JobDetail }) {
-  if (lastSync === null) return <span class="fine">The results are not listed yet.</span>;
+  if (lastSync === null) return <p class="fine">The results are not listed yet.</p>;
   const { done, wanted, wantedBytes, way, bytesPerSecond, endedAt, fallback } = lastSync;
   const by = way === null ? '' : ` by ${way === 'soap' ? 'the service' : way}`;
   const rate = bytesPerSecond > 0 ? `, ${bytes(bytesPerSecond)}/s` : '';
@@ -108,7 +118,7 @@ export function LastSync({ job: { lastSync } }: { job: JobDetail }) {
           value={wantedBytes === null ? done : lastSync.bytes}
         />
       )}
-      <span class="fine">
+      <p class="fine">
         {endedAt === null
           ? `on the way: ${grouped(done)} of ${counted(wanted, 'file')}, ${bytes(lastSync.bytes)}${
               wantedBytes === null ? '' : ` of ${bytes(wantedBytes)}`
@@ -116,11 +126,11 @@ export function LastSync({ job: { lastSync } }: { job: JobDetail }) {
           : `The last sync checked ${counted(wanted, 'file')} and transferred ${bytes(lastSync.bytes)}`}
         {by}
         {rate}
-      </span>
+      </p>
       {fallback !== null && (
-        <span class="fine" title={fallback}>
+        <p class="fine" title={fallback}>
           Files come by the service, not directly: <Outside text={fallback} />
-        </span>
+        </p>
       )}
     </>
   );

@@ -1,13 +1,18 @@
 /** The results of a job: a tree of what is listed, and one of them opened beside it. */
+import { useSignal } from '@preact/signals';
+import { useRef } from 'preact/hooks';
 import type { ResultEntries } from '../../contract/addresses.ts';
 import { address, askJson } from '../api.ts';
 import { Results } from '../jobs/job-row.tsx';
 import { useLive } from '../live.ts';
 import { useAnswer } from '../parts/hooks.ts';
+import { Cells, Table } from '../parts/table.tsx';
 import { Failure } from '../parts/words.tsx';
 import type { ResultsRoute } from '../route.ts';
-import { Directory } from './directory.tsx';
+import { cellsOf, type Row } from './entry.tsx';
 import { LastSync, ResultView } from './result-view.tsx';
+
+const ROW_PX = 32;
 
 export function ResultsPage({ route: { jobId, name } }: { route: ResultsRoute }) {
   const live = useLive();
@@ -27,10 +32,72 @@ export function ResultsPage({ route: { jobId, name } }: { route: ResultsRoute })
           {job?.results != null && <Results counts={job.results} />}
           {job !== undefined && <LastSync job={job} />}
         </div>
-        <Directory jobId={jobId} under="" changed={changed} opened={name} arriving={new Map(job?.lastSync?.arriving)} />
+        <Tree jobId={jobId} changed={changed} opened={name} arriving={new Map(job?.lastSync?.arriving)} />
       </section>
       {name !== undefined && <Opened key={name} jobId={jobId} name={name} changed={changed} />}
     </div>
+  );
+}
+
+interface TreeProps {
+  readonly jobId: string;
+  readonly changed: string;
+  readonly opened: string | undefined;
+  /** Files on their way, with the bytes that have arrived. */
+  readonly arriving: ReadonlyMap<string, number>;
+}
+
+function Tree({ jobId, changed, opened, arriving }: TreeProps) {
+  /** Directories that were opened or closed by hand, and how many pages of each are shown. */
+  const turned = useSignal<ReadonlySet<string>>(new Set());
+  const pages = useSignal<ReadonlyMap<string, number>>(new Map());
+  const first = useRef(opened);
+  const isOpen = (directory: string, isAlone: boolean) =>
+    (isAlone || first.current?.startsWith(directory) === true) !== turned.value.has(directory);
+  /** As they are now, directory by directory. */
+  const loadAll = async () => {
+    const rows: Row[] = [];
+    const load = async (under: string, depth: number) => {
+      const all: ResultEntries[] = [];
+      while (all.length < (pages.value.get(under) ?? 1) && all.at(-1)?.more !== false) {
+        const after = all.at(-1)?.entries.at(-1)?.name;
+        all.push(await askJson<ResultEntries>(address('results', { job: jobId, under, after })));
+      }
+      const entries = all.flatMap((page) => page.entries);
+      for (const entry of entries) {
+        const unfolded = entry.kind === 'directory' && isOpen(entry.name, entries.length === 1);
+        rows.push({ entry, under, depth, isOpen: unfolded });
+        if (unfolded) await load(entry.name, depth + 1);
+      }
+      if (all.at(-1)?.more === true) rows.push({ more: under, depth });
+    };
+    await load('', 0);
+    return rows;
+  };
+  const { answer: rows, problem } = useAnswer(loadAll, [changed, turned.value, pages.value]);
+  const act = {
+    turn: (directory: string) => {
+      const now = new Set(turned.value);
+      if (!now.delete(directory)) now.add(directory);
+      turned.value = now;
+    },
+    showMore: (under: string) => {
+      pages.value = new Map(pages.value).set(under, (pages.value.get(under) ?? 1) + 1);
+    },
+  };
+  return (
+    <Table
+      kind="entry"
+      label="Files"
+      rows={rows ?? []}
+      rowPx={ROW_PX}
+      keyOf={(row) => ('more' in row ? `more ${row.more}` : row.entry.name)}
+      classOf={(row) => `entry entry-cells ${'entry' in row && row.entry.name === opened ? 'open' : ''}`}
+      cells={(row) => <Cells kind="entry" cells={cellsOf(row, { jobId, opened, arriving, ...act })} />}
+    >
+      {problem !== undefined && <Failure error={{ message: problem.message, hint: null }} />}
+      {rows?.length === 0 && <p class="fine">The agent has listed no result yet.</p>}
+    </Table>
   );
 }
 

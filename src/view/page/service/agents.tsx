@@ -1,73 +1,75 @@
 /** The agents of the fleet, and how much each of them has to do. */
+import { signal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
 import type { FleetAgent, FleetState } from '../../contract/events.ts';
+import { type Columns, column, type Sort, sorted } from '../parts/sort.ts';
+import { Cells, Table } from '../parts/table.tsx';
 import { Outside } from '../parts/words.tsx';
 import { ago, counted, duration, grouped } from '../text/units.ts';
 
-export function Agents({ fleet, now }: { fleet: FleetState; now: number }) {
-  const { name, agents, waitingJobs } = fleet;
+const COLUMNS = {
+  name: column('Agent', ({ name }) => name, false),
+  state: column('State', ({ state }) => state, false),
+  jobs: column('Jobs', ({ jobs }) => jobs),
+  seen: column('Last heartbeat', ({ seenAt }) => seenAt),
+  lag: column('Lag', ({ lagMs }) => lagMs),
+  calls: column('Calls a minute', ({ callsLastMinute }) => callsLastMinute),
+  host: column('Host', ({ host }) => host, false),
+  version: column('Version', ({ version }) => version, false),
+  view: column('View', ({ view }) => view, false),
+} satisfies Columns<string, FleetAgent>;
+
+const order = signal<Sort<keyof typeof COLUMNS>>({ by: 'name', isDown: false });
+const ROW_PX = 32;
+
+export function Agents({ fleet: { name, agents, waitingJobs }, now }: { fleet: FleetState; now: number }) {
+  const { by, isDown } = order.value;
+  const rows = sorted(agents, COLUMNS[by], { isDown, now, tie: (a, b) => (a.name < b.name ? -1 : 1) });
   return (
     <section class="card agents" aria-label="Agents of the fleet">
       <h2>Agents of the fleet</h2>
       {waitingJobs > 0 && <p class="notice">{counted(waitingJobs, 'job')} without an agent: none has room.</p>}
-      <table>
-        <thead>
-          <tr>
-            {['Agent', 'State', 'Jobs', 'Last heartbeat', 'Lag', 'Calls a minute', 'Host', 'Version', 'View'].map(
-              (head) => (
-                <th key={head} scope="col">
-                  {head}
-                </th>
-              ),
-            )}
-          </tr>
-        </thead>
-        <tbody>
-          {agents.map((agent) => (
-            <Agent key={agent.name} agent={agent} isHere={agent.name === name} now={now} />
-          ))}
-        </tbody>
-      </table>
+      <Table
+        kind="agent"
+        label="Agents"
+        columns={COLUMNS}
+        sort={order}
+        rows={rows}
+        rowPx={ROW_PX}
+        keyOf={(agent) => agent.name}
+        classOf={() => 'agent-cells'}
+        cells={(agent) => <Cells kind="agent" cells={cellsOf(agent, agent.name === name, now)} />}
+      />
     </section>
   );
 }
 
-function Agent({ agent, isHere, now }: { agent: FleetAgent; isHere: boolean; now: number }) {
-  const { name, state, jobs, maxJobs, seenAt, lagMs, callsLastMinute, host, version, view } = agent;
-  return (
-    <tr>
-      <th scope="row">
+function cellsOf(agent: FleetAgent, isHere: boolean, now: number): Record<keyof typeof COLUMNS, ComponentChildren> {
+  const { name, state, jobs, maxJobs, seenAt, lagMs, callsLastMinute, host, version, view, lacks, notFollowed } = agent;
+  const isGone = state === 'gone';
+  return {
+    name: (
+      <>
         <Outside text={name} /> {isHere && <span class="badge">this view</span>}
-      </th>
-      <td>
-        <span class={`state ${state === 'gone' ? 'bad' : state === 'alive' ? 'active' : 'plain'}`}>{state}</span>{' '}
-        <Problems agent={agent} />
-      </td>
-      <td>
-        {grouped(jobs)} of {grouped(maxJobs)}
-      </td>
-      <td>{ago(seenAt, now)}</td>
-      <td>{lagMs === null || state === 'gone' ? '' : duration(lagMs)}</td>
-      <td>{state === 'gone' ? '' : grouped(callsLastMinute)}</td>
-      <td>
-        <Outside text={host} />
-      </td>
-      <td>
-        <Outside text={version} />
-      </td>
-      <td>{view !== null && <Outside text={view} />}</td>
-    </tr>
-  );
-}
-
-function Problems({ agent: { lacks, notFollowed } }: { agent: FleetAgent }) {
-  return (
-    <>
-      {lacks !== null && (
-        <span class="bad">
-          not ready: <Outside text={lacks} />
-        </span>
-      )}
-      {notFollowed > 0 && <span class="bad"> does not follow {counted(notFollowed, 'job')} of its own</span>}
-    </>
-  );
+      </>
+    ),
+    state: (
+      <>
+        <span class={`state ${isGone ? 'bad' : state === 'alive' ? 'active' : 'plain'}`}>{state}</span>{' '}
+        {lacks !== null && (
+          <span class="bad">
+            not ready: <Outside text={lacks} />
+          </span>
+        )}
+        {notFollowed > 0 && <span class="bad"> does not follow {counted(notFollowed, 'job')} of its own</span>}
+      </>
+    ),
+    jobs: `${grouped(jobs)} of ${grouped(maxJobs)}`,
+    seen: ago(seenAt, now),
+    lag: lagMs === null || isGone ? '' : duration(lagMs),
+    calls: isGone ? '' : grouped(callsLastMinute),
+    host: <Outside text={host} />,
+    version: <Outside text={version} />,
+    view: view !== null && <Outside text={view} />,
+  };
 }

@@ -8,6 +8,7 @@ import { Fact, Failure, Outside } from '../parts/words.tsx';
 import { numberText } from '../text/plotted.ts';
 import { ago, bytes, counted, grouped } from '../text/units.ts';
 import { Agents } from './agents.tsx';
+import { CALLS, factsOf } from './server-words.ts';
 
 export function ServicePage() {
   const live = useLive();
@@ -41,21 +42,22 @@ function Charts({ figures }: { figures: readonly Figure[] | null | undefined }) 
     );
   if (figures.length === 0) return <p class="empty">The first points of the charts appear after ten seconds.</p>;
   const aMinute = (value: number) => `${numberText(Math.round(value * 10) / 10)}/min`;
+  const perSecond = (value: number) => `${bytes(Math.round(value))}/s`;
+  const inWords = ({ calls }: Figure) =>
+    Object.fromEntries(Object.entries(calls).map(([name, rate]) => [CALLS[name] ?? name, rate]));
   return (
-    <div class="cards plots">
+    <div class="cards">
       <Chart
         title="Bytes mirrored"
-        curves={figures.map(({ bytes }) => ({ bytes }))}
+        curves={figures.map((figure) => ({ mirrored: figure.bytes }))}
         figures={figures}
         text={perSecond}
       />
-      <Chart title="Calls" curves={figures.map(({ calls }) => calls)} figures={figures} text={aMinute} />
+      <Chart title="Calls" curves={figures.map(inWords)} figures={figures} text={aMinute} />
       <Chart title="Failures" curves={figures.map(({ failures }) => failures)} figures={figures} text={aMinute} />
     </div>
   );
 }
-
-const perSecond = (value: number) => `${bytes(Math.round(value))}/s`;
 
 interface ChartProps {
   readonly title: string;
@@ -87,6 +89,9 @@ interface FactsProps {
 }
 
 function Facts({ service, agent, now }: FactsProps) {
+  const { jobService } = service;
+  const watchMine = agent?.watchMine;
+  const detected = factsOf(service.learned);
   return (
     <div class="cards">
       <section class="card">
@@ -102,42 +107,45 @@ function Facts({ service, agent, now }: FactsProps) {
               ? 'paced by response times'
               : `${grouped(service.requestsPerMinute)} a minute`}
           </Fact>
-          <Fact word="agent">{agent?.running === true ? `runs (pid ${agent.pid})` : 'does not run'}</Fact>
-          {agent?.watchMine != null && (
-            <Fact word="jobs of the user">
-              {grouped(agent.watchMine.following)} followed, {grouped(agent.watchMine.waiting)} waiting
-            </Fact>
-          )}
+          <Fact word="agent">{agent?.running === true ? `runs (process ${agent.pid})` : 'does not run'}</Fact>
         </dl>
       </section>
-      <JobService service={service} now={now} />
+      <section class="card">
+        <h2>Jobs</h2>
+        <dl class="facts">
+          {jobService === null && <Fact word="job service">none: tasks are found by their files</Fact>}
+          {jobService !== null && (
+            <Fact word="last asked">
+              {jobService.requestedAt === null ? 'not yet' : ago(jobService.requestedAt, now)}
+            </Fact>
+          )}
+          {jobService?.listed != null && <Fact word="reported">{counted(jobService.listed, 'job')}</Fact>}
+          {watchMine != null && (
+            <Fact word="by watch --mine">
+              {grouped(watchMine.following)} followed, {grouped(watchMine.waiting)} waiting
+            </Fact>
+          )}
+          {jobService !== null && jobService.failures > 0 && (
+            <Fact word="failed in a row">{counted(jobService.failures, 'request')}</Fact>
+          )}
+        </dl>
+        {jobService?.error != null && <Failure error={jobService.error} />}
+      </section>
       <section class="card">
         <h2>Detected server</h2>
-        {service.learned.length === 0 && <p class="fine">Nothing yet: the agent detects it by the first responses.</p>}
+        {detected.length === 0 && <p class="fine">Nothing yet: the agent detects it by the first responses.</p>}
         <dl class="facts">
-          {service.learned.map(({ name, value }) => (
-            <Fact key={name} word={<Outside text={name} />}>
-              <Outside text={value} />
+          {detected.map(([word, values]) => (
+            <Fact key={word} word={word}>
+              {values.map((value) => (
+                <div key={value}>
+                  <Outside text={value} />
+                </div>
+              ))}
             </Fact>
           ))}
         </dl>
       </section>
     </div>
-  );
-}
-
-function JobService({ service: { jobService }, now }: { service: ServiceState; now: number }) {
-  if (jobService === null) return null;
-  const { requestedAt, listed, failures, error } = jobService;
-  return (
-    <section class="card">
-      <h2>Job service</h2>
-      <dl class="facts">
-        <Fact word="last request">{requestedAt === null ? 'none yet' : ago(requestedAt, now)}</Fact>
-        {listed !== null && <Fact word="jobs reported">{grouped(listed)}</Fact>}
-        {failures > 0 && <Fact word="failed requests">{grouped(failures)}</Fact>}
-      </dl>
-      {error !== null && <Failure error={error} />}
-    </section>
   );
 }

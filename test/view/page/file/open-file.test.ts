@@ -1,9 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { windowOf } from '../../../../src/view/content/content.ts';
 import type { LinesQuery } from '../../../../src/view/contract/addresses.ts';
 import { Refused } from '../../../../src/view/page/api.ts';
 import { type ByteSource, OpenFile } from '../../../../src/view/page/file/open-file.ts';
 import { MAX_BYTES } from '../../../../src/view/page/file/text-window.ts';
+import { sourceOf } from '../../../support/view-memory-source.ts';
 
 /** A content in memory, as the server would hand it out; each answer waits until `answer` is called. */
 class MemoryContent implements ByteSource {
@@ -23,20 +25,18 @@ class MemoryContent implements ByteSource {
 
   async stretch({ from, at, to, bytes = 0 }: LinesQuery, version: string | undefined) {
     const content = this.#content(at === undefined ? `${from ?? ''}-${to ?? ''}` : `${at}..${at + bytes}`, version);
-    if (at !== undefined) {
-      const exactly = { version: version ?? this.now, start: at, total: content.length, beginsLine: false };
-      return { ...exactly, line: undefined, bytes: content.subarray(at, at + bytes) };
-    }
-    const lineBegin = (at: number) => (at === 0 ? 0 : content.lastIndexOf('\n', at - 1) + 1);
-    const end = to ?? (from === undefined ? content.length : Math.min(content.length, from + bytes));
-    const start = from === undefined ? (end <= bytes ? 0 : content.indexOf('\n', end - bytes) + 1) : lineBegin(from);
-    const line = content.subarray(0, start).toString().split('\n').length - 1;
-    const whole = { version: version ?? this.now, start, total: content.length, beginsLine: true, line };
-    return { ...whole, bytes: content.subarray(start, end) };
+    const window = windowOf(sourceOf(content), { from, at, to, bytes });
+    const line = window.beginsLine ? lineAt(content, window.start) : undefined;
+    return { ...window, version: version ?? this.now, total: content.length, line };
   }
 
-  async line(byte: number, version: string) {
-    return this.#content(`line of ${byte}`, version).subarray(0, byte).toString().split('\n').length - 1;
+  async place(at: { line: number } | { byte: number }, version: string) {
+    const content = this.#content(`place of ${JSON.stringify(at)}`, version);
+    const wanted = 'line' in at ? at.line : lineAt(content, at.byte);
+    const line = Math.min(wanted, lineAt(content, content.length));
+    let byte = 0;
+    for (let before = 0; before < line; before++) byte = content.indexOf('\n', byte) + 1;
+    return { version, line, byte, bytes: content.length };
   }
 
   async frame() {
@@ -56,6 +56,8 @@ class MemoryContent implements ByteSource {
     return content;
   }
 }
+
+const lineAt = (content: Buffer, byte: number) => content.subarray(0, byte).toString().split('\n').length - 1;
 
 const lines = (count: number, from = 0) =>
   Array.from({ length: count }, (_, index) => `line ${from + index}\n`).join('');
@@ -155,6 +157,33 @@ describe('an opened content', () => {
       expect(file.window.end - file.window.start).toBeLessThanOrEqual(MAX_BYTES);
     }
     expect(file.window.lineOf(file.window.rows.length - 1)).toBe(199_999);
+  });
+
+  it('shows the last state of a progress bar of any length, and the lines before and after it', async () => {
+    const states = Array.from({ length: 30_002 }, (_, state) => `\r${String(state).padEnd(89, '.')}`).join('');
+    const content = new MemoryContent(`Epoch 1${states}\nEpoch 2${states}`);
+    const file = await opened(content);
+    const rows = () => file.window.rows.map((_, index) => Buffer.from(file.window.bytesOf(index)).toString());
+    const lastStates = () => rows().map((row) => Number(row.split('\r').at(-1)?.replaceAll('.', '')));
+    expect(lastStates()).toEqual([30_001]);
+    for (let asked = 0; asked < 4; asked++) {
+      file.wantBefore();
+      await settled(file);
+    }
+    expect([file.window.start, lastStates()]).toEqual([0, [30_001, 30_001]]);
+    expect(file.window.rows.map((_, index) => file.window.lineOf(index))).toEqual([0, 1]);
+    const { states: counted, hasMore } = file.window.foldedStates(0);
+    expect([counted > 0 && counted < 30_002, hasMore]).toEqual([true, true]);
+    expect(content.asked.length).toBeLessThan(10);
+    // From the beginning, its state of long ago gives way to its last one.
+    const other = await opened(content, { at: 0, follows: false });
+    for (let asked = 0; asked < 4; asked++) {
+      other.wantBehind();
+      await settled(other);
+    }
+    expect([other.window.start, other.window.end]).toEqual([0, content.text.length]);
+    expect(other.window.rows.length).toBe(2);
+    expect(Buffer.from(other.window.bytesOf(1)).toString()).toContain('\r30001.');
   });
 
   it('begins anew when the file was rewritten', async () => {

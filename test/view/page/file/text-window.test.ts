@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { MAX_BYTES, MAX_HELD_BYTES, MAX_ROWS, TextWindow } from '../../../../src/view/page/file/text-window.ts';
+import { MAX_BYTES, MAX_ROWS, TextWindow } from '../../../../src/view/page/file/text-window.ts';
 import { numRuns } from '../../../support/property-runs.ts';
 
 const whole = (text: string | Buffer, start = 0, line: number | undefined = 0) => {
@@ -86,10 +86,33 @@ describe('the rows of a window', () => {
     expect(Buffer.from(window.bytesOf(after)).toString()).toBe('after\n');
     expect(window.lineOf(after)).toBe(2);
     expect(window.rows.length).toBeLessThanOrEqual(3);
-    // Folded and shown states are all that are held of it.
-    const held = window.foldedStates(last) + shown.split('\r').length;
-    expect(held).toBe(window.start === 0 ? states : held);
-    expect(window.end - window.start).toBeLessThanOrEqual(MAX_HELD_BYTES + 128 * 1024);
+    const folded = window.foldedStates(last);
+    expect([folded.states + shown.split('\r').length, folded.hasMore, window.start]).toEqual([states, false, 0]);
+    expect(Buffer.from(window.bytesOf(0)).toString()).toBe('before\n');
+    expect(window.shownBytes).toBeLessThan(4_096);
+  });
+
+  it('are one of a progress bar, however its states came', () => {
+    const state = fc.constantFrom('10 %\r', `${'x'.repeat(90)}\r`, `${'y'.repeat(300)}\r`);
+    const bars = fc.array(state, { minLength: 10, maxLength: 400 });
+    fc.assert(
+      fc.property(bars, fc.nat(100_000), fc.nat(100_000), (states, one, other) => {
+        const text = Buffer.from(`before\n${states.join('')}\nafter\n`);
+        const [from, to] = [one % text.length, other % text.length].sort((a, b) => a - b) as [number, number];
+        const isLine = from === 0 || text[from - 1] === 0x0a;
+        const window = new TextWindow();
+        window.replace({ start: from, line: undefined, beginsLine: isLine }, text.subarray(from, to));
+        window.append(text.subarray(to));
+        window.prepend({ start: 0, line: 0, beginsLine: true }, text.subarray(0, from));
+        const expected = whole(text);
+        expect(window.rows).toEqual(expected.rows);
+        const bar = rowsOf(window)[1] ?? '';
+        expect(text.toString().endsWith(`${bar}after\n`)).toBe(true);
+        const { states: folded, hasMore } = window.foldedStates(1);
+        expect([folded + bar.split('\r').length - 1, hasMore]).toEqual([states.length, false]);
+      }),
+      numRuns(60),
+    );
   });
 
   it('grow to the front, with the numbers of their lines', () => {
@@ -125,7 +148,6 @@ describe('a window that grows for ever', () => {
     for (let time = 0; time < times; time++) {
       window.append(Buffer.from(piece));
       expect(window.shownBytes).toBeLessThanOrEqual(MAX_BYTES + 64 * 1024);
-      expect(window.end - window.start).toBeLessThanOrEqual(MAX_HELD_BYTES + 64 * 1024);
       expect(window.rows.length).toBeLessThanOrEqual(MAX_ROWS);
     }
     expect(window.end).toBe(times * piece.length);

@@ -1,0 +1,102 @@
+/** What a newcomer looked for, and did not find: the state on a phone, a binary result, a run time, the log before a bar. */
+import { describe, expect, it } from 'vitest';
+import { needs } from '../../../../support/needs.ts';
+import { JOB, TASK } from '../../../../support/view-place.ts';
+import { shown } from '../../../../support/view-shown.ts';
+
+const REASON = 'The program ended with exit code 1';
+const time = (text: string) => ({ text, ms: null });
+
+describe('the page', needs('chromium'), () => {
+  it('shows on a phone that a job failed, when, and why', async (context) => {
+    const { view, page } = await shown(context, { stderr: 'out of memory\n' }, (place) => {
+      const task = { id: TASK, name: 'train', state: 'Failed', startTime: null, endTime: null, errorMessage: REASON };
+      const times = { submitTime: time('2026-01-01T10:00:00'), startTime: time('2026-01-01T10:05:00') };
+      const ended = { endTime: time('2026-01-01T11:05:00') };
+      place.report(JOB, { name: 'resnet', state: 'Failed', tasks: [task], ...times, ...ended });
+    });
+    await page.setViewportSize({ width: 390, height: 844 });
+    await view.show(`#/job/${JOB}/live`);
+    const visible = async (text: string) => await page.getByText(text).filter({ visible: true }).first().waitFor();
+    for (const text of ['Failed', REASON, 'submitted', 'ended', 'run time', '1 h']) await visible(text);
+    const { width } = (await page.locator('.job-head').boundingBox()) ?? { width: 0 };
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
+    const heading = await view.context.newCDPSession(page);
+    const { nodes } = await heading.send('Accessibility.getFullAXTree');
+    const names = nodes.filter(({ role }) => role?.value === 'heading').map(({ name }) => String(name?.value));
+    expect(names).toContain(`Job ${JOB} resnet`);
+    expect(view.wrongs).toEqual([]);
+  });
+
+  it('shows for how long a job runs whose start has no time zone', async (context) => {
+    const { place, view, page } = await shown(context, {});
+    place.report(JOB, { state: 'Running', startTime: time('2026-01-01T10:05:00') });
+    await page.locator('.job-runTime', { hasText: /^over [0-9]+ s$/ }).waitFor();
+    await view.show(`#/job/${JOB}/live`);
+    await page.locator('.times', { hasText: /over [0-9]+ s/ }).waitFor();
+  });
+
+  it('shows the size and the first bytes of a binary result, and pictures beside their names', async (context) => {
+    const bytes = Buffer.from(Array.from({ length: 200_000 }, (_, index) => (index * index + (index >> 3)) % 256));
+    const { view, page } = await shown(context, {}, (place) => {
+      place.addResult('/11/mesh.bin', bytes);
+      place.addResult('/11/plain.bin', 'řádek\n');
+      place.addResult(
+        '/11/dot.svg',
+        '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9"/></svg>',
+      );
+    });
+    await view.show(`#/job/${JOB}/results?name=/11/mesh.bin`);
+    await page.getByText('Binary, 195 KiB. The first 4.00 KiB:').waitFor();
+    const rows = ((await page.locator('.dump').textContent()) ?? '').split('\n');
+    expect(rows).toHaveLength(256);
+    expect(rows[0]).toBe(
+      `00000000  ${[0, 1, 4, 9, 16, 25, 36, 49].map((byte) => byte.toString(16).padStart(2, '0')).join(' ')}  ` +
+        `${[...bytes.subarray(8, 16)].map((byte) => byte.toString(16).padStart(2, '0')).join(' ')}  ` +
+        `|${bytes.toString('latin1', 0, 16).replaceAll(/[^ -~]/g, '.')}|`,
+    );
+    await page.locator('img.thumbnail').first().waitFor();
+    expect(await page.evaluate("document.querySelector('img.thumbnail').naturalWidth")).toBe(9);
+    await page.getByRole('button', { name: 'Show as text' }).click();
+    await view.pane('/11/mesh.bin');
+    await page.getByRole('link', { name: 'plain.bin' }).click();
+    await (await view.pane('/11/plain.bin')).getByText('řádek').waitFor();
+    expect(view.wrongs).toEqual([]);
+  });
+
+  it('shows the last state of a progress bar of any length, and reaches the lines before it', async (context) => {
+    const states = Array.from({ length: 30_002 }, (_, state) => `\r${String(state).padEnd(89, '.')}`).join('');
+    const { view, keyboard, stdout } = await shown(context, { stdout: `Epoch 1${states}\nEpoch 2${states}` });
+    await view.show(`#/job/${JOB}/live?file=${TASK}/stdout`);
+    const pane = await stdout();
+    const shownStates = async () =>
+      (await view.shownLines(pane)).map(({ number, text }) => `${number} ${text.replaceAll('.', '')}`);
+    await expect.poll(shownStates, { timeout: 60_000 }).toEqual(['1 30001', '2 30001']);
+    await pane
+      .getByText(/^more than [0-9,]+ earlier states$/)
+      .first()
+      .waitFor();
+    await keyboard.press('g');
+    await expect.poll(shownStates, { timeout: 60_000 }).toEqual(['1 30001', '2 30001']);
+    expect(view.wrongs).toEqual([]);
+  });
+
+  it('shows what was detected of a server in words', async (context) => {
+    const { place, view, page } = await shown(context, {});
+    for (const [name, value] of [
+      ['task-shift', '-1'],
+      ['rest-path', 'listed'],
+      ['text-encoding', 'utf-8'],
+      ['probe-entries', '64'],
+    ] as const)
+      place.store.capabilities.set(name, value);
+    await view.show('#/service');
+    const card = page.locator('.card', { hasText: 'Detected server' });
+    for (const words of ['named by the id of the task + 1', 'requested by their listed names', 'decoded as UTF-8'])
+      await card.getByText(words).waitFor();
+    expect(await card.textContent()).not.toMatch(/task-shift|rest-path|probe/);
+    const heights = await page.locator('.card').evaluateAll((cards) => cards.map((one) => one.clientHeight));
+    expect(new Set(heights).size).toBe(1);
+    expect(view.wrongs).toEqual([]);
+  });
+});
