@@ -1,53 +1,18 @@
-/** The secrets of a configuration: no key of the schema that holds or names one is missing. */
+/** The secrets of a configuration: test/wiring/secrets.test.ts shows that none of the schema is missing. */
 import fs from 'node:fs';
 import * as v from 'valibot';
 import { expect, it } from 'vitest';
-import { configSchema } from '../../src/config/schema.ts';
 import { keepSecrets, secretFilesOf } from '../../src/config/secrets.ts';
 import { orNull, path as pathValue, section } from '../../src/config/values.ts';
 import { Secrets } from '../../src/redact.ts';
+import { secretKeysOf } from '../support/schema-keys.ts';
 import { configDirectory, MINIMAL } from './files.ts';
 
 const { path, load, refusal } = configDirectory();
 
-/** Keys that hold a secret by their names; of notifications, also the address and the command. */
-const IS_SECRET =
-  /(?:password|token|secret|sessionCode|key|urlFile|urlCredential|userFile)(?:File|Command|Credential)?$|^notify\[\]\.(?:url|command)$/i;
-const NO_SECRET = new Set(['fleet.schema', 'results.ssh.hostKeys']);
-
-/** The names of all keys of a schema, whatever is around its sections. */
-function keysOf(schema: unknown, before = ''): string[] {
-  const { pipe = [], wrapped, item, entries = {} } = schema as Record<string, object | undefined>;
-  const inner = [...Object.values(pipe), ...(wrapped ? [wrapped] : [])].flatMap((part) => keysOf(part, before));
-  const own = Object.entries(entries).flatMap(([key, value]) => {
-    const name = before === '' ? key : `${before}.${key}`;
-    return [name, ...keysOf(value, name)];
-  });
-  return [...inner, ...own, ...(item === undefined ? [] : keysOf(item, `${before}[]`))];
-}
-
-const secretKeys = (schema: unknown) => {
-  const found = keysOf(schema).filter((key) => IS_SECRET.test(key) && !NO_SECRET.has(key));
-  return [...new Set(found)].sort();
-};
-
-/** What src/config/secrets.ts handles: a new secret key is to be handled there, too. */
-const HANDLED = [
-  ...['password', 'sessionCode', 'token'].flatMap((name) =>
-    ['Command', 'Credential', 'File'].map((source) => `auth.${name}${source}`),
-  ),
-  ...['fleet.urlCredential', 'fleet.urlFile', 'notify[].command', 'notify[].secretFile', 'notify[].url'],
-  ...['service.proxyUserFile', 'service.tls.keyFile', 'view.tokenFile'],
-];
-
-it('every key of the schema that holds or names a secret is one that is handled', () => {
-  expect(keysOf(configSchema('/')).length).toBeGreaterThan(60);
-  expect(secretKeys(configSchema('/'))).toEqual(HANDLED);
-});
-
 it('a secret key that is added to the schema is found', () => {
   const more = section({ mail: orNull(section({ passwordFile: v.optional(pathValue('/')) })) });
-  expect(secretKeys(more)).toEqual(['mail.passwordFile']);
+  expect(secretKeysOf(more)).toEqual(['mail.passwordFile']);
 });
 
 const ALL = `${MINIMAL}

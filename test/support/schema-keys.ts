@@ -28,3 +28,15 @@ function inner(schema: Node): Node {
   const next = schema.wrapped ?? schema.pipe?.findLast(({ kind }) => kind === 'schema');
   return next === undefined ? schema : inner(next);
 }
+
+/** Keys that hold a secret by their names; of notifications, also the address and the command. */
+const IS_SECRET =
+  /(?:password|token|secret|sessionCode|key|urlFile|urlCredential|userFile)(?:File|Command|Credential)?$|^notify\.(?:url|command)$/i;
+const NO_SECRET = new Set(['fleet.schema', 'results.ssh.hostKeys']);
+
+/** The names of the keys that hold or name a secret. */
+export const secretKeysOf = (schema: v.GenericSchema): string[] =>
+  keysOfSchema(schema)
+    .map(({ name }) => name)
+    .filter((name) => IS_SECRET.test(name) && !NO_SECRET.has(name))
+    .sort();

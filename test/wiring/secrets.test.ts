@@ -1,12 +1,144 @@
 /** A secret that a name or a message quotes reaches no output, and the file of one is watched, after a reload too. */
 import fs from 'node:fs';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { reportOf } from '../../src/cli/show/status-report.ts';
+import { configSchema } from '../../src/config/schema.ts';
 import { FileWatch } from '../../src/daemon/watch-files.ts';
 import { requestOf, taskOf } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import { until } from '../support/e2e-until.ts';
-import { runDaemon } from './whole-daemon.ts';
+import { freePort } from '../support/free-port.ts';
+import { secretKeysOf } from '../support/schema-keys.ts';
+import { makeCertificates } from '../support/wire-certificates.ts';
+import { runDaemon, seriesAt } from './whole-daemon.ts';
+
+const CODE = 'code-Zq7kWvPm';
+
+/** Answers a sign-in with CODE; everything else fails, and quotes what `quoted` returns. */
+async function startQuotingService(quoted: () => string, signsIn: () => boolean): Promise<string> {
+  const server = http.createServer((request, response) => {
+    request.resume();
+    const isSignedIn = signsIn() && request.url?.includes('UserAndLimitationManagement') === true;
+    response.writeHead(isSignedIn ? 200 : 500, { 'content-type': isSignedIn ? 'application/json' : 'text/plain' });
+    response.end(isSignedIn ? JSON.stringify(CODE) : `refused: ${quoted()}`);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** By key, what is written, and the secrets that the program reads there. */
+type Planted = Readonly<Record<string, readonly [written: unknown, ...secrets: string[]]>>;
+
+test('no secret of the schema reaches the log, a report, the metrics or the state', async (context) => {
+  const place = Place.make(context);
+  const at = (name: string) => path.join(place.directory, name);
+  const secretOf = (name: string) => `${name}-Zq7kWvPm`;
+  const file = (name: string, text = secretOf(name)): [string, string] => {
+    fs.writeFileSync(at(name), text, { mode: 0o700 });
+    return [name, secretOf(name)];
+  };
+  const program = (name: string): [string[], string] => [
+    [at(file(name, `#!/bin/sh\necho ${secretOf(name)}\n`)[0])],
+    secretOf(name),
+  ];
+  vi.stubEnv('CREDENTIALS_DIRECTORY', place.directory);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  makeCertificates(place.directory);
+  const lineOfKey = fs.readFileSync(at('client.key'), 'utf8').split('\n')[1] ?? '';
+  const port = await freePort();
+  const database = (name: string) => file(name, `postgresql://u:${secretOf(name)}@127.0.0.1:9/jobs`);
+  const ofService: Planted = {
+    'service.proxyUserFile': file('proxy', `p:${secretOf('proxy')}`),
+    'service.tls.keyFile': ['client.key', lineOfKey.slice(20, 40)],
+    'view.tokenFile': file('view', `${secretOf('view')}-`.repeat(3)),
+  };
+  const ofRules: Planted = {
+    'notify.url': ['http://127.0.0.1:9/inUrl-Zq7kWvPm?key=inQuery-Zq7kWvPm', 'inUrl-Zq7kWvPm', 'inQuery-Zq7kWvPm'],
+    'notify.secretFile': file('hmac'),
+    'notify.command': [['true', 'argument-Zq7kWvPm'], 'argument-Zq7kWvPm'],
+  };
+  const signIns: Planted[] = [
+    { 'auth.passwordFile': file('pass'), 'fleet.urlFile': database('inFile') },
+    { 'auth.passwordCommand': program('word'), 'fleet.urlCredential': database('inCredential') },
+    { 'auth.passwordCredential': file('cred'), ...ofService },
+    { 'auth.tokenFile': file('token'), ...ofRules },
+    { 'auth.tokenCommand': program('tokenOf') },
+    { 'auth.tokenCredential': file('tokenIn') },
+    { 'auth.sessionCodeFile': file('code') },
+    { 'auth.sessionCodeCommand': program('codeOf') },
+    { 'auth.sessionCodeCredential': file('codeIn') },
+  ];
+  const keys = signIns.flatMap((run) => Object.keys(run)).sort();
+  expect(keys).toEqual(secretKeysOf(configSchema('/')));
+
+  let secrets: string[] = [];
+  let isFleet = false;
+  const server = await startQuotingService(
+    () => secrets.join(' '),
+    () => !isFleet,
+  );
+  for (const [index, run] of signIns.entries()) {
+    const section = (name: string) =>
+      Object.fromEntries(
+        Object.entries(run).flatMap(([key, [written]]) =>
+          key.startsWith(`${name}.`) ? [[key.slice(name.length + 1), written]] : [],
+        ),
+      );
+    const [source = ''] = Object.keys(run);
+    const method = /token/.test(source) ? 'openid' : /password/.test(source) ? 'password' : 'session-code';
+    isFleet = Object.keys(run).some((key) => key.startsWith('fleet.'));
+    secrets = [...Object.values(run).flatMap(([, ...texts]) => texts), ...(method === 'session-code' ? [] : [CODE])];
+    const { command, ...hook } = section('notify');
+    place.writeConfig(
+      JSON.stringify({
+        service: {
+          ...{ protocol: 'soap', fileTransferUrl: `${server}/files`, namespace: 'urn:n/', baseUrl: server },
+          ...('service.proxyUserFile' in run && {
+            proxy: server,
+            proxyUserFile: run['service.proxyUserFile']?.[0],
+            tls: { certFile: 'client.pem', keyFile: run['service.tls.keyFile']?.[0] },
+          }),
+        },
+        auth: { method, ...(method !== 'session-code' && { username: 'u' }), ...section('auth') },
+        ...(isFleet && { fleet: section('fleet') }),
+        ...('view.tokenFile' in run && { view: { ...section('view'), listen: '127.0.0.1:0' } }),
+        ...(command !== undefined && {
+          notify: [
+            { on: ['failed'], command },
+            { on: ['failed'], ...hook },
+          ],
+        }),
+        state: { directory: `state-${index}` },
+        mirror: { directory: `mirror-${index}` },
+        metrics: { listen: `127.0.0.1:${port}` },
+        watch: [{ job: '735' }],
+      }),
+    );
+    const { config, store, lines, end } = await runDaemon(place);
+    await until(`${source} to be quoted`, () => lines.some((line) => line.includes('refused: ***')));
+    const outputs: Record<string, string> = {
+      log: lines.join(''),
+      report: JSON.stringify(reportOf(config, store)),
+      metrics: JSON.stringify([...(await seriesAt(port))]),
+    };
+    await end();
+    for (const name of fs.readdirSync(config.state.directory, { recursive: true, encoding: 'utf8' })) {
+      const written = path.join(config.state.directory, name);
+      if (fs.statSync(written).isFile()) outputs[name] = fs.readFileSync(written, 'latin1');
+    }
+    const found = Object.entries(outputs).flatMap(([where, text]) =>
+      secrets.flatMap((secret) => (text.includes(secret) ? [`${secret} in ${where}`] : [])),
+    );
+    expect(found).toEqual([]);
+  }
+});
 
 test('no secret of the configuration reaches the log, a command, a notification or the state', async (context) => {
   const place = Place.make(context);
