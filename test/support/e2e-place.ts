@@ -123,7 +123,12 @@ export class Place {
     const config = Object.fromEntries(
       [...new Set([...Object.keys(defaults), ...Object.keys(sections)])].map((name) => {
         const section = sections[name];
-        return [name, Array.isArray(section) ? section : { ...defaults[name], ...(section as Sections | undefined) }];
+        return [
+          name,
+          Array.isArray(section) || typeof section === 'number'
+            ? section
+            : { ...defaults[name], ...(section as Sections | undefined) },
+        ];
       }),
     );
     return JSON.stringify(config, null, 2);

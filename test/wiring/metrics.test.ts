@@ -2,23 +2,21 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import type { JobId } from '../../src/job.ts';
+import { newEvent } from '../../src/notify/events.ts';
 import { requestOf, taskOf } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import { until } from '../support/e2e-until.ts';
 import { freePort } from '../support/free-port.ts';
 import { runDaemon, seriesAt } from './whole-daemon.ts';
 
-/** Those that nothing here moves for sure, and where they are moved. */
+/** Those that nothing here moves for sure, and the test that does: it names them. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  build_info: 'always 1',
-  log_lines_lost: 'test/daemon/log.test.ts',
-  server_pauses_total: 'test/daemon/whole-agent-pause.test.ts, test/daemon/metrics.test.ts',
-  calls_waiting: 'test/agent/calls-fairness.test.ts',
-  jobs_stalled: 'test/notify/events.test.ts',
-  notifications_given_up: 'test/notify/deliveries.test.ts',
-  refused_entries: 'test/agent/poll',
-  live_files_failing: 'test/agent/poll',
+  build_info: 'daemon/metrics.test.ts',
+  calls_waiting: 'daemon/metrics.test.ts',
+  refused_entries: 'daemon/metrics.test.ts',
 };
+const REFUSED = { code: 'malformed', message: 'as a test wrote it', hint: null, since: 1 } as const;
 
 test('each metric moves, and the gauges of trouble return', async (context) => {
   const place = Place.make(context);
@@ -32,10 +30,12 @@ test('each metric moves, and the gauges of trouble return', async (context) => {
     service: { jobsUrl: sandbox.jobsUrl },
     watch: [requestOf(job)],
     metrics: { listen: `127.0.0.1:${port}` },
+    stallAfterMinutes: 0.01,
     notify: [{ on: ['truncated', 'rewritten'], command: ['/bin/sh', '-c', `test -e ${receiver}`] }],
   };
   place.configure(sandbox, sections);
-  await runDaemon(place);
+  let linesLost = 0;
+  const { store } = await runDaemon(place, { logLinesLost: () => linesLost });
 
   const seen = new Map<string, Set<number>>();
   const look = async () => {
@@ -47,7 +47,7 @@ test('each metric moves, and the gauges of trouble return', async (context) => {
     return series;
   };
   const shows = (name: string, isSo: (value: number) => boolean) =>
-    until(`${name} to be so`, async () => isSo((await look()).get(`jobtail_${name}`) ?? Number.NaN));
+    until(`${name} to be so`, async () => isSo((await look()).get(`jobtail_${name}`) ?? Number.NaN), 20_000);
 
   const first = await look();
   for (const [name, directory] of Object.entries({ mirror: place.mirror, state: place.state })) {
@@ -70,10 +70,26 @@ test('each metric moves, and the gauges of trouble return', async (context) => {
   const another = await sandbox.submit({ tasks: [{}] });
   place.configure(sandbox, { ...sections, watch: [requestOf(job), requestOf(another)] });
   await shows('reloads_total{outcome="taken"}', (count) => count > 0);
-  await sandbox.fault({ kind: 'http', status: 500, body: 'out of order' });
+  await sandbox.fault({ kind: 'http', status: 503, headers: { 'retry-after': '1' }, body: 'out of order' });
   await shows('jobs_failing', (count) => count === 2);
+  await shows('server_pauses_total', (count) => count > 0);
+  const [row] = store.liveFiles.ofJob(job.jobId as JobId);
+  store.transaction(() => {
+    if (row !== undefined) store.liveFiles.setError(row.jobId, row, REFUSED);
+    const event = newEvent('test', 0, {});
+    const delivery = { deliveryId: 'given-up', jobId: null, rule: 'any', event, madeAt: Date.now() };
+    store.outbox.save({ ...delivery, dueAt: null, attempts: 1, lastError: REFUSED.message });
+  });
+  linesLost = 3;
+  await shows('log_lines_lost', (count) => count === 3);
+  await shows('live_files_failing', (count) => count === 1);
+  await shows('notifications_given_up', (count) => count === 1);
   await sandbox.clearFaults();
   await shows('jobs_failing', (count) => count === 0);
+  await shows('live_files_failing', (count) => count === 0);
+  await shows('jobs_stalled', (count) => count > 0);
+  fs.appendFileSync(files.stdout, 'more');
+  await shows('jobs_stalled', (count) => count === 0);
 
   const families = new Map<string, boolean>();
   for (const [name, values] of seen) {
@@ -84,4 +100,8 @@ test('each metric moves, and the gauges of trouble return', async (context) => {
   }
   const still = [...families].filter(([name, hasMoved]) => !hasMoved && !(name in ELSEWHERE)).map(([name]) => name);
   expect(still).toEqual([]);
+  for (const [name, file] of Object.entries(ELSEWHERE)) {
+    expect([...families.keys()]).toContain(name);
+    expect(fs.readFileSync(new URL(`../${file}`, import.meta.url), 'utf8')).toContain(`jobtail_${name}`);
+  }
 });

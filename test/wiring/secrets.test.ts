@@ -134,7 +134,7 @@ test('no secret of the schema reaches the log, a report, the metrics or the stat
     await until(`${source} to be quoted`, () => lines.some((line) => line.includes('refused: ***')));
     const outputs: Record<string, string> = {
       log: lines.join(''),
-      report: JSON.stringify(reportOf(config, store)),
+      report: JSON.stringify(reportOf(config, store, undefined)),
       metrics: JSON.stringify([...(await seriesAt(port))]),
     };
     await end();

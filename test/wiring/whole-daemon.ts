@@ -8,7 +8,7 @@ import { openOwnStore } from '../../src/daemon/own-state.ts';
 import { Secrets } from '../../src/redact.ts';
 import type { Place } from '../support/e2e-place.ts';
 
-export async function runDaemon(place: Pick<Place, 'configFile'>) {
+export async function runDaemon(place: Pick<Place, 'configFile'>, { logLinesLost = (): number => 0 } = {}) {
   const config = await loadConfig(place.configFile);
   const lines: string[] = [];
   const said: Readonly<Record<string, string>>[] = [];
@@ -31,7 +31,6 @@ export async function runDaemon(place: Pick<Place, 'configFile'>) {
   const ready = new Promise<void>((resolve) => {
     onReady = resolve;
   });
-  const logLinesLost = () => 0;
   const options = { version: '0.0.0', config, log, secrets, logLinesLost, notifier, stop: stop.signal, onReady };
   const daemon = new Daemon({ ...owned, ...options });
   const running = daemon.run();
