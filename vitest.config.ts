@@ -88,7 +88,6 @@ const planting = {
   ...{ name: 'mutant', enforce: 'pre' },
   load: (id: string) => (globalThis as { jobtailSources?: (id: string) => string | undefined }).jobtailSources?.(id),
 } as const;
-const MUTANTS = process.env['JOBTAIL_MUTANTS'] === undefined ? [] : ['scripts/mutants-setup.mjs'];
 
 export default defineConfig({
   plugins: [planting],
@@ -100,7 +99,7 @@ export default defineConfig({
     hookTimeout: TEST_TIMEOUT_MS,
     // Lines for people are compared as text: without colours, and not wrapped to the width of a terminal.
     env: { NO_COLOR: '1', COLUMNS: '', ...TEMPORARY },
-    setupFiles: ['test/support/property-setup.ts', ...MUTANTS],
+    setupFiles: ['test/support/property-setup.ts'],
     reporters: [new RunReporter()],
     sequence: { sequencer: LongFirst, seed: Date.now() % 2 ** 31 },
     projects: [

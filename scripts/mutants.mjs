@@ -1,10 +1,12 @@
 // `npm run test:mutants`: makes random mistakes in the sources, one at a time and in memory only, and runs the tests of the
-// same module that run the changed place. Prints each mistake that no test finds, with its place (`not run`: no test runs
-// it), and for each module how many were found. Long tests take part with JOBTAIL_LONG=1 only.
+// same module that import the changed file, directly or not: the nearest first, until one fails. Prints each mistake that no
+// test finds (`not run`: no test imports it), and for each module how many were found. Long tests take part with
+// JOBTAIL_LONG=1 only.
 //
 // FOLDER...      of these modules or files (src/agent/loop, or agent/loop); all, if none
 // --count N      so many mistakes of each module (60), or with --changed in all
 // --changed REF  in the files that differ from REF only
+// --near N       by the N nearest test files of any module
 // --seed N       the same mistakes again: a run prints its seed
 // --least N      ends with 1 if less than N percent are found
 // --minutes N    begins none later than that
@@ -14,14 +16,15 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { testsThatImport } from './mutants-imports.mjs';
 import { thatCompile } from './mutants-types.mjs';
-import { countedIn, mutationsOf } from './mutations.mjs';
+import { mutationsOf } from './mutations.mjs';
 
 /** Few of the candidates compile. */
 const CANDIDATES = 8;
-/** A mistake that makes tests hang is found. */
+/** A mistake that makes tests hang is found: of so many test files. */
 const HANG_MS = 20_000;
-const COVERING_MS = 600_000;
+const FILE_MS = 30_000;
 const EVIDENCE = 'docs/dev/evidence.md';
 
 const root = path.dirname(import.meta.dirname);
@@ -30,6 +33,7 @@ const { values, positionals } = parseArgs({
   options: {
     count: { type: 'string', default: '60' },
     changed: { type: 'string' },
+    near: { type: 'string' },
     seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
     least: { type: 'string', default: '0' },
     minutes: { type: 'string', default: '600' },
@@ -42,11 +46,12 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exi
 const chance = chanceOf(Number(values.seed));
 const texts = new Map(wantedFiles().map((file) => [file, readFileSync(path.join(root, file), 'utf8')]));
 const mutants = await chosen();
-const { sources, placeOf } = countedIn(texts, mutants);
-say(`${mutants.length} mistakes in ${Object.keys(sources).length} files, --seed ${values.seed}`);
+say(`${mutants.length} mistakes in ${new Set(mutants.map(({ file }) => file)).size} files, --seed ${values.seed}`);
 const workers = Array.from({ length: mutants.length === 0 ? 0 : os.availableParallelism() }, startWorker);
 const testFiles = (await workers[0]?.files()) ?? [];
-const tests = await testsByFile();
+const nearest = testsThatImport(root, new Set(mutants.map(({ file }) => file)));
+/** Whether a test file passes without a mistake. */
+const passing = new Map();
 await inTurn(mutants, async (mutant, worker) => {
   if (performance.now() < values.minutes * 60_000) Object.assign(mutant, await outcomeOf(mutant, worker));
 });
@@ -92,32 +97,30 @@ function applied({ file, start, end, instead }) {
   return text.slice(0, start) + instead + text.slice(end);
 }
 
-/** For each test file of the modules its tests, with their milliseconds and places. */
-async function testsByFile() {
-  const found = new Map();
-  const files = [...new Set(mutants.flatMap(({ file }) => testsOf(moduleOf(file))))];
-  await inTurn(files, async (file, worker) => {
-    const outcome = await worker.run({ tests: [{ file }], sources, isCounting: true }, COVERING_MS);
-    if (outcome.isOk) found.set(file, outcome.tests);
-    else say(`${file} fails without a mistake: ${outcome.why}`);
-  });
-  return found;
+async function outcomeOf({ file, ...mutant }, worker) {
+  const inReach = nearest.get(file) ?? [];
+  const own = testsOf(moduleOf(file));
+  const wanted = inReach.filter(
+    (each) => testFiles.includes(each) && (values.near !== undefined || own.includes(each)),
+  );
+  const tests = wanted.slice(0, Number(values.near ?? wanted.length));
+  const sources = { [file]: applied({ file, ...mutant }) };
+  while (tests.length > 0) {
+    const { isOk, failed } = await worker.run({ tests, sources }, HANG_MS + tests.length * FILE_MS);
+    if (isOk === true) return { state: 'not found' };
+    if (failed === undefined || (await passes(failed, worker))) return { state: 'found' };
+    tests.splice(tests.indexOf(failed), 1);
+  }
+  return { state: 'not run' };
 }
 
-async function outcomeOf(mutant, worker) {
-  const place = placeOf(mutant);
-  const runs = testsOf(moduleOf(mutant.file)).flatMap((file) => {
-    const all = tests.get(file) ?? [];
-    const isAtImport = all.some(({ atImport }) => atImport.includes(place));
-    const running = isAtImport ? all : all.filter(({ places }) => places.includes(place));
-    const ms = running.reduce((sum, test) => sum + test.ms, 1_000);
-    return running.length === 0 ? [] : [{ file, ids: running.map(({ id }) => id), ms }];
-  });
-  if (runs.length === 0) return { state: 'not run' };
-  runs.sort((a, b) => a.ms - b.ms);
-  const limit = HANG_MS + 5 * runs.reduce((sum, { ms }) => sum + ms, 0);
-  const { isOk } = await worker.run({ tests: runs, sources: { [mutant.file]: applied(mutant) } }, limit);
-  return { state: isOk === true ? 'not found' : 'found' };
+async function passes(file, worker) {
+  if (!passing.has(file)) {
+    const { isOk } = await worker.run({ tests: [file], sources: {} }, HANG_MS + 10 * FILE_MS);
+    passing.set(file, isOk === true);
+    if (isOk !== true) say(`${file} fails without a mistake`);
+  }
+  return passing.get(file);
 }
 
 /** Works on all items, each by a worker that is free. */

@@ -64,61 +64,6 @@ export function mutationsOf(source, file) {
   return found;
 }
 
-/**
- * The sources of the mutants with a counter at each place where code begins to run.
- *
- * @returns the sources by file, and what gives the number of the innermost place around a mutant
- */
-export function countedIn(texts, mutants) {
-  const [sources, placesByFile] = [{}, new Map()];
-  let next = 0;
-  for (const file of new Set(mutants.map((mutant) => mutant.file))) {
-    const text = texts.get(file);
-    const places = [{ start: 0, end: text.length, isStatement: true }, ...placesOf(text, file)];
-    for (const place of places) place.number = next++;
-    const inserts = places.flatMap(({ start, end, isStatement, number }) => {
-      const count = `(globalThis.jobtailPlaces ??= new Set()).add(${number})`;
-      const around = [
-        { at: start, other: end, text: `(${count}, (` },
-        { at: end, other: start, text: '))' },
-      ];
-      return isStatement ? [{ at: start, other: end, text: `${count};` }] : around;
-    });
-    // Outer places open before inner ones, and close after them.
-    inserts.sort((a, b) => a.at - b.at || b.other - a.other);
-    let from = 0;
-    const pieces = inserts.map((insert) => {
-      const piece = text.slice(from, insert.at) + insert.text;
-      from = insert.at;
-      return piece;
-    });
-    sources[file] = pieces.join('') + text.slice(from);
-    placesByFile.set(file, places);
-  }
-  const placeOf = ({ file, start, end }) =>
-    placesByFile
-      .get(file)
-      .filter((place) => place.start <= start && end <= place.end)
-      .reduce((best, place) => (place.end - place.start < best.end - best.start ? place : best)).number;
-  return { sources, placeOf };
-}
-
-function placesOf(source, file) {
-  const found = [];
-  visit(parsed(source, file), (node) => {
-    const statements = node.type === 'BlockStatement' ? node.body : node.type === 'SwitchCase' ? node.consequent : [];
-    for (const { start, end } of statements) found.push({ start, end, isStatement: true });
-    const isShort = node.type === 'ArrowFunctionExpression' && node.body.type !== 'BlockStatement';
-    const parts = {
-      ArrowFunctionExpression: isShort ? [node.body] : [],
-      ConditionalExpression: [node.consequent, node.alternate],
-      LogicalExpression: [node.right],
-    };
-    for (const { start, end } of parts[node.type] ?? []) found.push({ start, end, isStatement: false });
-  });
-  return found;
-}
-
 function parsed(source, file) {
   return parseAst(source, { lang: file.endsWith('x') ? 'tsx' : 'ts' });
 }

@@ -1,6 +1,7 @@
 // Brings a fresh or changed checkout to where the other npm scripts can run: installs the locked
-// packages if they are missing or stale, and builds dist/ if a source is newer than it.
-import { spawnSync } from 'node:child_process';
+// packages if they are missing or stale, and builds dist/ if a source is newer than it. With --fleet also what
+// setup-fleet.mjs brings: both compile the SQLite module, at the same time.
+import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -48,12 +49,25 @@ const sources = ['src', 'simulator']
 
 // The native module is built for one Node: another major version needs another build.
 const major = process.versions.node.split('.')[0];
+let fleet;
+const beginFleet = () => {
+  if (!process.argv.includes('--fleet')) return;
+  const args = ['--import', './scripts/typescript.mjs', 'scripts/setup-fleet.mjs'];
+  fleet ??= spawn(process.execPath, args, { cwd: root, stdio: 'inherit' });
+};
 once(`node_modules/.jobtail-setup-node${major}`, ['npm-shrinkwrap.json'], () => {
-  run('installing packages (the SQLite module may compile for a minute or two)', 'npm', [
-    'ci',
-    '--no-audit',
-    '--no-fund',
+  const options = ['--no-audit', '--no-fund'];
+  run('installing packages', 'npm', ['ci', '--ignore-scripts', ...options]);
+  beginFleet();
+  const { allowScripts, optionalDependencies } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
+  const [optional, needed] = [true, false].map((isOptional) =>
+    Object.keys(allowScripts).filter((name) => name in optionalDependencies === isOptional),
+  );
+  run('compiling the SQLite module, for a minute or two, if it cannot be downloaded', 'npm', [
+    ...['rebuild', ...needed],
+    ...options,
   ]);
+  spawnSync('npm', ['rebuild', ...optional, ...options], { cwd: root, stdio: 'ignore' });
 });
 const parts = ['page-assets', 'smaller-packages', 'third-party-licences'].map((name) => `scripts/${name}.mjs`);
 const bundling = ['rolldown.config.mjs', ...parts];
@@ -67,3 +81,5 @@ once('dist/.jobtail-build', buildInputs, () => {
   renameSync(built, dist);
   rmSync(old, { recursive: true, force: true });
 });
+beginFleet();
+if (fleet !== undefined) process.exitCode = await new Promise((resolve) => fleet.once('close', resolve));

@@ -1,6 +1,6 @@
 // Lets Node.js 20 run the sources as they are: `node --import ./scripts/typescript.mjs FILE`. For scripts and tests that
 // need one module in a process of its own, where dist/ has the program as a whole.
-import { appendFileSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { register } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
@@ -8,12 +8,9 @@ import { isMainThread } from 'node:worker_threads';
 // The hooks run in a thread of their own, which loads this file once more.
 if (isMainThread) register(import.meta.url);
 
-// `npm run test:mutants` has changed some texts, and asks which of its counters were met.
-const { JOBTAIL_MUTANT, JOBTAIL_PLACES } = process.env;
+// Texts that `npm run test:mutants` has changed.
+const { JOBTAIL_MUTANT } = process.env;
 const changed = JOBTAIL_MUTANT ? JSON.parse(readFileSync(JOBTAIL_MUTANT, 'utf8')) : {};
-const isCounted = isMainThread && JOBTAIL_PLACES !== undefined;
-if (isCounted)
-  process.on('exit', () => appendFileSync(JOBTAIL_PLACES, [...(globalThis.jobtailPlaces ?? []), ''].join('\n')));
 
 export async function load(url, context, next) {
   if (!url.startsWith('file:') || !url.endsWith('.ts')) return next(url, context);
