@@ -113,6 +113,17 @@ export class Ledger {
     this.#postpone({ ...row, state: 'failed', hangs: row.hangs + 1 }, reason, isFirst ? undefined : DAY_MS);
   }
 
+  /** Records that a file maybe only waited behind one on which the service hangs: it is requested next alone, with patience. */
+  waitedBehind(row: ResultRow): void {
+    this.add({ ...row, hangs: row.hangs + 1, state: 'failed', reason: BEHIND, dueAt: this.#options.clock.now() });
+  }
+
+  /** Saves that a file on which the service may hang for long is requested. */
+  async saveRequested(row: ResultRow): Promise<void> {
+    this.add({ ...row, hangs: row.hangs + 1, intervalMs: DAY_MS, dueAt: this.#options.clock.now() + DAY_MS });
+    await this.flush();
+  }
+
   /** Records that neither the service nor a transfer by SSH brought a file: SSH is asked again, not the service. */
   notSent(row: ResultRow, reason: string): void {
     const why = reason.replace(/(?:; requested again |; only a transfer by SSH |, and a transfer by SSH ).*$/u, '');
@@ -205,6 +216,7 @@ const OF_NAMES = /^(lstat|open|mkdir|rename|symlink)$/;
 
 const IRREGULAR = 'it is ';
 const LINKS = { 'a directory': 'a link to a directory', nothing: 'a link to a missing file' } as const;
+const BEHIND = 'the service sent no data: it hung on another file, or on this one';
 const GONE = 'no file was there when it was requested: requested again after the next listing';
 const UNREADABLE = 'the account on the cluster has no right to read it';
 

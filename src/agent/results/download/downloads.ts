@@ -138,7 +138,11 @@ export class Downloads {
     else if (this.#isDirectThrough || row.state !== 'failed')
       ledger.notSent(row, row.reason ?? 'the service failed to send it before');
     else if (row.dueAt > ledger.startedAt) ledger.stillFailed();
-    else await this.#fetchOne(result, { left: undefined, silentMs: patienceMs, signal });
+    else {
+      // Saved before: a stop during a long request does not repeat it.
+      await ledger.saveRequested(row);
+      await this.#fetchOne(result, { left: undefined, silentMs: patienceMs, signal });
+    }
   }
 
   /** Fetches by DownloadFileFromCluster, some at a time; without `left`, all that it sends. */
@@ -196,16 +200,15 @@ export class Downloads {
         // No other file is requested behind one on which the service hangs.
         this.#isServiceOut ||= hasHung || !this.#isOfOneFile(error);
         const next = result.notSent();
-        if (isBehind) left.set(result, undefined);
-        else
-          left.set(next, (works) => {
-            if (works) ledger.notSent(next.row, hasHung ? silence(silentMs) : error.message);
-            else if (hasHung) ledger.hung(row, silentMs);
-            else ledger.postponed(row, 'failed', error.message);
-          });
+        const onMissed = (works: boolean) => {
+          if (works) ledger.notSent(next.row, hasHung ? silence(silentMs) : error.message);
+          else if (hasHung) ledger.hung(row, silentMs);
+          else ledger.postponed(row, 'failed', error.message);
+        };
+        left.set(next, isBehind ? undefined : onMissed);
         return;
       }
-      // This file only waited behind the one on which the service hangs.
+      if (isBehind) ledger.waitedBehind(row);
       if (isBehind || (!hasHung && !this.#isOfOneFile(error))) throw error;
       if (error.inPlace !== undefined) ledger.noFile(row, error.inPlace);
       // SSH has shown it; not every release reports that.

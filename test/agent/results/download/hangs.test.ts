@@ -69,10 +69,33 @@ describe('a file on which the service hangs', () => {
     place.remote.files.set('/11/z', SILENT);
     await expect(place.sync()).rejects.toMatchObject({ code: 'timeout' });
     expect(place.row('/11/pipe')?.hangs).toBe(1);
-    expect(place.row('/11/z')).toMatchObject({ hangs: 0, state: 'listed' });
+    expect(place.row('/11/z')).toMatchObject({ hangs: 1, state: 'failed' });
     place.remote.set('/11/z', 'z');
     expect(await place.sync()).toMatchObject({ changed: 1 });
-    expect(place.row('/11/z')).toMatchObject({ state: 'synced' });
+    expect(place.row('/11/z')).toMatchObject({ state: 'synced', hangs: 0 });
+  });
+
+  it('is requested twice, also behind another one, and when a stop interrupts the second request', async () => {
+    const place = placeWithPipe();
+    place.remote.files.set('/11/z', SILENT);
+    await expect(place.sync()).rejects.toMatchObject({ code: 'timeout' });
+    const stop = new AbortController();
+    const { downloadFile } = place.remote;
+    place.remote.downloadFile = async (...call) => {
+      stop.abort();
+      return await downloadFile.apply(place.remote, call);
+    };
+    place.remote.files.set('/11/a', Buffer.from('a'));
+    await expect(place.sync(false, stop.signal)).rejects.toMatchObject({ code: 'timeout' });
+    place.remote.downloadFile = downloadFile;
+    expect(place.remote.downloads.filter((name) => name === '/11/z')).toHaveLength(2);
+    place.restarted();
+    for (let minute = 0; minute < 30; minute += 1) {
+      place.now += MINUTE_MS;
+      await place.sync(minute > 20);
+    }
+    for (const name of ['/11/pipe', '/11/z'])
+      expect(place.remote.downloads.filter((one) => one === name)).toHaveLength(2);
   });
 
   it('that breaks off after its beginning has not hung', async () => {
