@@ -18,6 +18,8 @@ export interface Relay {
   readonly port: number;
   /** So far; calls beside each other are one. */
   readonly roundTrips: () => number;
+  /** All requests so far, each counted. */
+  readonly requests: () => number;
   readonly close: () => Promise<void>;
 }
 
@@ -41,9 +43,12 @@ class RoundTrips {
   /** By the connection of a request without a response: the number of its round trip. */
   readonly #ofRequest = new Map<net.Socket, number>();
   count = 0;
+  requests = 0;
 
   begin(client: net.Socket): void {
-    if (!this.#ofRequest.has(client)) this.#ofRequest.set(client, this.count + 1);
+    if (this.#ofRequest.has(client)) return;
+    this.#ofRequest.set(client, this.count + 1);
+    this.requests += 1;
   }
 
   end(client: net.Socket): void {
@@ -113,6 +118,7 @@ export async function startRelay(targetPort: number, wire: Wire): Promise<Relay>
   return {
     port: address.port,
     roundTrips: () => roundTrips.count,
+    requests: () => roundTrips.requests,
     close: async () => {
       for (const socket of sockets) socket.destroy();
       server.close();

@@ -46,7 +46,7 @@ export async function namesThatMayBe(listed: readonly string[], relativePath: st
 }
 
 /** A refused listing counts as empty. */
-export async function listedOrNone(listing: Promise<readonly string[]>): Promise<readonly string[]> {
+export async function listedOrNone<Names extends readonly string[]>(listing: Promise<Names>): Promise<Names | []> {
   try {
     return await listing;
   } catch (error) {

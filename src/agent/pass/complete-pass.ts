@@ -13,7 +13,7 @@ import type { Store } from '../../store/store.ts';
 import { type Clock, sleep } from '../../system/clock.ts';
 import { type FollowEnd, needsAnotherPoll } from '../live/steps.ts';
 import type { JobPolls, Polled } from '../poll/poll.ts';
-import type { Remote } from '../ports/server.ts';
+import type { Listing, Remote } from '../ports/server.ts';
 import type { DirectBytes } from '../ports/transfer.ts';
 import type { Results, ResultsEnd } from '../results/results.ts';
 import { reasonOf } from './comparison.ts';
@@ -58,6 +58,8 @@ const MAX_POLLS = 12;
 /** Of a job that stays followed: a command does not wait for its end. */
 const MAX_GROWING_POLLS = 4;
 const MAX_PROOFS = 3;
+/** The results are those of the listing for the comparisons if it is not older. */
+const YOUNG_MS = 10_000;
 /** A truncation must persist for five seconds: all polls of a pass together take longer. */
 const WITNESS_PAUSE_MS = 1_000;
 
@@ -77,16 +79,16 @@ export async function completePass(polls: JobPolls, options: CompletePassOptions
   const { jobId } = polls;
   let polled = await pollToEnd(polls, options);
   let { appended } = polled;
-  let { openEnds, failures } = await compareAll(jobId, polled.ends, options);
+  let { openEnds, failures, listed } = await compareAll(jobId, polled.ends, options);
   // A file that grew or was rewritten during the pass is polled again; a file that keeps growing has no end yet.
   const isTriedAgain = () => openEnds.length > failures.length && (options.isLast || polled.isQuiet);
   for (let proofs = 1; isTriedAgain() && proofs < MAX_PROOFS; proofs++) {
     polled = await pollToEnd(polls, options);
     appended += polled.appended;
     if (polled.appended === 0 && proofs > 1) break;
-    ({ openEnds, failures } = await compareAll(jobId, polled.ends, options));
+    ({ openEnds, failures, listed } = await compareAll(jobId, polled.ends, options));
   }
-  const results = store.jobs.get(jobId)?.results ? await syncResults(jobId, options) : null;
+  const results = store.jobs.get(jobId)?.results ? await syncResults(jobId, listed, options) : null;
   const ofMachine = [...polled.errors.values()].filter(({ policy }) => policy.exitCode === EXIT.local);
   // A last pass is made again for what may still be compared.
   const [failure] = [...ofMachine, ...(options.isLast ? failures : [])];
@@ -100,8 +102,10 @@ export async function completePass(polls: JobPolls, options: CompletePassOptions
  * fetched again: the same content proves it.
  * What was not there when it was requested is requested after another listing.
  */
-async function syncResults(jobId: JobId, { store, results, remote, isLast, signal }: CompletePassOptions) {
-  const end = await results.sync(jobId, { remote, isFinal: true, signal });
+async function syncResults(jobId: JobId, listed: Listed, options: CompletePassOptions) {
+  const { store, results, remote, isLast, signal, clock } = options;
+  const isYoung = listed.names.length > 0 && clock.monotonic() - listed.at < YOUNG_MS;
+  const end = await results.sync(jobId, { remote, isFinal: true, signal, ...(isYoung && { listed: listed.names }) });
   const { inFlux, queued } = store.results.counts(jobId);
   const isOver = isLast || store.jobs.get(jobId)?.state !== 'watched';
   if (queued === 0 && (!isOver || inFlux === 0)) return end;
@@ -165,7 +169,14 @@ async function pollToEnd(polls: JobPolls, options: CompletePassOptions): Promise
   return { appended, ends, errors, isQuiet: maxPolls === 0 || quiet >= 2 };
 }
 
+interface Listed {
+  readonly names: Listing;
+  /** By the monotonic clock. */
+  readonly at: number;
+}
+
 interface Compared {
+  readonly listed: Listed;
   readonly openEnds: readonly OpenEnd[];
   /** Comparisons that failed, and may succeed later. */
   readonly failures: readonly JobtailError[];
@@ -173,9 +184,10 @@ interface Compared {
 
 /** Compares each mirror with its raw bytes, and saves the outcome. Rejects if the service cannot be called. */
 async function compareAll(jobId: JobId, ends: Polled['ends'], options: CompletePassOptions): Promise<Compared> {
-  const { store, remote, mirrorDirectory, direct, isLast, signal } = options;
+  const { store, clock, remote, mirrorDirectory, direct, isLast, signal } = options;
   const rows = store.liveFiles.ofJob(jobId);
-  if (rows.length === 0) return { openEnds: [], failures: [] };
+  const at = clock.monotonic();
+  if (rows.length === 0) return { openEnds: [], failures: [], listed: { names: [], at } };
   const listed = await listedOrNone(remote.listChangedFiles(jobId, signal));
   const reasons = new Map(rows.map((row) => [row, reasonWithout(row, ends.get(keyText(row)))]));
   const whole = rows.filter((row) => reasons.get(row) === undefined);
@@ -199,6 +211,7 @@ async function compareAll(jobId: JobId, ends: Polled['ends'], options: CompleteP
     openEnds: [...reasons].flatMap(([{ taskId, file }, reason]) =>
       reason === undefined ? [] : [{ taskId, file, reason }],
     ),
+    listed: { names: listed, at },
     failures: found.flatMap((one) => ('policy' in one && one.policy.passes ? [one] : [])),
   };
 }

@@ -4,6 +4,7 @@ import { asJobtailError, JobtailError } from '../../errors.ts';
 import { keyText } from '../../job.ts';
 import { likelyPaths, namesThatMayBe, SHIFT_CAPABILITY, shiftOf } from '../../live-paths.ts';
 import { partsOf } from '../../safe-names.ts';
+import { slicesOf } from '../../slices.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
 import { mirrorPath } from '../live/mirror/mirror.ts';
 import type { CapabilityStore } from '../ports/server.ts';
@@ -26,6 +27,8 @@ interface MirrorProofOptions extends DownloadOptions {
 }
 
 const NO_FILE = 'the service lists no file that fits';
+/** Mirrors whose sources are recorded are compared so many at a time, as far as places for calls are free. */
+const AT_A_TIME = 4;
 /** After so many failed downloads in a row, the service is the cause. */
 const MAX_FAILURES = 3;
 
@@ -37,7 +40,7 @@ export async function proveMirrors(
   rows: readonly LiveFileRow[],
   options: MirrorProofOptions,
 ): Promise<(LiveProof | JobtailError)[]> {
-  const proofs: (LiveProof | JobtailError)[] = [];
+  const proofs = new Map<LiveFileRow, LiveProof | JobtailError>();
   let failuresInARow = 0;
   let last: JobtailError | undefined;
   /** @throws JobtailError if the failure is one of the service */
@@ -51,12 +54,26 @@ export async function proveMirrors(
     return one;
   };
   let shift = options.capabilities.get(SHIFT_CAPABILITY);
-  for (const row of rows) {
+  const prove = async (row: LiveFileRow) => {
     const one = await proveMirror(row, shift, compare, options);
     if ('listedName' in one && one.listedName !== null) shift = shiftOf(row, one.listedName) ?? shift;
-    proofs.push(one);
+    proofs.set(row, one);
+  };
+  // Beside each other if their sources are recorded; otherwise, each may show where the next one is.
+  const isRecorded = ({ listedName }: LiveFileRow) => listedName !== null;
+  const groups = [
+    ...slicesOf(rows.filter(isRecorded), AT_A_TIME),
+    ...slicesOf(
+      rows.filter((row) => !isRecorded(row)),
+      1,
+    ),
+  ];
+  for (const group of groups) {
+    const ends = await Promise.allSettled(group.map(prove));
+    const failed = ends.find((end) => end.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
   }
-  return proofs;
+  return rows.flatMap((row) => proofs.get(row) ?? []);
 }
 
 type Compare = (...file: Parameters<typeof proveFile>) => Promise<Proof | JobtailError>;

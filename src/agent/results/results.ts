@@ -61,6 +61,8 @@ interface SyncOptions {
   /** Of these, only what is in flux, or new; the progress of the sync before it stays. */
   readonly onlyInFlux?: boolean;
   readonly onListed?: (names: readonly string[]) => Promise<void>;
+  /** What the service listed just now; it is asked if omitted. */
+  readonly listed?: Listing;
   readonly signal: AbortSignal;
 }
 
@@ -121,14 +123,14 @@ export class Results {
   /** Lists the results of a job and fetches the due ones. The failure of one file does not stop the others. */
   async sync(
     jobId: JobId,
-    { remote, isFinal, onlyInFlux = false, onListed, signal }: SyncOptions,
+    { remote, isFinal, onlyInFlux = false, onListed, listed: known, signal }: SyncOptions,
   ): Promise<ResultsEnd> {
     const { store, mirrorDirectory, rules, clock, direct, onRefused } = this.#options;
     const calls = this.#calls;
     const startedAt = clock.now();
     const directory = resultsDirectory(mirrorDirectory, jobId);
     await this.#clear(jobId, directory);
-    const listed = await this.#list(jobId, remote, isFinal, signal);
+    const listed = known ?? (await this.#list(jobId, remote, isFinal, signal));
     if (listed === undefined) return { ...NOTHING, tookMs: clock.now() - startedAt };
     await onListed?.(listed);
 

@@ -2,9 +2,9 @@
 import fs from 'node:fs';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
-import { keyText, type LiveFileKey, type TaskId } from '../../../src/job.ts';
+import { keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../../src/job.ts';
 import type { Clock } from '../../../src/system/clock.ts';
-import { Engine, JOB, STDOUT } from '../../support/engine.ts';
+import { Engine, JOB, STDOUT, TASK } from '../../support/engine.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
@@ -214,4 +214,33 @@ it('the complete pass does not wait for the pause of a file that failed', async 
   remote.poisoned.clear();
   expect(await engine.pass(clock)).toMatchObject({ appended: NAME.length, verified: 2, openEnds: [] });
   expect(pauses).toEqual([2_000, 2_000]);
+});
+
+it('a pass in which nothing is new lists once, and compares live files beside each other', async () => {
+  const keys = LIVE_FILE_NAMES.map((file) => ({ taskId: TASK, file }));
+  engine.watch(keys);
+  for (const key of keys) remote.files.set(keyText(key), Buffer.from(`${key.file}\n`));
+  remote.files.set('9001/out', Buffer.from('a result\n'));
+  engine.store.jobs.watch(
+    { jobId: JOB, tasks: null, files: [], results: true, settleAfterMs: null, source: 'command' },
+    now,
+  );
+  await engine.pass(clock);
+  const order: string[] = [];
+  for (const call of ['readParts', 'listChangedFiles', 'downloadFile'] as const) {
+    const made = remote[call].bind(remote) as (...of: unknown[]) => Promise<unknown>;
+    const counted = async (...of: unknown[]) => {
+      order.push(call);
+      return await made(...of).finally(() => order.push('answer'));
+    };
+    Object.assign(remote, { [call]: counted });
+  }
+  expect(await engine.pass(clock)).toMatchObject({ verified: 4, openEnds: [], results: { listed: 5, failed: 0 } });
+  const [download, answer] = ['downloadFile', 'answer'];
+  expect(order).toEqual([
+    ...['readParts', answer, 'listChangedFiles', answer],
+    ...Array(4).fill(download),
+    ...Array(4).fill(answer),
+    ...[download, answer],
+  ]);
 });
