@@ -126,9 +126,10 @@ export class Ledger {
 
   /** Records that neither the service nor a transfer by SSH brought a file: SSH is asked again, not the service. */
   notSent(row: ResultRow, reason: string): void {
+    const isUnknown = row.name.includes('\uFFFD');
     const why = reason.replace(/(?:; requested again |; only a transfer by SSH |, and a transfer by SSH ).*$/u, '');
-    const advice = row.name.includes('\uFFFD') ? '; its name is not UTF-8: rename it on the cluster' : '';
-    this.#postpone({ ...row, state: 'failed' }, `${why}, and a transfer by SSH did not bring it${advice}`);
+    if (isUnknown) this.#postpone({ ...row, state: 'refused' }, UNKNOWN_NAME);
+    else this.#postpone({ ...row, state: 'failed' }, `${why}, and a transfer by SSH did not bring it`);
   }
 
   /** Records what is no file. The service is not asked again for what it hangs on; a link may lead to a file later. */
@@ -219,6 +220,8 @@ const LINKS = { 'a directory': 'a link to a directory', nothing: 'a link to a mi
 const BEHIND = 'the service sent no data: it hung on another file, or on this one';
 const GONE = 'no file was there when it was requested: requested again after the next listing';
 const UNREADABLE = 'the account on the cluster has no right to read it';
+/** The service lists U+FFFD in place of the bytes: no request finds the file. */
+const UNKNOWN_NAME = 'its name is not UTF-8: rename it on the cluster';
 
 /** Whether a row is of a pipe, a device, a directory or a link that leads to no file: there is no content to keep. */
 export const isIrregular = ({ state, reason }: ResultRow) =>
@@ -227,8 +230,9 @@ export const isIrregular = ({ state, reason }: ResultRow) =>
 /** Whether the service may be asked again, because it only refuses it: by its path, there may be a file later. */
 const isPath = (kind: string) => kind.startsWith('a link') || kind === 'a directory';
 
-/** Whether the row is of a file that the cluster refuses to read, not of a refused name. */
-export const isUnreadable = ({ state, reason }: ResultRow) => state === 'refused' && reason === UNREADABLE;
+/** Whether the row is of a file that the cluster does not hand out, not of a name that is refused here. */
+export const isUnreadable = ({ state, reason }: ResultRow) =>
+  state === 'refused' && (reason === UNREADABLE || reason === UNKNOWN_NAME);
 
 const longer = (intervalMs: number) => Math.min(MAX_INTERVAL_MS, intervalMs * 2);
 

@@ -180,6 +180,22 @@ describe('a file that the service answers with an error', () => {
     expect(await place.sync()).toMatchObject({ fetched: 1 });
     expect(place.row('/11/a')).toMatchObject({ state: 'synced', hangs: 0, reason: null });
   });
+
+  it('is refused, which may not delay the end of its job, if its name is not UTF-8', async () => {
+    const name = '/11/bad\uFFFD.bin';
+    const place = new ResultsPlace();
+    place.remote.files.set(name, FAILED);
+    const transfer = new ModelTransfer(place);
+    transfer.passesOver.add(name);
+    place.restarted(directBy(place, transfer, 'auto'));
+    await place.sync();
+    const refused = { state: 'refused', reason: 'its name is not UTF-8: rename it on the cluster' };
+    expect(place.row(name)).toMatchObject(refused);
+    place.now += DAY_MS;
+    await place.sync(true);
+    expect(place.row(name)).toMatchObject(refused);
+    expect(place.store.results.counts(JOB)).toMatchObject({ failed: 1, refused: 1 });
+  });
 });
 
 describe('what SSH shows to be no regular file', () => {
