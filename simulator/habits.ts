@@ -1,12 +1,13 @@
 /**
  * What servers of this interface do differently from each other (docs/dev/servers.md), as one plain object. The defaults
  * are the server that is most like the interface; a test or a person changes them while the sandbox runs. What comes
- * with the releases of the REST interface is `release`, a row of rest/releases.ts.
+ * with the releases of the REST interface is `release`, a name of src/remote/rest/releases.ts.
  */
 import { JobtailError } from '../src/errors.ts';
 import { DEFAULT_PATH } from '../src/remote/rest/contract.ts';
+import type { ReleaseName } from '../src/remote/rest/releases.ts';
 import type { KeyFormat } from './cluster/key-pair.ts';
-import { checkRelease, type ReleaseName } from './rest/releases.ts';
+import { checkRelease } from './rest/releases.ts';
 
 export type SandboxHabits = ReturnType<typeof defaultHabits>;
 

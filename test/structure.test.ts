@@ -44,14 +44,14 @@ const RULES: Readonly<Record<string, Allowed>> = {
   'agent/live': { values: ['agent', 'system'], types: ['store'] },
   'agent/results': { values: ['agent', 'agent/live/mirror', 'system'], types: ['store'] },
   'remote/http': { values: ['system'] },
-  remote: { values: ['remote/http', 'system'], types: ['agent/ports'] },
+  remote: { values: ['remote/http', 'remote/rest/releases.ts', 'system'], types: ['agent/ports'] },
   'remote/content': { values: ['remote', 'remote/http', 'system'], types: ['agent/ports'] },
   'remote/text': { values: ['system'], types: ['agent/ports'] },
   'remote/soap': { values: ['remote', 'remote/content', 'remote/http', 'system'], types: ['agent/ports'] },
   'remote/rest': { values: ['remote', 'remote/content', 'remote/http', 'system'], types: ['agent/ports'] },
-  'remote/signin': { values: ['remote', 'remote/http', 'system'], types: ['agent/ports'] },
+  'remote/signin': { values: ['remote', 'remote/http', 'remote/rest/releases.ts', 'system'], types: ['agent/ports'] },
   direct: { values: ['system'], types: ['agent/ports'] },
-  config: { values: ['system', 'remote/rest/contract.ts'] },
+  config: { values: ['system', 'remote/rest/contract.ts', 'remote/rest/releases.ts'] },
   fleet: { values: ['agent', 'store', 'system'], types: ['config'] },
   notify: {
     values: ['agent/patterns.ts', 'remote/http', 'search', 'store', 'system'],
@@ -66,8 +66,11 @@ const RULES: Readonly<Record<string, Allowed>> = {
   cli: {
     values: ['agent', 'remote', 'direct', 'store', 'config', 'system', 'daemon', 'fleet', 'notify', 'view', 'search'],
   },
-  simulator: { values: ['system', 'remote/soap/contract.ts', 'remote/rest/contract.ts'] },
-  'simulator/demo': { values: ['simulator', 'cli', 'daemon', 'agent', 'store', 'system'] },
+  simulator: { values: ['system', 'remote/soap/contract.ts', 'remote/rest/contract.ts', 'remote/rest/releases.ts'] },
+  'simulator/demo': {
+    values: ['simulator', 'cli', 'daemon', 'agent', 'store', 'system'],
+    types: ['remote/rest/releases.ts'],
+  },
   'simulator/commands': { values: ['simulator', 'simulator/demo', 'cli'] },
 };
 

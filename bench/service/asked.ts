@@ -1,7 +1,8 @@
 /** What a request asks for, in either protocol. */
 import type { IncomingMessage } from 'node:http';
 import type { Operation } from '../../src/operations.ts';
-import { ADDRESSES, DEFAULT_PATH, REQUEST } from '../../src/remote/rest/contract.ts';
+import { DEFAULT_PATH, REQUEST } from '../../src/remote/rest/contract.ts';
+import { ADDRESSES, addressesOf } from '../../src/remote/rest/releases.ts';
 import type { Protocol } from './protocols.ts';
 
 export interface Asked {
@@ -39,6 +40,6 @@ export function askedBy({ url = '', method = '' }: IncomingMessage, body: string
 
 function operationAt(verb: string, path: string): Operation | undefined {
   return OPERATIONS.find((operation) =>
-    ADDRESSES[operation].some((address) => address.verb === verb && address.path === path),
+    addressesOf(operation).some((address) => address.verb === verb && address.path === path),
   );
 }

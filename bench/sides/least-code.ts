@@ -15,7 +15,8 @@ import { performance } from 'node:perf_hooks';
 import Database from 'better-sqlite3';
 import { Agent, request } from 'undici';
 import type { Operation } from '../../src/operations.ts';
-import { ADDRESSES, DEFAULT_PATH, REQUEST } from '../../src/remote/rest/contract.ts';
+import { DEFAULT_PATH, REQUEST } from '../../src/remote/rest/contract.ts';
+import { ADDRESSES } from '../../src/remote/rest/releases.ts';
 import { actionOf } from '../../src/remote/soap/contract.ts';
 import { JOB_ID, NAMESPACE } from '../service/job.ts';
 import { requestOf } from '../service/process.ts';
@@ -94,7 +95,8 @@ async function byService({ url, protocol, names, callsAtATime, isWrapped }: BySe
       protocol === 'soap'
         ? requestOf(operation, `<relativeFilePath>${name}</relativeFilePath>`)
         : JSON.stringify({ [REQUEST.jobId]: JOB_ID, [REQUEST.path]: name, [REQUEST.sessionCode]: 'bench' });
-    const address = protocol === 'soap' ? url : new URL(`${DEFAULT_PATH}/${ADDRESSES[operation][0].path}`, url).href;
+    const address =
+      protocol === 'soap' ? url : new URL(`${DEFAULT_PATH}/${ADDRESSES[operation].from['2.0'][0]?.path}`, url).href;
     const headers = protocol === 'soap' ? soap : { 'content-type': contentType };
     return (await request(address, { method: 'POST', headers, body, dispatcher })).body;
   };

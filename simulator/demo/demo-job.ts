@@ -1,8 +1,9 @@
 /** The job of `agent demo`: two tasks, real processes. It needs the built program (`dist`). */
+import type { ReleaseName } from '../../src/remote/rest/releases.ts';
 import { packageFile } from '../../src/system/package-file.ts';
 import type { JobSpec } from '../cluster/specs.ts';
 import type { Protocol } from '../description.ts';
-import { type ReleaseName, releaseOf } from '../rest/releases.ts';
+import { releaseOf } from '../rest/releases.ts';
 import { DEMO_TASKS, type DemoNames } from './demo-work.ts';
 
 interface DemoJobOptions {

@@ -1,23 +1,16 @@
 /** What a verb and a path stand for in a release (docs/dev/rest.md 1.1, 1.2, 4.1). */
+
 import type { Operation } from '../../src/operations.ts';
-import { ADDRESSES, type Address, SIGN_IN_PATHS } from '../../src/remote/rest/contract.ts';
+import { type Address, SIGN_IN_PATHS } from '../../src/remote/rest/contract.ts';
+import { ADDRESSES, type Release, type Row } from '../../src/remote/rest/releases.ts';
 import { HttpRefusal } from '../refusals.ts';
 import { statusPage } from './problems.ts';
-import type { Release } from './releases.ts';
+import { valueAt } from './releases.ts';
 
 export type SignInMethod = keyof typeof SIGN_IN_PATHS;
 export type Target =
   | { readonly operation: Operation; readonly address: Address }
   | { readonly signIn: SignInMethod; readonly address: Address };
-
-/** The column of a release with the addresses of an operation; one with a single address has none. */
-const COLUMNS: Readonly<Partial<Record<Operation, 'keyAddresses' | 'readAddresses'>>> = {
-  GetFileTransferMethod: 'keyAddresses',
-  EndFileTransfer: 'keyAddresses',
-  ListChangedFilesForJob: 'readAddresses',
-  GetCurrentInfoForJob: 'readAddresses',
-  ListJobsForCurrentUser: 'readAddresses',
-};
 
 /**
  * Throws what the release answers to a path that it does not have, or to another verb than it has (docs/dev/rest.md 1.1).
@@ -32,21 +25,12 @@ export function targetAt(verb: string, path: string, release: Release): Target {
 }
 
 function targetsOf(release: Release): Target[] {
-  const operations = Object.entries(ADDRESSES) as [Operation, readonly Address[]][];
+  const operations = Object.entries(ADDRESSES) as [Operation, Row<readonly Address[]>][];
   const signIns = Object.entries(SIGN_IN_PATHS) as [SignInMethod, Address['path']][];
   return [
-    ...operations.flatMap(([operation, addresses]) =>
-      addressesIn(release, operation, addresses).map((address) => ({ operation, address })),
-    ),
+    ...operations.flatMap(([operation, row]) => valueAt(row, release.name).map((address) => ({ operation, address }))),
     ...signIns
       .filter(([signIn]) => signIn !== 'external-token' || release.lexisToken)
       .map(([signIn, path]) => ({ signIn, address: { verb: 'POST', path } as const })),
   ];
-}
-
-function addressesIn(release: Release, operation: Operation, addresses: readonly Address[]): readonly Address[] {
-  const column = COLUMNS[operation];
-  const which = column === undefined ? 'both' : release[column];
-  if (which === 'both') return addresses;
-  return which === 'first' ? addresses.slice(0, 1) : addresses.slice(1);
 }

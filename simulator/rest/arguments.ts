@@ -1,10 +1,11 @@
 /** Reads the arguments of a call as ASP.NET does: names in any case, numbers of 64 bits, and nothing minds unknown ones. */
+
 import type { IncomingMessage } from 'node:http';
 import { parseLong } from '../../src/job.ts';
+import type { Release } from '../../src/remote/rest/releases.ts';
 import { readBody, readMediaType } from '../exchange.ts';
 import { HttpRefusal } from '../refusals.ts';
 import { tooLong, unreadable } from './problems.ts';
-import type { Release } from './releases.ts';
 
 /** A number, and a text that is one, is the text. */
 type Value = string | boolean | null | readonly Value[] | { readonly [name: string]: Value };

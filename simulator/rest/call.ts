@@ -1,9 +1,9 @@
 /** What an operation of a release is given, and what it answers with. */
+import type { Release } from '../../src/remote/rest/releases.ts';
 import type { Answer } from '../exchange.ts';
 import type { OperationCall, SandboxPlace } from '../place.ts';
 import type { SandboxUser } from '../signin/sessions.ts';
 import { jsonOf } from './json.ts';
-import type { Release } from './releases.ts';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 

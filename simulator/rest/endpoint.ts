@@ -1,5 +1,7 @@
 /** REST as a release speaks it (docs/dev/rest.md): from an HTTP request to a call, and from its result or failure to an answer. */
+
 import { API_KEY_HEADER } from '../../src/auth.ts';
+import type { Release } from '../../src/remote/rest/releases.ts';
 import { FILE_TYPE_OF } from '../../src/remote/soap/contract.ts';
 import { serveCall } from '../call.ts';
 import type { SubmittedJob } from '../cluster/cluster.ts';
@@ -16,7 +18,7 @@ import { currentInfo, jobsOf } from './jobs.ts';
 import { jsonOf } from './json.ts';
 import { maxBytesOf, type RestRequest, readRequest, runOperation } from './operations.ts';
 import { AnsweredProblem, type Problem, problemOf, RestFailure } from './problems.ts';
-import { type Release, releaseOf } from './releases.ts';
+import { releaseOf } from './releases.ts';
 import { handleSignIn, signedIn } from './sign-in.ts';
 import { validate } from './validation.ts';
 

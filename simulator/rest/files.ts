@@ -60,7 +60,8 @@ async function open(
     return await openWhole(file, call, call.place);
   } catch (error) {
     const isForbidden = (error as NodeJS.ErrnoException).code === 'EACCES';
-    throw new RestFailure('unreadableFile', requested, isForbidden ? 'Permission denied' : 'Failure');
+    if (isForbidden) throw new RestFailure('unreadableFile', requested, 'Permission denied');
+    throw new RestFailure('directory', requested, 'Failure');
   }
 }
 

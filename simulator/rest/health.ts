@@ -1,8 +1,8 @@
 /** `Health`, which needs no session (docs/dev/rest.md 4.1). */
+import type { Release } from '../../src/remote/rest/releases.ts';
 import type { Answer } from '../exchange.ts';
 import type { SandboxPlace } from '../place.ts';
 import { answerOf } from './call.ts';
-import type { Release } from './releases.ts';
 
 const PATH = 'health';
 

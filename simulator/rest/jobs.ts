@@ -1,25 +1,13 @@
 /** The reports about jobs and their tasks (docs/dev/rest.md 3.6). */
+
 import { JOB_STATES } from '../../src/remote/rest/contract.ts';
+import type { Release } from '../../src/remote/rest/releases.ts';
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import type { Answer } from '../exchange.ts';
 import { type ReportedJob, type ReportedTask, reportedJob } from '../operations/reported-jobs.ts';
 import type { SandboxPlace } from '../place.ts';
 import { answerOf, streamed } from './call.ts';
 import { jsonOf, membersOf } from './json.ts';
-import { type Release, type Row, valueAt } from './releases.ts';
-
-/** The members in their order. */
-const JOB_MEMBERS: Row<string> = {
-  '2.0': 'Id Name State Project CreationTime SubmitTime StartTime EndTime TotalAllocatedTime Tasks',
-  '4.0': 'Id Name State CreationTime SubmitTime StartTime EndTime TotalAllocatedTime Tasks',
-  '4.3': 'Id Name State CreationTime SubmitTime StartTime EndTime TotalAllocatedTime SubProject Tasks',
-};
-const EARLY_TASK =
-  'Id Name State Priority AllocatedTime AllocatedCoreIds StartTime EndTime NodeType ErrorMessage CpuHyperThreading';
-const TASK_MEMBERS: Row<string> = { '2.0': EARLY_TASK, '6.0': `${EARLY_TASK} Reason` };
-
-/** The end of what runs. */
-const NO_END: Row<string | null> = { '2.0': '0001-01-01T00:00:00', '2.1': null };
 
 /** Of a type of its own, whose members have names of those of the task. */
 const NODE_TYPE = {
@@ -69,7 +57,7 @@ function jobOf(job: ReportedJob, release: Release) {
     TotalAllocatedTime: job.allocatedSeconds,
     Tasks: job.tasks.map((task) => taskOf(task, release)),
   };
-  return membersOf(reported, valueAt(JOB_MEMBERS, release.name));
+  return membersOf(reported, release.jobMembers);
 }
 
 function taskOf(task: ReportedTask, release: Release) {
@@ -84,12 +72,12 @@ function taskOf(task: ReportedTask, release: Release) {
     NodeType: NODE_TYPE,
     ErrorMessage: task.errorMessage,
   };
-  return membersOf(reported, valueAt(TASK_MEMBERS, release.name));
+  return membersOf(reported, release.taskMembers);
 }
 
 /** Start and end have whole seconds: the cluster reports them. */
 function spanOf({ startMs, endMs }: Pick<ReportedTask, 'startMs' | 'endMs'>, release: Release) {
-  const end = startMs === null ? null : valueAt(NO_END, release.name);
+  const end = startMs === null ? null : release.noEnd;
   return {
     StartTime: timeOf(wholeSecond(startMs)),
     EndTime: timeOf(wholeSecond(endMs)) ?? end,

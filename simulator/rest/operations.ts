@@ -1,6 +1,8 @@
 /** The operations of a release (docs/dev/rest.md 1.2): from a request to its response. */
+
 import type { FileTransferOperation, Operation } from '../../src/operations.ts';
 import { type Address, REQUEST } from '../../src/remote/rest/contract.ts';
+import type { Release } from '../../src/remote/rest/releases.ts';
 import type { Answer } from '../exchange.ts';
 import type { AskedPart } from '../operations/live-parts.ts';
 import type { Arguments } from './arguments.ts';
@@ -8,7 +10,7 @@ import type { RestCall } from './call.ts';
 import { listing, wholeFile } from './files.ts';
 import { fileOfType, parts } from './parts.ts';
 import { RestFailure, unreadable } from './problems.ts';
-import type { Release } from './releases.ts';
+import { wordingOf } from './releases.ts';
 import { closeTransfer, endTransfer, requestKey } from './transfers.ts';
 
 /** One request, read. */
@@ -34,8 +36,7 @@ export function readRequest(
   const name = operation === 'DownloadFileFromCluster' ? (given.text(REQUEST.path) ?? '') : undefined;
   const { maxNameLength } = release;
   if (name !== undefined && name.length > maxNameLength) {
-    const what = `The field ${REQUEST.path} must be a string with a maximum length of ${maxNameLength}.`;
-    throw unreadable(REQUEST.path, what);
+    throw unreadable(REQUEST.path, wordingOf('tooLongName', release.name).text.replace('{0}', String(maxNameLength)));
   }
   const isParts = operation === 'DownloadPartsOfJobFilesFromCluster';
   return {

@@ -1,17 +1,17 @@
 /**
- * The responses to failures: those of failures.ts, in the form of the release (docs/dev/rest.md 4.2, 4.3).
+ * The responses to failures: those of the table, in the form of the release (docs/dev/rest.md 4.2, 4.3).
  */
 import { randomBytes } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
+import type { FailureKind, Release } from '../../src/remote/rest/releases.ts';
 import { HttpRefusal } from '../refusals.ts';
-import { type FailureKind, wordingOf } from './failures.ts';
-import type { Release } from './releases.ts';
+import { wordingOf } from './releases.ts';
 
 /** What an operation over REST throws instead of a result. It never leaves the sandbox. */
 export class RestFailure extends Error {
   override readonly name = 'RestFailure';
   readonly kind: FailureKind;
-  /** What the text names: `{0}` and `{1}` of failures.ts. */
+  /** What the text names: `{0}` and `{1}` of its words. */
   readonly subjects: readonly string[];
 
   constructor(kind: FailureKind, ...subjects: readonly string[]) {

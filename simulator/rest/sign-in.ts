@@ -1,5 +1,7 @@
 /** The sign-ins of a release (docs/dev/rest.md 4.1). Fault rules for `SignIn` apply. */
+
 import { HEADER_AUTH_NEEDED } from '../../src/auth.ts';
+import type { Release } from '../../src/remote/rest/releases.ts';
 import { delay, type Exchange, sendAnswer, spoil } from '../exchange.ts';
 import type { SandboxPlace } from '../place.ts';
 import { type Credentials, userWith } from '../signin/credentials.ts';
@@ -8,7 +10,6 @@ import type { SignInMethod } from './addresses.ts';
 import { Arguments } from './arguments.ts';
 import { answerOf, JSON_TYPE } from './call.ts';
 import { RestFailure } from './problems.ts';
-import type { Release } from './releases.ts';
 
 /** Of the sign-in with an external token, in all releases. */
 const MAX_LEXIS_BYTES = 2048;

@@ -5,23 +5,8 @@ import type { Arguments } from './arguments.ts';
 import { answerOf, type RestCall } from './call.ts';
 import { membersOf } from './json.ts';
 import { unreadable } from './problems.ts';
-import { type Row, valueAt } from './releases.ts';
 
 const ENDED = 'File transfer closed';
-
-/** The members in their order; a port that has none of its own stands in the hostname. */
-const METHOD_MEMBERS: Row<string> = {
-  '2.0': 'ServerHostname SharedBasepath Protocol Credentials',
-  '3.1': 'ServerHostname SharedBasepath Protocol ProxyConnection FileTransferCipherType Credentials',
-  '4.1': 'ServerHostname SharedBasepath Protocol ProxyConnection Credentials',
-  '4.2.0': 'ServerHostname SharedBasepath Protocol Port ProxyConnection Credentials',
-  '5.0': 'Id ServerHostname SharedBasepath Protocol Port ProxyConnection Credentials',
-};
-const CREDENTIALS_MEMBERS: Row<string> = {
-  '2.0': 'PrivateKey PublicKey Username',
-  '4.1': 'Password CipherType PrivateKey PublicKey Passphrase Username',
-  '4.3': 'Password CipherType CredentialsAuthType PrivateKey PrivateKeyCertificate PublicKey Passphrase Username',
-};
 
 /** RSA of 4,096 bits, ECDSA of P-256, Ed25519: the number by the public key. */
 const CIPHER_TYPES: Readonly<Record<string, number>> = { 'ssh-rsa': 2, 'ecdsa-sha2-nistp256': 3, 'ssh-ed25519': 6 };
@@ -29,7 +14,7 @@ const CIPHER_TYPES: Readonly<Record<string, number>> = { 'ssh-rsa': 2, 'ecdsa-sh
 export async function requestKey({ job, release, place }: RestCall): Promise<Answer> {
   const method = await place.keys.issue(job, { counts: release.keysCount, format: release.keyFormat });
   if (method === null) return answerOf(null);
-  const members = valueAt(METHOD_MEMBERS, release.name);
+  const members = release.methodMembers;
   const [, host = method.serverHostname, port] = /^(.*):(\d+)$/.exec(method.serverHostname) ?? [];
   const { credentials } = method;
   const cipherType = CIPHER_TYPES[credentials?.publicKey.split(' ')[0] ?? ''];
@@ -49,7 +34,7 @@ export async function requestKey({ job, release, place }: RestCall): Promise<Ans
           PrivateKey: credentials.privateKey,
           PublicKey: credentials.publicKey,
         },
-        valueAt(CREDENTIALS_MEMBERS, release.name),
+        release.credentialsMembers,
       ),
   };
   return answerOf(membersOf(reported, members));

@@ -1,10 +1,10 @@
 /** What the validators refuse before anything is looked up (docs/dev/rest.md 4.3). */
+
 import { REQUEST } from '../../src/remote/rest/contract.ts';
+import type { Release } from '../../src/remote/rest/releases.ts';
 import type { RestRequest } from './operations.ts';
 import { RestFailure } from './problems.ts';
-import type { Release } from './releases.ts';
 
-const PATH = /^[A-Za-z0-9_\-./\\ ~]*$/;
 const GUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
 
 /** Throws all that is wrong, a line each. */
@@ -16,7 +16,7 @@ export function validate(request: RestRequest, release: Release): void {
     ...sessionMessages(request, release),
     ...(asked ?? []).flatMap((part) => (part?.taskId == null ? [] : positive(part.taskId, REQUEST.taskId))),
     ...(asked ?? []).flatMap((part) => ((part?.offset ?? 0n) < 0n ? ['Offset must be positive number'] : [])),
-    ...(name === undefined || PATH.test(name) ? [] : ['Path contains some illegal characters']),
+    ...(name === undefined || release.nameCharacters.test(name) ? [] : ['Path contains some illegal characters']),
   ];
   if (messages.length > 0) throw new RestFailure('invalid', messages.map((message) => `${message}\n`).join(''));
 }

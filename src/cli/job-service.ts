@@ -5,7 +5,7 @@ import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { JobInformation } from '../job-information.ts';
 import { LinkedAbort } from '../linked-abort.ts';
-import { FOREIGN_JOB } from '../remote/refusals.ts';
+import { FAILURES } from '../remote/rest/releases.ts';
 import { askAgent } from './ask-agent.ts';
 import { commandLog, untilStopped } from './process.ts';
 
@@ -44,8 +44,6 @@ async function askService(
 
 /** After this time, the number is assumed to be that of a job. */
 const MAX_CHECK_MS = 10_000;
-/** The words of every release for an unknown job (docs/dev/rest.md 4.2), also in SOAP faults. */
-const NO_SUCH_JOB = /\b(?:does not exist|was not found)\b/;
 
 /** False if the service reports no jobs or refuses: another user's job may look like a lost session. */
 export async function isNoJob(config: Config, jobId: JobId): Promise<boolean> {
@@ -58,10 +56,9 @@ export async function isNoJob(config: Config, jobId: JobId): Promise<boolean> {
     } catch (thrown) {
       signal.throwIfAborted();
       const { code, message } = asJobtailError(thrown);
-      return (
-        code === 'not-found' ||
-        (code === 'fault' && message.includes(jobId) && (NO_SUCH_JOB.test(message) || FOREIGN_JOB.test(message)))
-      );
+      const { noSuchJob, foreignJob } = FAILURES;
+      const isNamed = noSuchJob.sign.test(message) || foreignJob.sign.test(message);
+      return code === 'not-found' || (code === 'fault' && message.includes(jobId) && isNamed);
     } finally {
       limit.release();
     }

@@ -2,6 +2,7 @@
 import * as v from 'valibot';
 import type { AuthSettings } from '../auth.ts';
 import { DEFAULT_PATH, SIGN_IN_PATHS } from '../remote/rest/contract.ts';
+import { ROWS, valuesOf } from '../remote/rest/releases.ts';
 import {
   A_TEXT,
   AN_ADDRESS,
@@ -27,10 +28,11 @@ const PROTOCOL = 'rest, as all releases of HEAppE Middleware have it, or soap (a
 const SOAP_VERSIONS = ['1.1', '1.2'] as const;
 const DAY_SECONDS = 86_400;
 
-/** Some REST releases share one connection among the calls of a user (docs/dev/rest.md 4.5). */
-const CONCURRENCY = { soap: 4, rest: 1 } as const;
+/** What every REST release takes. */
+const REST_CONCURRENCY = Math.min(...valuesOf(ROWS.callsAtATime));
+const CONCURRENCY = { soap: 4, rest: REST_CONCURRENCY } as const;
 /** With a long round trip, unless `concurrency` is set: 16 for results, and one for polls. */
-const MAX_CONCURRENCY = { soap: 17, rest: 1 } as const;
+const MAX_CONCURRENCY = { soap: 17, rest: REST_CONCURRENCY } as const;
 
 const ONLY_OF = { soap: ['fileTransferUrl', 'namespace', 'jobsUrl', 'soapVersion'], rest: ['path'] } as const;
 

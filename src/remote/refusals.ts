@@ -1,79 +1,14 @@
-/** What a refusal means: one table for faults of SOAP, problem documents of REST, and pages of proxies. */
-import { STATUS_CODES } from 'node:http';
+/** What a refusal means: for faults of SOAP, problem documents of REST, and pages of proxies. */
 import { type ErrorCode, JobtailError, type NoFile } from '../errors.ts';
 import type { Operation } from '../operations.ts';
+import type { Secrets } from '../redact.ts';
 import type { HttpStatus } from './http/http-client.ts';
-import type { ServiceCallsOptions } from './session-calls.ts';
-import { titleOf } from './wrong-answers.ts';
-
-/** What the body of a refusal reports. */
-export interface Problem {
-  /** The message; the whole text if it is no object with a usual field. May contain the session code. */
-  readonly words: string;
-  readonly title: string;
-  /** Whether the words are those of the service, not of the web server. */
-  readonly isOwn: boolean;
-  readonly isPage: boolean;
-}
-
-/** Fields of error objects, the most specific first. */
-const FIELDS = ['message', 'detail', 'error_description', 'exceptionmessage', 'title', 'error'];
-
-/** Default texts of ASP.NET for a status. */
-const OF_STATUS: ReadonlySet<string> = new Set([
-  ...Object.values(STATUS_CODES).map(String),
-  'An error occurred while processing your request.',
-]);
-
-export function problemOf(text: string): Problem {
-  const problem = { words: text, title: '', isOwn: false, isPage: false };
-  if (text.trimStart().startsWith('<')) return { ...problem, words: titleOf(text), isPage: true };
-  let value: unknown;
-  try {
-    value = JSON.parse(text.replace(/^\uFEFF/, ''));
-  } catch {
-    return problem;
-  }
-  if (typeof value === 'string') return { ...problem, words: value, isOwn: value !== '' };
-  if (typeof value !== 'object' || value === null) return problem;
-  const fields = new Map(Object.entries(value).map(([key, inner]: [string, unknown]) => [key.toLowerCase(), inner]));
-  const wordsAt = (name: string) => {
-    const words = fields.get(name);
-    return typeof words === 'string' && words !== '' ? words : undefined;
-  };
-  const words = FIELDS.map(wordsAt).find((found) => found !== undefined);
-  return {
-    words: withErrors(words ?? text, fields.get('errors')),
-    title: wordsAt('title') ?? '',
-    isOwn: words !== undefined && !OF_STATUS.has(words),
-    isPage: false,
-  };
-}
-
-/** ASP.NET names the reason only in `errors`: {"RelativeFilePath": ["... maximum length of 50."]}. */
-function withErrors(words: string, errors: unknown): string {
-  if (typeof errors !== 'object' || errors === null) return words;
-  const each = Object.values(errors)
-    .flat()
-    .filter((error) => typeof error === 'string');
-  return [words, ...each].join(' ');
-}
-
-/** The meaning of a refusal is at its start. */
-const MAX_EXAMINED = 2048;
-
-export const startOf = ({ title, words }: Problem) => `${title} ${words}`.trimStart().slice(0, MAX_EXAMINED);
+import { type Problem, startOf } from './problem.ts';
+import { FAILURES, isTooLong } from './rest/releases.ts';
 
 export interface Meaning {
   readonly code: ErrorCode;
   readonly hint: string;
-}
-
-/** A request that is too long (docs/dev/rest.md 2.3): in words, or by the status page of releases up to V3.1. */
-const TOO_LONG_TEXT = /\b(?:request|body|content)\b.{0,40}\b(?:too (?:large|long|big)|exceeds?)\b|^Status Code: 400\b/i;
-
-export function isTooLong(status: number, problem: Problem): boolean {
-  return status === 413 || status === 414 || (status === 400 && TOO_LONG_TEXT.test(startOf(problem)));
 }
 
 export const TOO_LONG: Meaning = {
@@ -110,33 +45,21 @@ export const MEANING_OF_STATUS: Readonly<Record<number, Meaning>> = {
 const PASSES = /unable ?to ?create ?connection|connection ?pool ?exhausted/i;
 const PASSING: Meaning = { code: 'unavailable', hint: 'it is over by itself: the cluster could not be reached' };
 
-/** Refusals of one request, with the status of a proxy (docs/dev/rest.md 4.3). */
-const OWN_REFUSAL = /^External Service Error|^SSH Problem (?:No such file|Permission denied$)/;
-
-/** The words of the SFTP server for a file, whole or at the end of those of the service (docs/dev/rest.md 3.5). */
-const NO_FILES: Readonly<Record<NoFile, RegExp>> = {
-  'a directory': /Exception message: 'Failure'\.$/,
-  nothing: /(?:^|: '?)No such file\. Path: '.*'\.(?:'\.)?$/s,
-  unreadable: /Exception message: 'Permission denied'\.$/,
-};
+const NO_FILES: readonly (readonly [NoFile, RegExp])[] = [
+  ['a directory', FAILURES.directory.sign],
+  ['nothing', FAILURES.noSuchFile.sign],
+  ['unreadable', FAILURES.unreadableFile.sign],
+];
 
 function inPlaceOf({ operation, problem }: Refused): NoFile | undefined {
   if (operation !== 'DownloadFileFromCluster' || !problem.isOwn) return undefined;
-  const kinds = Object.keys(NO_FILES) as NoFile[];
-  return kinds.find((kind) => NO_FILES[kind].test(problem.words));
+  return NO_FILES.find(([, sign]) => sign.test(problem.words))?.[0];
 }
 
 const FAULT: Meaning = {
   code: 'fault',
   hint: 'these are the words of the service itself: check the job id, and whether the job belongs to auth.username',
 };
-
-/** Observed responses to an unknown session (docs/dev/servers.md 3.3). */
-const SESSION_LOST =
-  /\b(?:session ?code|access token|bearer token)\b[\s\S]{0,200}?\b(?:not valid|invalid|expired|not present)\b/i;
-
-/** The words of every release for a job of another user: the session is valid (docs/dev/rest.md 4.2). */
-export const FOREIGN_JOB = /\bnot authorized to (?:query|work with) job info\b|nemá povolení pracovat s jobem/i;
 
 const LOST: Meaning = {
   code: 'session-lost',
@@ -151,10 +74,15 @@ export interface Refused extends HttpStatus {
   readonly how?: string;
 }
 
+interface RefusalOptions {
+  readonly secrets: Secrets;
+  readonly isSessionFault: (words: string) => boolean;
+}
+
 const MAX_WORDS = 500;
 
 /** `session-lost` is only a guess: another user's job looks the same (docs/dev/servers.md 3.3). */
-export function refusalOf(refused: Refused, { secrets, isSessionFault }: ServiceCallsOptions): JobtailError {
+export function refusalOf(refused: Refused, { secrets, isSessionFault }: RefusalOptions): JobtailError {
   const { operation, status, retryAfterMs, problem, how = `status ${status}` } = refused;
   const { title, words } = problem;
   const isLost = isSessionLost(status, problem, isSessionFault);
@@ -166,14 +94,17 @@ export function refusalOf(refused: Refused, { secrets, isSessionFault }: Service
 
 function isSessionLost(status: number, problem: Problem, isSessionFault: (words: string) => boolean): boolean {
   const start = startOf(problem);
-  if (FOREIGN_JOB.test(start)) return false;
-  return status === 401 || status === 403 || SESSION_LOST.test(start) || isSessionFault(start);
+  // The words for a job of another user: the session is valid (docs/dev/rest.md 4.3).
+  if (FAILURES.foreignJob.sign.test(start)) return false;
+  const { sessionUnknown, sessionExpired } = FAILURES;
+  const isNamed = sessionUnknown.sign.test(start) || sessionExpired.sign.test(start);
+  return status === 401 || status === 403 || isNamed || isSessionFault(start);
 }
 
 function meaningOf({ operation, status, problem, urlKey }: Refused): Meaning {
   if (isTooLong(status, problem)) return TOO_LONG_FOR[operation] ?? TOO_LONG;
   if (status !== 429 && PASSES.test(startOf(problem))) return PASSING;
-  const known = OWN_REFUSAL.test(startOf(problem)) ? undefined : MEANING_OF_STATUS[status];
+  const known = FAILURES.external.sign.test(startOf(problem)) ? undefined : MEANING_OF_STATUS[status];
   if (known !== undefined) return known;
   if (problem.isOwn) return FAULT;
   const hints: Readonly<Record<number, string>> = {

@@ -3,11 +3,11 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { SandboxHabits } from '../../simulator/habits.ts';
-import type { ReleaseName } from '../../simulator/rest/releases.ts';
 import { Sandbox } from '../../simulator/sandbox.ts';
 import type { RecordedCall } from '../../simulator/traffic.ts';
 import type { Grant } from '../../src/agent/ports/server.ts';
 import { LIVE_FILE_NAMES } from '../../src/job.ts';
+import type { ReleaseName } from '../../src/remote/rest/releases.ts';
 import { type ContractService, type Dialect, SERVED_HABITS, type ServedJob, type UnderstoodCall } from './service.ts';
 
 const USER = { username: 'alice', password: 'correct horse', token: 'alices.token+/=' };

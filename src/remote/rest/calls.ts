@@ -2,12 +2,14 @@
 import type { Grant } from '../../agent/ports/server.ts';
 import { JobtailError } from '../../errors.ts';
 import { type ResponseFormat, type ServiceCall, sendCall } from '../content/read-response.ts';
-import { isTooLong, type Problem, problemOf, refusalOf, startOf } from '../refusals.ts';
+import { type Problem, problemOf, startOf } from '../problem.ts';
+import { refusalOf } from '../refusals.ts';
 import { type Count, grantHeaders, type ServiceCallsOptions, SessionCalls } from '../session-calls.ts';
 import * as wrongAnswers from '../wrong-answers.ts';
 import type { RestCapabilities } from './capabilities.ts';
 import { type Address, REQUEST } from './contract.ts';
 import { JsonReader, type JsonRest } from './json-reader.ts';
+import { FAILURES, isTooLong, isUnknownPath } from './releases.ts';
 import { type Members, queryOf, writeMembers } from './requests.ts';
 
 const URL_KEYS = 'service.baseUrl and service.path';
@@ -37,7 +39,8 @@ export interface Call extends ServiceCall {
   /** The arguments without the session; they may depend on the address. */
   readonly members: (address: Address) => Members;
   readonly maxBytes: number;
-  readonly onInvalid?: () => void;
+  /** Called if an argument is refused; with whether its length is the reason, as far as the response shows that. */
+  readonly onInvalid?: (isTooLong: boolean) => void;
 }
 
 /** The form of session codes (docs/dev/rest.md 4.1). */
@@ -89,8 +92,8 @@ export class RestCalls {
       }
       const problem = problemOf(response.head.toString());
       const error = refusalOf({ operation, ...answer, problem, urlKey: URL_KEYS }, this.#options);
-      if (reportsInvalid(answer.status, problem, error)) onInvalid?.();
-      if (!isWrongAddress(answer.status, problem)) throw error;
+      if (reportsInvalid(answer.status, problem, error)) onInvalid?.(reportsLength(answer.status, problem));
+      if (!isUnknownPath(answer.status, problem)) throw error;
       first ??= error;
     }
     throw first ?? new JobtailError('internal', `${operation} has no address`);
@@ -108,16 +111,12 @@ export class RestCalls {
   }
 }
 
-/** A name that is not allowed, in contrast to a missing file (docs/dev/rest.md 3.4). */
-const INVALID = /\b(?:not valid|invalid|illegal|validation|RelativeFilePath|longer|length)\b/i;
-const NOT_THERE = /\b(?:not found|not exist|no such)\b/i;
+const reportsLength = (status: number, problem: Problem) =>
+  isTooLong(status, problem) || FAILURES.tooLongName.sign.test(startOf(problem));
 
+/** Whether a name is not allowed, in contrast to a missing file (docs/dev/rest.md 3.4). */
 function reportsInvalid(status: number, problem: Problem, { code }: JobtailError): boolean {
   const start = startOf(problem);
-  return isTooLong(status, problem) || (code === 'fault' && INVALID.test(start) && !NOT_THERE.test(start));
-}
-
-/** The operation or its verb does not exist there: it may have another address. */
-function isWrongAddress(status: number, { words, isOwn, isPage }: Problem): boolean {
-  return status === 405 || (status === 404 && !isOwn) || (status === 500 && words === '' && !isPage);
+  const { invalid, noSuchJob } = FAILURES;
+  return isTooLong(status, problem) || (code === 'fault' && invalid.sign.test(start) && !noSuchJob.sign.test(start));
 }

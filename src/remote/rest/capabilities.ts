@@ -4,23 +4,21 @@
  */
 import type { CapabilityStore } from '../../agent/ports/server.ts';
 import type { Operation } from '../../operations.ts';
-import { ADDRESSES, type Address } from './contract.ts';
+import type { Address } from './contract.ts';
+import { ADDRESSES, addressesOf, type PathForm, ROWS, valuesOf } from './releases.ts';
 
-/** The path of a file in a request: its listed name, or that name below the job id (docs/dev/rest.md 3.4). */
-const PATH_FORMS = ['listed', 'below the job'] as const;
-export type PathForm = (typeof PATH_FORMS)[number];
-
+const PATH_FORMS: readonly PathForm[] = [...new Set(valuesOf(ROWS.pathForms).flat())];
 const PATH_FORM = 'rest-path';
 const OPERATIONS = Object.keys(ADDRESSES) as Operation[];
 const addressCapability = (operation: Operation) => `rest-address-${operation}`;
 
-/** Every release accepts such paths, none longer ones than `MAX_PATH_CHARACTERS` (docs/dev/rest.md 3.4). */
-const SHORT_PATH = 50;
-const MAX_PATH_CHARACTERS = 255;
-/** After this time, long paths are tried again: nothing else shows that they are accepted. */
+/** Every release accepts paths of the smaller length, and none longer ones than the larger. */
+const SHORT_PATH = Math.min(...valuesOf(ROWS.maxNameLength));
+const MAX_PATH_CHARACTERS = Math.max(...valuesOf(ROWS.maxNameLength));
+/** After this time, names that were refused are tried again: nothing else shows that they are accepted. */
 const BELIEVED_MS = 24 * 60 * 60_000;
-/** The smallest limit of a release (docs/dev/rest.md 2.1): no request for parts is longer. */
-const SMALLEST_PARTS_BYTES = 452;
+/** No request for parts is longer. */
+const SMALLEST_PARTS_BYTES = Math.min(...valuesOf(ROWS.maxPartsBytes));
 /** For so long, requests for parts are shorter after one was too long: a proxy between may refuse one for a moment. */
 const SHORTER_MS = 10 * 60_000;
 
@@ -32,7 +30,9 @@ interface CapabilitiesOptions {
 
 export class RestCapabilities {
   readonly #options: CapabilitiesOptions;
-  #longRefusedAt: number | undefined;
+  /** When names were refused, for their length or for a character. */
+  #longRefusedAt = Number.NEGATIVE_INFINITY;
+  #oddRefusedAt = Number.NEGATIVE_INFINITY;
   #shorter: { readonly bytes: number; readonly since: number } | undefined;
 
   constructor(options: CapabilitiesOptions) {
@@ -42,12 +42,11 @@ export class RestCapabilities {
   /** The last one that worked comes first, else that of the latest releases. */
   addressesOf(operation: Operation): readonly Address[] {
     const known = this.#options.kept.get(addressCapability(operation));
-    const addresses: readonly Address[] = ADDRESSES[operation];
-    return addresses.toReversed().sort((a, b) => Number(textOf(b) === known) - Number(textOf(a) === known));
+    return addressesOf(operation).sort((a, b) => Number(textOf(b) === known) - Number(textOf(a) === known));
   }
 
   foundAt(operation: Operation, address: Address): void {
-    if (ADDRESSES[operation].length > 1) this.#learn(addressCapability(operation), textOf(address), operation);
+    if (addressesOf(operation).length > 1) this.#learn(addressCapability(operation), textOf(address), operation);
   }
 
   get pathForms(): readonly PathForm[] {
@@ -67,16 +66,24 @@ export class RestCapabilities {
     this.#learn(PATH_FORM, form, 'the path of a file');
   }
 
-  get maxPathCharacters(): number {
-    const { now } = this.#options;
-    return this.#longRefusedAt === undefined || now() - this.#longRefusedAt > BELIEVED_MS
-      ? MAX_PATH_CHARACTERS
-      : SHORT_PATH;
+  /** Why no file of this path is requested: this server refused such a path, or each release does. */
+  reasonAgainst(path: string): string | undefined {
+    const character = oddCharacterIn(path);
+    if (character !== undefined && this.#isBelieved(this.#oddRefusedAt))
+      return `the service hands out no file with the character ${character} in its name`;
+    const maxCharacters = this.#isBelieved(this.#longRefusedAt) ? SHORT_PATH : MAX_PATH_CHARACTERS;
+    if (path.length <= maxCharacters) return undefined;
+    return `the service hands out no file with a path of more than ${maxCharacters} characters`;
   }
 
-  /** Records a refused path length: some releases accept only short paths, and do not report that. */
-  pathRefused(length: number): void {
-    if (length > SHORT_PATH) this.#longRefusedAt = this.#options.now();
+  /** Records a refused path: some releases accept only short ones, and do not report that. */
+  pathRefused(path: string, isTooLong: boolean): void {
+    if (oddCharacterIn(path) !== undefined && !isTooLong) this.#oddRefusedAt = this.#options.now();
+    else if (path.length > SHORT_PATH) this.#longRefusedAt = this.#options.now();
+  }
+
+  #isBelieved(refusedAt: number): boolean {
+    return this.#options.now() - refusedAt <= BELIEVED_MS;
   }
 
   get partsBytes(): number {
@@ -97,6 +104,11 @@ export class RestCapabilities {
     kept.set(capability, value);
     if (before !== undefined) onChange(`${what}: ${value}, and no longer ${before}`);
   }
+}
+
+/** The first character that not every release accepts in a path. */
+function oddCharacterIn(path: string): string | undefined {
+  return [...path].find((character) => valuesOf(ROWS.nameCharacters).some((accepted) => !accepted.test(character)));
 }
 
 const textOf = ({ verb, path }: Address) => `${verb} ${path}`;

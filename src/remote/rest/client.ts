@@ -19,9 +19,10 @@ import { ListedNames } from '../content/listed-names.ts';
 import { readParts, type SpillPlace } from '../content/response-texts.ts';
 import { keepSecrets, transferMethodOf } from '../content/transfer-method.ts';
 import { type Call, ONLY_BY_SSH, RestCalls, type RestCallsOptions, unexpected } from './calls.ts';
-import type { PathForm, RestCapabilities } from './capabilities.ts';
-import { ADDRESSES, FILE_TYPES, JOB_STATES, PROTOCOLS, REQUEST } from './contract.ts';
+import type { RestCapabilities } from './capabilities.ts';
+import { FILE_TYPES, JOB_STATES, PROTOCOLS, REQUEST } from './contract.ts';
 import { DecodedFiles } from './decoded-files.ts';
+import { CLOSE_PATH, type PathForm } from './releases.ts';
 import { divideByBytes, givenMethod, partsBytes, partsMembers } from './requests.ts';
 
 export interface RestRemoteOptions extends RestCallsOptions {
@@ -38,14 +39,8 @@ const TRANSFER_PROTOCOLS = new Map([
   [String(PROTOCOLS.LocalSftpScp), 'SftpScp'],
 ] as const);
 
-/** Where the public key alone ends a transfer. */
-const CLOSE_PATH = ADDRESSES.EndFileTransfer[1].path;
-
 /** A response with a listing contains more than the names. */
 const LISTING_TIMES = 4;
-
-/** Characters that no release accepts in a path (docs/dev/rest.md 3.4). */
-const REFUSED_CHARACTER = /[^A-Za-z0-9_\-./\\ ~]/u;
 
 /** Parts are refused where files are not reached by SSH (docs/dev/rest.md 5.2). */
 const PERHAPS_DECODED = `if its files are listed all the same, the cluster may be one of FirecREST: ${ONLY_BY_SSH}`;
@@ -124,12 +119,8 @@ export class RestRemote implements Remote {
   }
 
   reasonAgainst(name: string): string | undefined {
-    const { maxPathCharacters } = this.#capabilities;
-    const character = REFUSED_CHARACTER.exec(name)?.[0];
-    if (character !== undefined)
-      return `the service hands out no file with the character ${character} in its name${WAY_AROUND}`;
-    if (slashed(name).length <= maxPathCharacters) return undefined;
-    return `the service hands out no file with a path of more than ${maxPathCharacters} characters${WAY_AROUND}`;
+    const reason = this.#capabilities.reasonAgainst(slashed(name));
+    return reason === undefined ? undefined : `${reason}; ${ONLY_BY_SSH}`;
   }
 
   async getTransferMethod(jobId: JobId, signal: AbortSignal): Promise<TransferMethod | null> {
@@ -173,7 +164,7 @@ export class RestRemote implements Remote {
     const call = this.#calls.call({
       ...{ operation: 'DownloadFileFromCluster', members, lifted: file, bulky: true, headersMs, signal },
       maxBytes: this.#options.maxSmallAnswerBytes,
-      onInvalid: () => this.#capabilities.pathRefused(path.length),
+      onInvalid: (isTooLong) => this.#capabilities.pathRefused(path, isTooLong),
     });
     const { value } = await file.fill(call);
     if (file.length === undefined && value !== null) throw unexpected('it contains no file');
@@ -196,8 +187,6 @@ interface Download {
   readonly signal: AbortSignal;
   readonly headersMs: number | undefined;
 }
-
-const WAY_AROUND = `; ${ONLY_BY_SSH}`;
 
 const ofJob =
   (jobId: JobId): MembersOf =>

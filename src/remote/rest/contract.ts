@@ -1,6 +1,5 @@
-/** The contract of the REST interface in all its releases (docs/dev/rest.md): addresses, members and numbers. */
+/** The contract of the REST interface in all its releases (docs/dev/rest.md): members and numbers. */
 import type { LiveFileName } from '../../job.ts';
-import type { Operation } from '../../operations.ts';
 
 /** The default path of the middleware below {base_url}. */
 export const DEFAULT_PATH = '/heappe';
@@ -14,31 +13,6 @@ export interface Address {
 }
 
 type Controller = 'UserAndLimitationManagement' | 'FileTransfer' | 'JobManagement';
-
-const at = <V extends Verb, P extends Address['path']>(verb: V, path: P) => ({ verb, path });
-
-/** The addresses of each operation over all releases (docs/dev/rest.md 1.2), the earliest first. */
-export const ADDRESSES = {
-  GetFileTransferMethod: [
-    at('POST', 'FileTransfer/GetFileTransferMethod'),
-    at('POST', 'FileTransfer/RequestFileTransfer'),
-  ],
-  EndFileTransfer: [at('POST', 'FileTransfer/EndFileTransfer'), at('POST', 'FileTransfer/CloseFileTransfer')],
-  DownloadPartsOfJobFilesFromCluster: [at('POST', 'FileTransfer/DownloadPartsOfJobFilesFromCluster')],
-  ListChangedFilesForJob: [
-    at('POST', 'FileTransfer/ListChangedFilesForJob'),
-    at('GET', 'FileTransfer/ListChangedFilesForJob'),
-  ],
-  DownloadFileFromCluster: [at('POST', 'FileTransfer/DownloadFileFromCluster')],
-  GetCurrentInfoForJob: [
-    at('POST', 'JobManagement/GetCurrentInfoForJob'),
-    at('GET', 'JobManagement/CurrentInfoForJob'),
-  ],
-  ListJobsForCurrentUser: [
-    at('POST', 'JobManagement/ListJobsForCurrentUser'),
-    at('GET', 'JobManagement/ListJobsForCurrentUser'),
-  ],
-} as const satisfies Readonly<Record<Operation, readonly Address[]>>;
 
 /** The sign-ins (docs/dev/rest.md 4.1), by the method of docs/dev/soap.md 5; all by POST. */
 export const SIGN_IN_PATHS = {

@@ -2,7 +2,9 @@
 import { JobtailError } from '../../errors.ts';
 import type { Secrets } from '../../redact.ts';
 import type { HttpStatus } from '../http/http-client.ts';
-import { isTooLong, MEANING_OF_STATUS, type Meaning, type Problem, problemOf, startOf, TOO_LONG } from '../refusals.ts';
+import { type Problem, problemOf, startOf } from '../problem.ts';
+import { MEANING_OF_STATUS, type Meaning, TOO_LONG } from '../refusals.ts';
+import { FAILURES, isTooLong, REFUSED_SIGN_IN_TITLE } from '../rest/releases.ts';
 
 interface SignInMeaning extends Meaning {
   readonly text: string;
@@ -43,20 +45,10 @@ const AMBIGUOUS: SignInMeaning = {
   hint: FAULT_OR_UNKNOWN_USER,
 };
 
-/** The words for a wrong password where the status means something else (docs/dev/rest.md 4.3). */
-const WRONG_SECRET =
-  /\b(?:wrong|invalid|incorrect|bad)\b.{0,40}\b(?:password|credentials?|token|user ?name)\b|\bnot successful\b/i;
-
-/** The response of the service to anything unexpected. */
-const UNSPECIFIC = /^\s*problem occur?red\b/i;
-
-/** Titles for a failed sign-in (docs/dev/rest.md 4.3); "Problem" alone is any fault. */
-const TITLE_OF_REFUSAL = /^External (?:Service Error|Problem)$|\bauthentication\b/i;
-
 function meaningOf(status: number, problem: Problem): SignInMeaning {
-  if (status >= 500 && WRONG_SECRET.test(startOf(problem))) return REFUSED;
-  if (status === 500 && UNSPECIFIC.test(problem.words)) return AMBIGUOUS;
-  if ((status === 500 || status === 502) && TITLE_OF_REFUSAL.test(problem.title)) return REFUSED;
+  if (status >= 500 && FAILURES.wrongSecret.sign.test(startOf(problem))) return REFUSED;
+  if (status === 500 && FAILURES.unexpected.sign.test(problem.words)) return AMBIGUOUS;
+  if ((status === 500 || status === 502) && REFUSED_SIGN_IN_TITLE.test(problem.title)) return REFUSED;
   if (isTooLong(status, problem)) return { ...TOO_LONG, text: 'the sign-in is too long for the server' };
   const shared = MEANING_OF_STATUS[status];
   if (shared !== undefined) return { ...shared, text: 'the server takes no sign-ins for now' };

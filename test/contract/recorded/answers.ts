@@ -1,6 +1,6 @@
 /** What real servers answered (docs/dev/rest.md): a line for each question, bodies cut at 400 characters. */
 import { readFileSync } from 'node:fs';
-import type { ReleaseName } from '../../../simulator/rest/releases.ts';
+import type { ReleaseName } from '../../../src/remote/rest/releases.ts';
 
 export interface RecordedAnswer {
   readonly name: string;

@@ -346,15 +346,42 @@ describe('a whole file', () => {
     expect(made.server.asked.length).toBe(2);
   });
 
-  test.each(['/1/čau', '/1/a,b', '/1/a+b', `/1/${'x'.repeat(300)}`])(
-    'with a name that is refused for ever is not asked for: %s',
-    async (name) => {
-      const made = await place(() => ({ status: 200, body: '' }));
-      expect(made.remote.reasonAgainst(name)).toContain('only a transfer by SSH');
-      await expect(download(made, name)).rejects.toMatchObject({ code: 'usage' });
-      expect([made.server.asked, made.remote.reasonAgainst('/1/A b_-.~c')]).toEqual([[], undefined]);
-    },
-  );
+  test('with a name that no release accepts is not asked for', async () => {
+    const made = await place(() => ({ status: 200, body: '' }));
+    const long = `/1/${'x'.repeat(300)}`;
+    expect(made.remote.reasonAgainst(long)).toContain('only a transfer by SSH');
+    await expect(download(made, long)).rejects.toMatchObject({ code: 'usage' });
+    expect([made.server.asked, made.remote.reasonAgainst('/1/A b_-.~c')]).toEqual([[], undefined]);
+  });
+
+  const ODD = ['/1/čau', '/1/a,b', `/1/a+b${'x'.repeat(60)}`];
+
+  test('with any character comes where the release hands it out', async () => {
+    const made = await place(({ members }) => ({
+      ...{ status: 200, body: Buffer.from(String(members['RelativeFilePath'])).toString('base64') },
+    }));
+    for (const name of ODD) expect(await download(made, name)).toBe(name);
+  });
+
+  test.each(ODD)('with a character that the release refuses is asked for once a day: %s', async (name) => {
+    let now = 0;
+    const refusal = { title: 'Validation Problem', detail: 'Path contains some illegal characters\n' };
+    const made = await place(() => ({ status: 404, body: refusal }), { now: () => now });
+    for (const other of [name, '/1/a&b']) await expect(download(made, other)).rejects.toMatchObject({ code: 'usage' });
+    expect(made.server.asked.length).toBe(1);
+    expect(made.remote.reasonAgainst(name)).toMatch(/the character .* in its name; only a transfer by SSH/);
+    // Nothing is concluded for the others.
+    expect(made.remote.reasonAgainst(`/1/${'x'.repeat(100)}`)).toBeUndefined();
+    now = 25 * 60 * 60_000;
+    expect(made.remote.reasonAgainst(name)).toBeUndefined();
+  });
+
+  test('with a character of its own that is too long is refused for its length alone', async () => {
+    const errors = { RelativeFilePath: ['The field RelativeFilePath must be a string with a maximum length of 50.'] };
+    const made = await place(() => ({ status: 400, body: { title: 'One or more validation errors', errors } }));
+    await expect(download(made, `/1/č${'x'.repeat(60)}`)).rejects.toMatchObject({ code: 'usage' });
+    expect(made.remote.reasonAgainst('/1/č')).toBeUndefined();
+  });
 
   test('that is too long for a request is refused for its length, whatever the service says', async () => {
     const page = { status: 400, page: STATUS_PAGE };
