@@ -1,10 +1,6 @@
 /** Where a view listens, its link for a person, and whether the process that listens there is the view. */
 import { once } from 'node:events';
-import fs from 'node:fs';
 import type { IncomingMessage } from 'node:http';
-import net from 'node:net';
-import path from 'node:path';
-import { inTheWay } from '../system/regular-files.ts';
 import type { Hello } from './contract/addresses.ts';
 import { endpointOf, isSame, newNonce, seal, ticketFor } from './proof.ts';
 import type { ViewSettings } from './settings.ts';
@@ -87,54 +83,4 @@ async function helloIn(response: IncomingMessage): Promise<Hello> {
   const { start, proof } = JSON.parse(text) as Partial<Hello>;
   if (typeof start !== 'string' || typeof proof !== 'string') throw new Error('this is no answer of a view');
   return { start, proof };
-}
-
-/** Resolves with what closes it besides the server. @throws what `listen` fails with; JobtailError */
-export async function listenAt(server: net.Server, listen: Listen): Promise<() => void> {
-  if ('path' in listen) return listenAtPath(server, listen.path);
-  server.listen(listen.port, listen.host);
-  await once(server, 'listening');
-  return () => {};
-}
-
-/** Made in a private directory, so that it is never open to others, and then moved to its name. */
-async function listenAtPath(server: net.Server, file: string): Promise<() => void> {
-  await removeStale(file);
-  const directory = fs.mkdtempSync(path.join(path.dirname(file), '.v-'));
-  const made = path.join(directory, 's');
-  try {
-    server.listen(made);
-    await once(server, 'listening');
-    fs.chmodSync(made, 0o600);
-    fs.renameSync(made, file);
-  } catch (error) {
-    server.close();
-    throw error;
-  } finally {
-    fs.rmSync(directory, { recursive: true, force: true });
-  }
-  const { ino } = fs.lstatSync(file);
-  return () => {
-    if (fs.lstatSync(file, { throwIfNoEntry: false })?.ino === ino) fs.rmSync(file, { force: true });
-  };
-}
-
-/** Removes a socket that a killed process left. @throws EADDRINUSE if a process listens there; JobtailError */
-async function removeStale(file: string): Promise<void> {
-  const stat = fs.lstatSync(file, { throwIfNoEntry: false });
-  if (stat === undefined) return;
-  if (!stat.isSocket()) throw inTheWay(file, 'socket');
-  const connection = net.connect(file);
-  try {
-    await once(connection, 'connect');
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ECONNREFUSED') fs.rmSync(file, { force: true });
-    else if (code !== 'ENOENT') throw error;
-    return;
-  } finally {
-    connection.destroy();
-  }
-  const message = `listen EADDRINUSE: a process of user ${stat.uid} listens at ${file}`;
-  throw Object.assign(new Error(message), { code: 'EADDRINUSE' });
 }

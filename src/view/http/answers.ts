@@ -6,9 +6,11 @@ import type { PreviewKind } from '../contract/addresses.ts';
 import type { ViewParts } from '../parts.ts';
 import { Refused } from '../refused.ts';
 
-type WithBindings = { Bindings: HttpBindings };
-export type ViewApp = Hono<WithBindings>;
-export type ViewContext = Context<WithBindings>;
+export type ViewEnv = { Bindings: HttpBindings };
+export type ViewApp = Hono<ViewEnv>;
+export type ViewContext = Context<ViewEnv>;
+/** What answers, by the name behind `api/` (contract/addresses.ts). */
+export type Routes = Readonly<Record<string, (context: ViewContext) => Response | Promise<Response>>>;
 
 interface StreamedOptions {
   readonly headers: Readonly<Record<string, string>>;

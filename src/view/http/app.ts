@@ -3,43 +3,41 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { type Context, Hono } from 'hono';
+import { secureHeaders } from 'hono/secure-headers';
 import { asJobtailError } from '../../errors.ts';
 import { parseJobId } from '../../job.ts';
 import type { Refusal } from '../contract/addresses.ts';
 import type { ViewParts } from '../parts.ts';
 import type { Proofs } from '../proof.ts';
 import { Refused } from '../refused.ts';
-import type { ViewApp } from './answers.ts';
-import { addContents } from './content-routes.ts';
-import { addEvents } from './event-routes.ts';
-import { addFind } from './find-routes.ts';
-import { addGate, type Connections } from './gate.ts';
-import { addResults } from './result-routes.ts';
+import type { Routes, ViewApp } from './answers.ts';
+import type { Connections } from './connections.ts';
+import { contentRoutes } from './content-routes.ts';
+import { eventRoutes } from './event-routes.ts';
+import { findRoutes } from './find-routes.ts';
+import { addGate, entryRoutes } from './gate.ts';
+import { resultRoutes } from './result-routes.ts';
 
-/** What the page may do: load its own files, ask its own server, and show what is previewed in a frame. */
-const PAGE_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' blob: data:",
-  "font-src 'self'",
-  "connect-src 'self'",
-  "frame-src 'self'",
-  "manifest-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
-
-/** Default headers of every response. */
-const HEADERS: Readonly<Record<string, string>> = {
-  'content-security-policy': PAGE_POLICY,
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
-  'cross-origin-opener-policy': 'same-origin',
-  'cross-origin-resource-policy': 'same-origin',
-  'permissions-policy': 'camera=(), geolocation=(), microphone=()',
-  'x-robots-tag': 'noindex',
+/** Of every response: the page may load its own files, ask its own server, and show what is previewed in a frame. */
+const HEADERS = {
+  contentSecurityPolicy: {
+    defaultSrc: ["'none'"],
+    scriptSrc: ["'self'"],
+    styleSrc: ["'self'"],
+    imgSrc: ["'self'", 'blob:', 'data:'],
+    fontSrc: ["'self'"],
+    connectSrc: ["'self'"],
+    frameSrc: ["'self'"],
+    manifestSrc: ["'self'"],
+    baseUri: ["'none'"],
+    formAction: ["'none'"],
+    frameAncestors: ["'none'"],
+  },
+  permissionsPolicy: { camera: [], geolocation: [], microphone: [] },
+  // The policy has them; a proxy with TLS decides the third.
+  ...{ xFrameOptions: false, xXssProtection: false, strictTransportSecurity: false },
+  // A preview has a policy of its own.
+  overwrite: false,
 };
 
 interface AppOptions {
@@ -51,14 +49,8 @@ interface AppOptions {
 export function appOf(parts: ViewParts, { page, proofs, connections }: AppOptions): ViewApp {
   const app: ViewApp = new Hono();
 
-  app.use(async (context, next) => {
-    await next();
-    for (const [name, value] of Object.entries(HEADERS))
-      if (!context.res.headers.has(name)) context.res.headers.set(name, value);
-  });
-
-  const { listen } = parts.settings;
-  addGate(app, proofs, connections, 'path' in listen ? listen.path : undefined);
+  app.use(secureHeaders(HEADERS));
+  addGate(app, proofs, connections);
 
   app.use('/api/*', async ({ req }, next) => {
     const isOfResults = req.path.endsWith('/api/results') || req.query('result') !== undefined;
@@ -68,10 +60,12 @@ export function appOf(parts: ViewParts, { page, proofs, connections }: AppOption
 
   app.get('/', (context) => pageFile(context, page, 'index.html'));
   app.get('/assets/:name', (context) => pageFile(context, page, `assets/${context.req.param('name')}`));
-  addEvents(app, parts);
-  addContents(app, parts);
-  addResults(app, parts);
-  addFind(app, parts);
+  const { listen } = parts.settings;
+  const routes = {
+    ...entryRoutes(proofs, 'path' in listen ? listen.path : undefined),
+    ...apiRoutes(parts),
+  };
+  for (const [name, answer] of Object.entries(routes)) app.get(`/api/${name}`, answer);
   app.notFound((context) => refused(context, 404, { message: 'there is nothing at this address' }));
   app.onError((error, context) => {
     if (error instanceof Refused) return refused(context, error.status, error.refusal);
@@ -85,6 +79,14 @@ export function appOf(parts: ViewParts, { page, proofs, connections }: AppOption
   });
   return app;
 }
+
+/** All routes for data of jobs, without a check of the caller: another listener of this process can mount the same. */
+const apiRoutes = (parts: ViewParts): Routes => ({
+  ...eventRoutes(parts),
+  ...contentRoutes(parts),
+  ...resultRoutes(parts),
+  ...findRoutes(parts),
+});
 
 function refused(context: Context, status: number, refusal: Refusal): Response {
   const headers = {

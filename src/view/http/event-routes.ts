@@ -5,7 +5,7 @@ import type { EventLine, Events, FileLength, FileState, JobSummary } from '../co
 import type { Snapshots } from '../events/snapshots.ts';
 import type { ViewParts } from '../parts.ts';
 import { Refused } from '../refused.ts';
-import { streamed, type ViewApp } from './answers.ts';
+import { type Routes, streamed } from './answers.ts';
 import { Query } from './query.ts';
 
 const MAX_JOBS = 8;
@@ -15,30 +15,32 @@ const TICK_MS = 100;
 /** Keeps an idle stream open, and detects a client that is gone. */
 export const HEARTBEAT_MS = 15_000;
 
-export function addEvents(app: ViewApp, parts: ViewParts): void {
-  app.get('/api/events', (context) => {
-    const query = new Query(context.req.url);
-    const mirrors = query.liveFiles(MAX_FILES);
-    const jobs = query.jobs(MAX_JOBS);
-    const { snapshots, limits, stores } = parts;
-    const release = limits.take('streams');
-    const topics: Topic[] = [
-      whenOther('stateError', () => snapshots.stateError, 'null'),
-      whenOther('agent', () => snapshots.agent()),
-      whenOther('fleet', () => stores.state),
-      ...(query.flag('jobs') ? [jobsTopic(snapshots)] : []),
-      ...jobs.map((jobId) => jobTopic(snapshots, jobId)),
-      ...mirrors.map((mirror) => whenOther('length', () => lengthOf(parts, mirror))),
-      ...(query.flag('service') ? [whenOther('service', () => snapshots.service()), figuresTopic(parts)] : []),
-    ];
-    const over = new AbortController();
-    const end = () => {
-      over.abort();
-      release();
-    };
-    const headers = { 'content-type': 'application/x-ndjson', 'x-accel-buffering': 'no' };
-    return streamed(parts, context, reported(parts, topics, over.signal), { headers, end });
-  });
+export function eventRoutes(parts: ViewParts): Routes {
+  return {
+    events: (context) => {
+      const query = new Query(context.req.url);
+      const mirrors = query.liveFiles(MAX_FILES);
+      const jobs = query.jobs(MAX_JOBS);
+      const { snapshots, limits, stores } = parts;
+      const release = limits.take('streams');
+      const topics: Topic[] = [
+        whenOther('stateError', () => snapshots.stateError, 'null'),
+        whenOther('agent', () => snapshots.agent()),
+        whenOther('fleet', () => stores.state),
+        ...(query.flag('jobs') ? [jobsTopic(snapshots)] : []),
+        ...jobs.map((jobId) => jobTopic(snapshots, jobId)),
+        ...mirrors.map((mirror) => whenOther('length', () => lengthOf(parts, mirror))),
+        ...(query.flag('service') ? [whenOther('service', () => snapshots.service()), figuresTopic(parts)] : []),
+      ];
+      const over = new AbortController();
+      const end = () => {
+        over.abort();
+        release();
+      };
+      const headers = { 'content-type': 'application/x-ndjson', 'x-accel-buffering': 'no' };
+      return streamed(parts, context, reported(parts, topics, over.signal), { headers, end });
+    },
+  };
 }
 
 /** A slow client gets fewer messages, not later ones: news is read when the last ones were sent. */

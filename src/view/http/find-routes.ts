@@ -9,7 +9,7 @@ import { search } from '../../search/search.ts';
 import type { ErrorGroups, FindLine } from '../contract/addresses.ts';
 import type { ViewParts } from '../parts.ts';
 import { Refused } from '../refused.ts';
-import { jsonLines, streamed, type ViewApp } from './answers.ts';
+import { jsonLines, type Routes, streamed } from './answers.ts';
 import { Query } from './query.ts';
 
 const MAX_TEXT = 256;
@@ -22,35 +22,36 @@ const SHOW_MS = 500;
 const MAX_GROUPS = 200;
 const THREADS = 2;
 
-export function addFind(app: ViewApp, parts: ViewParts): void {
-  app.get('/api/find', (context) => {
-    const query = new Query(context.req.url);
-    const text = query.text('text') ?? '';
-    if (text === '' || text.length > MAX_TEXT) throw new Refused(400, `text is from 1 to ${MAX_TEXT} characters`);
-    const files = mirrorsOf(parts);
-    const stop = new AbortController();
-    const limit = setTimeout(() => stop.abort(), LIMIT_MS);
-    const release = parts.limits.take('searches');
-    const end = () => {
-      clearTimeout(limit);
-      stop.abort();
-      release();
-    };
-    const lines = found(files, query.flag('regex') ? text : literal(text), stop.signal);
-    return streamed(parts, context, jsonLines(lines), { headers: { 'content-type': 'application/x-ndjson' }, end });
-  });
-
-  app.get('/api/errors', (context) => {
-    const stop = new LinkedAbort(context.req.raw.signal).within(LIMIT_MS);
-    const release = parts.limits.take('searches');
-    const end = () => {
-      stop.abort();
-      stop.release();
-      release();
-    };
-    const lines = errorLines(parts, stop.signal);
-    return streamed(parts, context, jsonLines(lines), { headers: { 'content-type': 'application/x-ndjson' }, end });
-  });
+export function findRoutes(parts: ViewParts): Routes {
+  return {
+    find: (context) => {
+      const query = new Query(context.req.url);
+      const text = query.text('text') ?? '';
+      if (text === '' || text.length > MAX_TEXT) throw new Refused(400, `text is from 1 to ${MAX_TEXT} characters`);
+      const files = mirrorsOf(parts);
+      const stop = new AbortController();
+      const limit = setTimeout(() => stop.abort(), LIMIT_MS);
+      const release = parts.limits.take('searches');
+      const end = () => {
+        clearTimeout(limit);
+        stop.abort();
+        release();
+      };
+      const lines = found(files, query.flag('regex') ? text : literal(text), stop.signal);
+      return streamed(parts, context, jsonLines(lines), { headers: { 'content-type': 'application/x-ndjson' }, end });
+    },
+    errors: (context) => {
+      const stop = new LinkedAbort(context.req.raw.signal).within(LIMIT_MS);
+      const release = parts.limits.take('searches');
+      const end = () => {
+        stop.abort();
+        stop.release();
+        release();
+      };
+      const lines = errorLines(parts, stop.signal);
+      return streamed(parts, context, jsonLines(lines), { headers: { 'content-type': 'application/x-ndjson' }, end });
+    },
+  };
 }
 
 /** What was found so far, at most every `SHOW_MS`, and once at the end. */

@@ -6,26 +6,28 @@ import { liveFileOf } from '../content/contents.ts';
 import type { ResultDirectory, ResultEntries, ResultFile } from '../contract/addresses.ts';
 import type { ViewParts } from '../parts.ts';
 import { notThere, Refused } from '../refused.ts';
-import { previewKindOf, type ViewApp } from './answers.ts';
+import { previewKindOf, type Routes } from './answers.ts';
 import { Query } from './query.ts';
 
 const MAX_ENTRIES = 500;
 
-export function addResults(app: ViewApp, parts: ViewParts): void {
-  app.get('/api/results', (context) => {
-    const query = new Query(context.req.url);
-    const jobId = query.job();
-    const name = query.text('name');
-    if (name !== undefined) {
-      const row = parts.stores.of(jobId).results.get(jobId, name);
-      if (row === undefined) throw notThere('result of this name');
-      return context.json({ entries: [fileEntry(parts, row)], more: false });
-    }
-    // '' for the top.
-    const under = query.text('under') ?? '';
-    if (under !== '' && !under.endsWith('/')) throw new Refused(400, 'a directory ends in a slash');
-    return context.json(entriesOf(parts, jobId, under, query.text('after') ?? ''));
-  });
+export function resultRoutes(parts: ViewParts): Routes {
+  return {
+    results: (context) => {
+      const query = new Query(context.req.url);
+      const jobId = query.job();
+      const name = query.text('name');
+      if (name !== undefined) {
+        const row = parts.stores.of(jobId).results.get(jobId, name);
+        if (row === undefined) throw notThere('result of this name');
+        return context.json({ entries: [fileEntry(parts, row)], more: false });
+      }
+      // '' for the top.
+      const under = query.text('under') ?? '';
+      if (under !== '' && !under.endsWith('/')) throw new Refused(400, 'a directory ends in a slash');
+      return context.json(entriesOf(parts, jobId, under, query.text('after') ?? ''));
+    },
+  };
 }
 
 function entriesOf(parts: ViewParts, jobId: JobId, under: string, after: string): ResultEntries {
