@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import tls from 'node:tls';
 import type { Config } from '../config/config.ts';
-import { asJobtailError, type ErrorCode, JobtailError } from '../errors.ts';
+import { asJobtailError, JobtailError } from '../errors.ts';
 import { HttpClient, type HttpRequest, type HttpTls } from '../remote/http/http-client.ts';
 import { proxyUserOf } from '../remote/http/proxy-user.ts';
 import { lookupByProgram } from '../system/names.ts';
@@ -18,12 +18,12 @@ export interface NotifyHttp {
 /** A body is only waited for where it may explain a refusal. */
 const LIMITS = { connectMs: 10_000, headersMs: 30_000, idleMs: 1_000, totalMs: 60_000 };
 
-/** Those of the client are for the service. */
-const HINTS: Partial<Record<ErrorCode, string>> = {
-  tls: 'check the host name in url, the clock of this machine, and notify[].caFile, which needs the root CA',
-  timeout: 'the receiver is slow or hangs: check it, and the network to it',
-  unreachable: 'check url and proxy of the rule, and the network',
-};
+/** Those of the client are for the service: a rule has a CA file of its own, and no certificate. */
+function hintOf({ code, hint = '' }: JobtailError): string {
+  if (code === 'timeout') return 'the receiver is slow or hangs: see its log, and the network to it';
+  if (hint.includes('service.tls.certFile')) return 'let the receiver accept requests without a client certificate';
+  return hint.replaceAll('service.tls.caFile', 'notify[].caFile');
+}
 
 /** The proxy of the rule or the service, not for this machine; the roots of Node.js, of the service and of the rule. */
 export function notifyHttp({
@@ -49,8 +49,9 @@ export function notifyHttp({
         });
       clients.set(key, client);
       return await client.request(request).catch((thrown: unknown) => {
-        const { code, message, hint, retryAfterMs } = asJobtailError(thrown);
-        throw new JobtailError(code, message, { hint: HINTS[code] ?? hint, retryAfterMs });
+        const error = asJobtailError(thrown);
+        const { code, message, retryAfterMs } = error;
+        throw new JobtailError(code, message, { hint: hintOf(error), retryAfterMs });
       });
     },
     close: async () => void (await Promise.all([...clients.values()].map((client) => client.close()))),

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { healthOf } from '../../src/cli/check/server.ts';
+import { healthOf } from '../../src/cli/check/service.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { startHttpServer } from '../support/wire-server.ts';

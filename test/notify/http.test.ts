@@ -69,7 +69,10 @@ it('a receiver with a CA of its own is trusted by the rule that names it', async
     request.resume().on('end', () => response.writeHead(204).end()),
   );
   const { url } = await closed(listen(https, 'secureConnection', 'https'));
-  expect(await post(url, { proxy: null })).toMatchObject({ code: 'tls', hint: expect.stringContaining('caFile') });
+  expect(await post(url, { proxy: null })).toMatchObject({
+    code: 'tls',
+    hint: expect.stringContaining('into notify[].caFile'),
+  });
   expect(await post(url, { proxy: null }, { caFile })).toBe(204);
   const missing = join(directory, 'missing.pem');
   expect(await post(url, { proxy: null }, { caFile: missing })).toMatchObject({

@@ -1,18 +1,34 @@
-/** `agent check`: this machine. Changes nothing. */
+/** `agent check`: this machine, the ways of results, and the database of the fleet. Changes nothing. */
 import fs from 'node:fs';
-import { type Config, PLAIN_HINT, plainHooks, plainHookText, plainOrigins, plainText } from '../../config/config.ts';
+import {
+  type Config,
+  type FleetConfig,
+  PLAIN_DATABASE,
+  PLAIN_DATABASE_HINT,
+  PLAIN_HINT,
+  plainHooks,
+  plainHookText,
+  plainOrigins,
+  plainText,
+} from '../../config/config.ts';
 import { secretFilesOf } from '../../config/secrets.ts';
+import { canUseSsh, sharesOf } from '../../daemon/transfers.ts';
 import { PLAIN_VIEW_HINT, plainView } from '../../daemon/view-thread.ts';
-import { JobtailError } from '../../errors.ts';
+import { coveringRoot, notCovered, openRoot } from '../../direct/share.ts';
+import { asJobtailError, JobtailError } from '../../errors.ts';
 import { Rule } from '../../notify/rules.ts';
-import { countOf, showBytes } from '../../numbers.ts';
+import { countOf, showAge, showBytes } from '../../numbers.ts';
+import { printable } from '../../printable.ts';
+import { Secrets } from '../../redact.ts';
 import { isOnNetworkFileSystem } from '../../store/database.ts';
 import { runningAgent } from '../../store/lock.ts';
+import type { Store } from '../../store/store.ts';
 import { Secret } from '../../system/secret.ts';
 import { isRefusedToUser, storageOf } from '../../system/storage.ts';
 import { addressOf, findView, unprovenText } from '../../view/link.ts';
 import type { ViewSettings } from '../../view/settings.ts';
 import { readToken, tokenFileOf } from '../../view/token.ts';
+import { commandLog } from '../process.ts';
 import { type Finding, note, ok, warning } from './findings.ts';
 
 const UNPROVEN_HINT = 'open no link to it; set view.listen to a free address, or to the path of a Unix socket';
@@ -21,23 +37,16 @@ const FEW_INODES = 1_000;
 
 export function checkConfigFile(config: Config): Finding[] {
   const { file, watch } = config;
-  const { mode } = fs.statSync(file);
   const found = [ok(`${file}, ${watch.length === 0 ? 'no jobs in it' : `${watch.length} jobs in it`}`)];
-  if ((mode & 0o022) !== 0) {
-    found.push(
-      warning('other users than its owner can change it', `chmod go-w ${file}: it names programs that the agent runs`),
-    );
-  }
+  const writeHint = `chmod go-w ${file}: it names programs that the agent runs`;
+  if ((modeOf(file) & 0o022) !== 0) found.push(warning('other users than its owner can change it', writeHint));
   for (const secret of secretFilesOf(config)) {
-    const readable = modeOf(secret);
-    if ((readable & 0o044) === 0) continue;
-    const who = (readable & 0o004) === 0 ? 'the group of it' : 'every user';
-    found.push(
-      warning(`${who} can read the secret in ${secret}`, `run chmod 600 ${secret}, unless the group needs access`),
-    );
+    const mode = modeOf(secret);
+    const who = (mode & 0o004) === 0 ? 'the group of it' : 'every user';
+    const readHint = `run chmod 600 ${secret}, unless the group needs access`;
+    if ((mode & 0o044) !== 0) found.push(warning(`${who} can read the secret in ${secret}`, readHint));
   }
-  for (const origin of plainOrigins(config)) found.push(warning(plainText(origin), PLAIN_HINT));
-  return found;
+  return [...found, ...plainOrigins(config).map((origin) => warning(plainText(origin), PLAIN_HINT))];
 }
 
 /** Checks a directory of the configuration: exists or can be created, writable, file system, free space. */
@@ -53,19 +62,19 @@ export async function checkDirectory(directory: string, key: string, agentRuns: 
       throw new JobtailError(code, `${key} ${directory}: ${message}`, { hint: `${hint}${elsewhere}` });
     found.push(note('only its owner, as whom the agent runs, may write it'));
   }
-  if (freeBytes < LITTLE_BYTES) {
-    found.push(warning(`low disk space: ${showBytes(freeBytes)} free`, `free some space${elsewhere}`));
-  }
-  if (freeInodes < FEW_INODES) {
-    found.push(warning(`room for ${freeInodes} more files only (df -i)`, `remove files${elsewhere}`));
-  }
-  if (key === 'state.directory' && at === directory && (modeOf(directory) & 0o077) !== 0) {
-    found.push(warning('other users can enter it, and could lock its files', `run chmod 700 ${directory}`));
-  }
-  if (key === 'state.directory' && isOnNetworkFileSystem(at)) {
-    found.push(warning('it is on a network file system', `set ${key} to a local disk: a database is safer there`));
-  }
-  return found;
+  const ofState = key === 'state.directory';
+  const isOpen = ofState && at === directory && (modeOf(directory) & 0o077) !== 0;
+  const warnings: readonly (readonly [isSo: boolean, text: string, hint: string])[] = [
+    [freeBytes < LITTLE_BYTES, `low disk space: ${showBytes(freeBytes)} free`, `free some space${elsewhere}`],
+    [freeInodes < FEW_INODES, `room for ${freeInodes} more files only (df -i)`, `remove files${elsewhere}`],
+    [isOpen, 'other users can enter it, and could lock its files', `run chmod 700 ${directory}`],
+    [
+      ofState && isOnNetworkFileSystem(at),
+      'it is on a network file system',
+      `set ${key} to a local disk: a database is safer there`,
+    ],
+  ];
+  return [...found, ...warnings.flatMap(([isSo, text, hint]) => (isSo ? [warning(text, hint)] : []))];
 }
 
 /** Of a file that this user may not even find: 0. */
@@ -111,5 +120,72 @@ export async function checkView({ view }: Config, settings: ViewSettings): Promi
     ok(`${addressOf(listen)}${answers}; its token is in ${file}, ${made}`),
     ...other,
     ...(plain === undefined ? [] : [warning(plain, PLAIN_VIEW_HINT)]),
+  ];
+}
+
+export async function checkResultsWay(config: Config, store: Store | undefined): Promise<Finding[]> {
+  const { enabled, transfer, directAboveBytes, shareRoots } = config.results;
+  if (!enabled) return [note('not fetched (results.enabled: false)')];
+  if (transfer === 'soap') return [ok('all of them by the service (results.transfer: soap)')];
+  const hasSsh = canUseSsh();
+  const noSsh = 'ssh and rsync are not both installed here';
+  if (!hasSsh && transfer === 'auto' && Object.keys(shareRoots).length === 0)
+    return [ok(`all of them by the service: ${noSsh} (install them for transfers by SSH)`)];
+  const size = showBytes(directAboveBytes);
+  const which = transfer === 'direct' ? 'all of them' : `files above ${size} and many at a time`;
+  return [
+    ok(`${which} by SSH or a mounted share where that works, else by the service`),
+    ...(hasSsh ? [] : [note(noSsh)]),
+    note('agent status JOB shows the way of its last results'),
+    ...(await checkShares(config, store)),
+  ];
+}
+
+/** The configured shares, and those that the service named and the configuration does not allow. */
+async function checkShares(config: Config, store: Store | undefined): Promise<Finding[]> {
+  const { roots, guarded } = sharesOf(config, process.env);
+  const found: Finding[] = [];
+  for (const [there, here] of Object.entries(roots))
+    found.push(await openRoot(here, guarded).then(() => ok(`${there} is ${here}`), asWarning));
+  const last = store?.jobs.all().map(({ jobId }) => store.leases.lastOf(jobId)) ?? [];
+  const shares = last.flatMap((lease) => (lease?.protocol === 'NetworkShare' ? [lease.basePath ?? ''] : []));
+  for (const basePath of new Set(shares))
+    if (basePath !== '' && coveringRoot(basePath, roots) === undefined)
+      found.push(asWarning(notCovered(printable(basePath))));
+  return found;
+}
+
+function asWarning(thrown: unknown): Finding {
+  const { message, hint = '' } = asJobtailError(thrown);
+  return warning(message, hint);
+}
+
+/** Leases do not depend on the clock, but the times in `status` do. */
+const FAR_MS = 5_000;
+
+/** @throws JobtailError fleet, config, secret-unavailable */
+export async function checkFleet(config: FleetConfig): Promise<Finding[]> {
+  const [{ fleetAddress }, { readFleet }] = await Promise.all([
+    import('../../daemon/fleet.ts'),
+    import('../../fleet/client.ts'),
+  ]);
+  const { isNewEnough, hasTables, mayCreate, version, where, agents, isEncrypted, isHere, aheadMs } = await readFleet(
+    await fleetAddress(config.fleet, commandLog(), new Secrets()),
+  );
+  const refused = (message: string, hint: string) => new JobtailError('fleet', message, { hint });
+  if (!isNewEnough) throw refused(`PostgreSQL ${version} is too old`, 'install PostgreSQL 13 or newer');
+  if (!hasTables && !mayCreate) {
+    const hint = 'make the user of the agents the owner of the database (docs/fleet.md)';
+    throw refused(`cannot create the schema ${config.fleet.schema}: permission denied`, hint);
+  }
+  const far = `its clock is ${showAge(Math.abs(aheadMs))} ${aheadMs > 0 ? 'ahead of' : 'behind'} this one`;
+  const local = 'the mirrors are on a local disk: the next owner of a job transfers everything again (docs/fleet.md)';
+  const { directory } = config.mirror;
+  return [
+    ok(`PostgreSQL ${printable(version)} at ${where}, ${countOf(agents, 'agent')} registered`),
+    ...(hasTables ? [] : [note('no tables yet: the first agent creates them')]),
+    ...(isEncrypted || isHere ? [] : [warning(PLAIN_DATABASE, PLAIN_DATABASE_HINT)]),
+    ...(Math.abs(aheadMs) > FAR_MS ? [warning(far, 'synchronize both clocks by NTP')] : []),
+    ...(fs.existsSync(directory) && !isOnNetworkFileSystem(directory) ? [note(local)] : []),
   ];
 }

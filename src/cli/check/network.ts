@@ -1,6 +1,7 @@
 /** `agent check`: the connection to the middleware: name, certificate, clock, namespace. */
 
 import dns from 'node:dns/promises';
+import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
 import net from 'node:net';
@@ -20,84 +21,73 @@ const SOON_DAYS = 14;
 /** A larger difference may invalidate certificates or tokens. */
 const CLOCK_MS = 60_000;
 
-/** The target of a connection: a host of the configuration, or the proxy. */
-interface Place {
-  readonly host: string;
-  readonly port: number;
-  readonly url: URL;
-}
-
 export async function checkWay(findings: Findings, config: Config): Promise<boolean> {
+  const { service } = config;
+  const urls = (service.proxy === null ? addressesOf(service) : [service.proxy]).map((url) => new URL(url));
+  const byOrigin = new Map(urls.map((url) => [url.origin, url]));
   let isOpen = true;
-  for (const place of placesOf(config)) {
+  for (const url of byOrigin.values()) {
+    // A URL has an IPv6 address in brackets.
+    const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
     isOpen =
-      (await findings.step('name', () => checkName(place))) &&
-      (await findings.step('connection', () => checkConnection(config, place))) &&
+      (await findings.step('name', () => checkName(host))) &&
+      (await findings.step('connection', () => checkConnection(config, host, url))) &&
       isOpen;
   }
   return isOpen;
 }
 
-function placesOf({ service }: Config): Place[] {
-  const urls = service.proxy === null ? addressesOf(service) : [service.proxy];
-  const places = urls.map((url) => placeOf(new URL(url)));
-  return places.filter((place, index) => index === places.findIndex(({ url }) => url.origin === place.url.origin));
-}
-
-function placeOf(url: URL): Place {
-  const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port);
-  // A URL has an IPv6 address in brackets.
-  return { host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port, url };
-}
-
-async function checkName({ host }: Place): Promise<Finding[]> {
+async function checkName(host: string): Promise<Finding[]> {
   if (net.isIP(host) !== 0) return [ok(`${host} is an address`)];
   const found = await dns.lookup(host, { all: true }).catch((error: NodeJS.ErrnoException) => {
     throw new JobtailError('unreachable', `cannot resolve the host name ${host} (${error.code})`, {
-      hint: 'check the addresses in the section service, and the DNS of this machine',
+      hint:
+        error.code === 'ENOTFOUND'
+          ? 'correct the name in the section service: the DNS of this machine has no such name'
+          : 'the name server of this machine did not answer: see /etc/resolv.conf',
     });
   });
   return [ok(`${host} is ${found.map(({ address }) => address).join(', ')}`)];
 }
 
 /** The connection, its certificate, and the clock of the server, by one request without content. */
-async function checkConnection(config: Config, { host, port, url }: Place): Promise<Finding[]> {
-  const found: Finding[] = url.protocol === 'https:' ? [] : [note(`${url.origin} is not encrypted`)];
-  const { request } = url.protocol === 'https:' ? https : http;
-  const material = await loadTls(config);
+async function checkConnection(config: Config, host: string, url: URL): Promise<Finding[]> {
+  const isSecure = url.protocol === 'https:';
+  const port = url.port || (isSecure ? '443' : '80');
+  const found: Finding[] = [];
   const startedAt = performance.now();
-  let isOpen = false;
-  const date = await new Promise<string | undefined>((resolve, reject) => {
-    const call = request(url, { method: 'HEAD', timeout: TIMEOUT_MS, agent: false, ...material }, (response) => {
-      response.destroy();
-      resolve(response.headers.date);
+  const options = { method: 'HEAD', timeout: TIMEOUT_MS, agent: false, ...(await loadTls(config)) };
+  const call = (isSecure ? https : http).request(url, options);
+  call.once('socket', (socket) => {
+    socket.once(isSecure ? 'secureConnect' : 'connect', () => {
+      found.push(ok(`${host}:${port} answers in ${Math.round(performance.now() - startedAt)} ms`));
+      found.push(...(isSecure ? certificateOf(socket as TLSSocket) : [note(`${url.origin} is not encrypted`)]));
     });
-    call.once('socket', (socket) => {
-      socket.once('connect', () => {
-        isOpen = url.protocol === 'http:';
-        found.unshift(ok(`${host}:${port} answers in ${Math.round(performance.now() - startedAt)} ms`));
-      });
-      socket.once('secureConnect', () => {
-        isOpen = true;
-        found.push(...certificateOf(socket as TLSSocket));
-      });
-    });
-    call.once('timeout', () => call.destroy(Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' })));
-    // What answers nothing to this request may answer a call.
-    call.once('error', (error) =>
-      isOpen ? resolve(undefined) : reject(describeFailure(error, { host, port: String(port) })),
-    );
-    call.end();
   });
+  call.once('timeout', () => call.destroy(Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' })));
+  // Also after the response.
+  call.on('error', () => {});
+  call.end();
+  const date = await once(call, 'response').then(
+    ([response]) => {
+      call.destroy();
+      return (response as http.IncomingMessage).headers.date;
+    },
+    (error) => {
+      // What answers nothing to this request may answer a call.
+      if (found.length === 0) throw describeFailure(error, { host, port });
+      return undefined;
+    },
+  );
   return [...found, config.service.proxy === null ? clockOf(date) : note('its clock is not compared: it is the proxy')];
 }
 
 function certificateOf(socket: TLSSocket): Finding[] {
   const { valid_to: validTo } = socket.getPeerCertificate();
   const days = Math.floor((Date.parse(validTo) - Date.now()) / DAY_MS);
-  const found = [ok(`${socket.getProtocol()}, certificate valid for ${days} days`)];
-  if (days >= SOON_DAYS) return found;
-  return [...found, warning(`the certificate ends on ${validTo}`, 'ask the operator of the service to renew it')];
+  const hint = 'ask the operator of the service to renew it';
+  const soon = days >= SOON_DAYS ? [] : [warning(`the certificate ends on ${validTo}`, hint)];
+  return [ok(`${socket.getProtocol()}, certificate valid for ${days} days`), ...soon];
 }
 
 /** By the `Date` header of any response. */

@@ -3,7 +3,7 @@
  * that no recorded server gave (docs/dev/rest.md 8). The report contains no secret, name or content.
  */
 
-import type { Part, Remote, Session } from '../../agent/ports/server.ts';
+import type { Part, Remote } from '../../agent/ports/server.ts';
 import type { Config } from '../../config/config.ts';
 import { connect, passingCapabilities, type Services, wayTo } from '../../daemon/connection.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
@@ -18,58 +18,56 @@ interface Question {
   /** As in the recordings of real servers. */
   readonly name: string;
   readonly path: string;
-  readonly body?: string | Readonly<Record<string, unknown>>;
-  readonly isSignedIn?: true;
   /** Status and kind of each recorded response. */
   readonly expected: readonly string[];
+  readonly body?: string | Readonly<Record<string, unknown>> | undefined;
+  readonly isSignedIn?: boolean;
 }
 
 const UNKNOWN_SESSION = '11111111-2222-3333-4444-555555555555';
 const PROBLEM = '{title,status,detail}';
-const FRAMEWORK = '{type,title,status,errors,traceId}';
-const NOT_HERE = ['404 page', '405 page', '500 nothing'];
+const NO_OPERATION = ['404 page', '500 nothing'];
+const NO_ROUTE = ['404 page', '405 page', '500 nothing'];
 const LOST = ['400 text', `401 ${PROBLEM}`];
 const INVALID = ['400 text', `404 ${PROBLEM}`];
-const PARTS = 'FileTransfer/DownloadPartsOfJobFilesFromCluster';
 const LISTING = 'FileTransfer/ListChangedFilesForJob';
 const JOB = 'JobManagement/CurrentInfoForJob';
-const MISSING_JOB = 99_999_999;
+const OF_MISSING_JOB = '?SubmittedJobInfoId=99999999';
 
+const question = (name: string, path: string, expected: readonly string[], body?: Question['body']): Question => ({
+  ...{ name, path, expected, body },
+});
 const parts = (name: string, jobId: number, expected: readonly string[], session?: string): Question => ({
-  ...{ name, path: PARTS, expected },
-  body: {
-    [REQUEST.jobId]: jobId,
-    [REQUEST.offsets]: [],
+  ...question(name, 'FileTransfer/DownloadPartsOfJobFilesFromCluster', expected, {
+    ...{ [REQUEST.jobId]: jobId, [REQUEST.offsets]: [] },
     ...(session !== undefined && { [REQUEST.sessionCode]: session }),
-  },
-  ...(session === undefined && { isSignedIn: true as const }),
+  }),
+  isSignedIn: session === undefined,
+});
+const signedIn = (name: string, path: string): Question => ({
+  ...question(name, path, [...NO_ROUTE, ...INVALID]),
+  isSignedIn: true,
 });
 
 /** Requests in their order. No sign-in with a wrong password: that may lock an account. */
 export const QUESTIONS: readonly Question[] = [
-  { name: 'sign-in no json', path: SIGN_IN_PATHS.password, body: 'not json', expected: [`400 ${FRAMEWORK}`] },
-  { name: 'sign-in by GET', path: SIGN_IN_PATHS.password, expected: ['405 page', '500 nothing'] },
-  { name: 'unknown operation', path: 'FileTransfer/NotThere', body: {}, expected: ['404 page', '500 nothing'] },
-  { name: 'unknown controller', path: 'Nothing/There', expected: ['404 page', '500 nothing'] },
+  question('sign-in no json', SIGN_IN_PATHS.password, ['400 {type,title,status,errors,traceId}'], 'not json'),
+  question('sign-in by GET', SIGN_IN_PATHS.password, ['405 page', '500 nothing']),
+  question('unknown operation', 'FileTransfer/NotThere', NO_OPERATION, {}),
+  question('unknown controller', 'Nothing/There', NO_OPERATION),
   parts('parts unknown session', 1, LOST, UNKNOWN_SESSION),
   parts('parts malformed session', 1, [...LOST, ...INVALID], 'zzz'),
   parts('parts empty session', 1, [...LOST, ...INVALID], ''),
-  {
-    ...{ name: 'listing unknown session', path: `${LISTING}?SessionCode=${UNKNOWN_SESSION}&SubmittedJobInfoId=1` },
-    expected: [...NOT_HERE, ...LOST],
-  },
-  { name: 'listing no session', path: `${LISTING}?SubmittedJobInfoId=1`, expected: [...NOT_HERE, ...LOST, ...INVALID] },
-  { name: 'job by POST', path: JOB, body: {}, expected: NOT_HERE },
-  parts('parts missing job', MISSING_JOB, INVALID),
+  question('listing unknown session', `${LISTING}?SessionCode=${UNKNOWN_SESSION}&SubmittedJobInfoId=1`, [
+    ...NO_ROUTE,
+    ...LOST,
+  ]),
+  question('listing no session', `${LISTING}?SubmittedJobInfoId=1`, [...NO_ROUTE, ...LOST, ...INVALID]),
+  question('job by POST', JOB, NO_ROUTE, {}),
+  parts('parts missing job', 99_999_999, INVALID),
   parts('parts job 0', 0, INVALID),
-  {
-    ...{ name: 'listing missing job', path: `${LISTING}?SubmittedJobInfoId=${MISSING_JOB}`, isSignedIn: true },
-    expected: [...NOT_HERE, ...INVALID],
-  },
-  {
-    ...{ name: 'job missing', path: `${JOB}?SubmittedJobInfoId=${MISSING_JOB}`, isSignedIn: true },
-    expected: [...NOT_HERE, ...INVALID],
-  },
+  signedIn('listing missing job', `${LISTING}${OF_MISSING_JOB}`),
+  signedIn('job missing', `${JOB}${OF_MISSING_JOB}`),
 ];
 
 /** A job that is asked for; its tasks come from the job service if none is named. */
@@ -85,54 +83,43 @@ export async function probe(config: Config, signal: AbortSignal, job?: ProbedJob
     throw new JobtailError('config', '--probe asks servers that speak REST', { hint });
   }
   let isLimitReported = false;
-  const connection = await connect(config, commandLog(), {
-    capabilities: passingCapabilities(undefined),
-    newClient: (options) =>
-      new HttpClient({
-        ...options,
-        onAnswer(answer) {
-          isLimitReported ||= answer.quota !== undefined;
-          options.onAnswer?.(answer);
-        },
-      }),
-  });
+  const newClient = (options: ConstructorParameters<typeof HttpClient>[0]) => {
+    const onAnswer: typeof options.onAnswer = (answer) => {
+      isLimitReported ||= answer.quota !== undefined;
+      options.onAnswer?.(answer);
+    };
+    return new HttpClient({ ...options, onAnswer });
+  };
+  const connection = await connect(config, commandLog(), { capabilities: passingCapabilities(undefined), newClient });
   try {
-    const address = `${service.baseUrl}${service.path}`;
-    const answers = await ask({ address, way: await wayTo(config) }, await codeOf(connection.session, signal), signal);
+    const grant = await connection.session.current(signal);
+    // Without one, calls carry no session code.
+    const session = grant.kind === 'session' ? grant.code : undefined;
+    const unexpected: { question: string; answer: string | null; expected: readonly string[] }[] = [];
+    const asked = QUESTIONS.filter(({ isSignedIn }) => isSignedIn !== true || session !== undefined);
+    for (const one of asked) {
+      const answer = await answerTo(one, config, one.isSignedIn === true ? session : undefined, signal);
+      if (answer === null || !one.expected.includes(answer))
+        unexpected.push({ question: one.name, answer, expected: one.expected });
+    }
     const found = job && { job: await probeJob(connection, job, signal) };
     // Whether responses have the rest of a rate limit.
-    return { ...answers, rateLimit: isLimitReported ? 'reported' : 'not reported', ...found };
+    const rateLimit = isLimitReported ? 'reported' : 'not reported';
+    return { asked: asked.length, unexpected, rateLimit, ...found };
   } finally {
     await connection.close();
   }
 }
 
-interface Asked {
-  readonly address: string;
-  readonly way: Awaited<ReturnType<typeof wayTo>>;
-}
-
-async function ask({ address, way }: Asked, session: string | undefined, signal: AbortSignal) {
-  const unexpected: { question: string; answer: string | null; expected: readonly string[] }[] = [];
-  const asked = QUESTIONS.filter(({ isSignedIn }) => isSignedIn !== true || session !== undefined);
-  for (const { name, path, body, isSignedIn, expected } of asked) {
-    const code = isSignedIn === true ? session : undefined;
-    const url = `${address}/${path}`;
-    const query = code !== undefined && body === undefined ? `&SessionCode=${encodeURIComponent(code)}` : '';
-    const text =
-      typeof body === 'object' ? JSON.stringify({ ...body, ...(code && { [REQUEST.sessionCode]: code }) }) : body;
-    const sent = text === undefined ? way : { ...way, body: { contentType: 'application/json', text } };
-    const found = await answerOf(`${url}${query}`, signal, sent);
-    const answer = found === undefined ? null : signatureOf(found);
-    if (answer === null || !expected.includes(answer)) unexpected.push({ question: name, answer, expected });
-  }
-  return { asked: asked.length, unexpected };
-}
-
-/** Undefined where calls carry no session code. */
-async function codeOf(session: Session, signal: AbortSignal): Promise<string | undefined> {
-  const grant = await session.current(signal);
-  return grant.kind === 'session' ? grant.code : undefined;
+async function answerTo({ path, body }: Question, config: Config, session: string | undefined, signal: AbortSignal) {
+  const { service } = config;
+  const address = service.protocol === 'rest' ? `${service.baseUrl}${service.path}/${path}` : '';
+  const query = session !== undefined && body === undefined ? `&SessionCode=${encodeURIComponent(session)}` : '';
+  const coded = typeof body === 'object' && session !== undefined ? { ...body, [REQUEST.sessionCode]: session } : body;
+  const text = typeof coded === 'object' ? JSON.stringify(coded) : coded;
+  const sent = text === undefined ? {} : { body: { contentType: 'application/json', text } };
+  const answer = await answerOf(`${address}${query}`, signal, { ...(await wayTo(config)), ...sent });
+  return answer === undefined ? null : signatureOf(answer);
 }
 
 const MAX_PROBED_BYTES = 1024 * 1024;

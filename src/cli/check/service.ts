@@ -1,67 +1,72 @@
-/** `agent check`: signs in, makes a real call, and reports the capabilities of the server (docs/dev/servers.md). */
-
+/** `agent check`: signs in, makes real calls, and reports health and capabilities of the server (docs/dev/servers.md). */
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
-import type { JobService, Remote, Session } from '../../agent/ports/server.ts';
+import * as v from 'valibot';
+import type { CapabilityStore, JobService, Remote } from '../../agent/ports/server.ts';
 import type { Config } from '../../config/config.ts';
-import { connect, passingCapabilities } from '../../daemon/connection.ts';
+import { connect, passingCapabilities, wayTo } from '../../daemon/connection.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../job.ts';
-import { showBytes } from '../../numbers.ts';
+import { countOf, showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
-import type { Secrets } from '../../redact.ts';
+import { RestCapabilities } from '../../remote/rest/capabilities.ts';
 import type { Store } from '../../store/store.ts';
+import { systemClock } from '../../system/clock.ts';
 import { temporaryDirectory } from '../../system/directories.ts';
 import { commandLog } from '../process.ts';
+import { answerOf, jobsUrlBeside, jsonOf } from './description.ts';
 import { type Finding, type Findings, note, ok, warning } from './findings.ts';
-import { checkJobs, healthOf, restCapabilitiesOf } from './server.ts';
 
-const MAX_SHOWN = 200;
-const MAX_LISTED = 16;
+const MAX_SHOWN_NAME = 200;
+const MAX_SHOWN_WORD = 60;
+const MAX_TASKS = 16;
 
 interface ServiceOptions {
   readonly config: Config;
   /** The job of the test call; a known one if omitted. */
-  readonly jobId: JobId | undefined;
+  readonly job?: JobId | undefined;
   /** Its tasks; the known ones if empty. */
-  readonly tasks: readonly TaskId[];
+  readonly task: readonly TaskId[];
   readonly store: Store | undefined;
   readonly signal: AbortSignal;
 }
 
 export async function checkService(findings: Findings, options: ServiceOptions): Promise<void> {
+  const { store, signal } = options;
   // The directory of the agent may be missing, or belong to another user.
   const directory = temporaryDirectory('agent-check-');
-  try {
-    await fs.mkdir(path.join(directory, 'spill'));
-    await checkCalls(findings, { ...options, config: { ...options.config, state: { directory } } });
-  } finally {
-    await fs.rm(directory, { recursive: true, force: true });
-  }
-}
-
-async function checkCalls(findings: Findings, options: ServiceOptions): Promise<void> {
-  const { config, store, signal } = options;
+  await fs.mkdir(path.join(directory, 'spill'));
+  const config = { ...options.config, state: { directory } };
   const capabilities = passingCapabilities(store?.capabilities);
   const connection = await connect(config, commandLog(), { capabilities });
   const { session, jobService } = connection;
   try {
-    if (!(await findings.step('sign-in', () => checkSignIn(session, signal)))) return;
+    const isSignedIn = await findings.step('sign-in', async () => {
+      const [{ kind }, ms] = await timed(session.current(signal));
+      return [ok(`${kind === 'session' ? 'a session code' : 'the token is sent with every call'}, in ${ms} ms`)];
+    });
+    if (!isSignedIn) return;
     await findings.step('jobs', () => checkJobs(config, jobService, signal));
-    const jobId = options.jobId ?? config.watch[0]?.job ?? store?.jobs.all()[0]?.jobId;
+    const jobId = options.job ?? config.watch[0]?.job ?? store?.jobs.all()[0]?.jobId;
     if (jobId === undefined) findings.skip('call', 'no job to test (--job ID)');
-    else {
-      const call = { ...connection, jobId, files: await filesOf(jobId, options, jobService), signal };
-      if (await findings.step('call', () => checkListing(call)))
-        await findings.step('live files', () => checkLiveFiles(call));
-    }
+    else if (await findings.step('call', () => checkListing(connection, jobId, signal)))
+      await findings.step('live files', async () => {
+        const files = await filesOf(jobId, options, jobService);
+        return await checkLiveFiles(connection.remote, jobId, files, signal);
+      });
     if (config.service.protocol === 'rest') {
       await findings.step('health', () => healthOf(config, signal));
-      await findings.step('server', () => restCapabilitiesOf(capabilities));
+      await findings.step('server', () => capabilitiesOf(capabilities));
     }
   } finally {
     await connection.close();
+    await fs.rm(directory, { recursive: true, force: true });
   }
+}
+
+async function timed<T>(call: Promise<T>): Promise<readonly [T, ms: number]> {
+  const startedAt = performance.now();
+  return [await call, Math.round(performance.now() - startedAt)];
 }
 
 interface KnownFile extends LiveFileKey {
@@ -71,16 +76,16 @@ interface KnownFile extends LiveFileKey {
 /** The live files of a job, from the command line, the configuration, the state or the job service. */
 async function filesOf(
   jobId: JobId,
-  { config, tasks, store, signal }: ServiceOptions,
+  { config, task, store, signal }: ServiceOptions,
   jobService: JobService | null,
 ): Promise<readonly KnownFile[]> {
   const rows = store?.liveFiles.ofJob(jobId) ?? [];
-  let named = tasks.length > 0 ? tasks : (config.watch.find(({ job }) => job === jobId)?.tasks ?? []);
+  let named = task.length > 0 ? task : (config.watch.find(({ job }) => job === jobId)?.tasks ?? []);
   if (named.length === 0 && rows.length > 0) return rows;
   if (named.length === 0) {
     // Without a job service, the call itself reports the error.
     const job = await jobService?.getJob(jobId, signal).catch(() => undefined);
-    named = job?.tasks.map(({ id }) => id).slice(0, MAX_LISTED) ?? [];
+    named = job?.tasks.map(({ id }) => id).slice(0, MAX_TASKS) ?? [];
   }
   const positionOf = (key: LiveFileKey) => rows.find((row) => keyText(row) === keyText(key))?.position ?? 0;
   return named
@@ -88,33 +93,24 @@ async function filesOf(
     .map((key) => ({ ...key, position: positionOf(key) }));
 }
 
-async function checkSignIn(session: Session, signal: AbortSignal): Promise<Finding[]> {
-  const startedAt = performance.now();
-  const { kind } = await session.current(signal);
-  const what = kind === 'session' ? 'a session code' : 'the token is sent with every call';
-  return [ok(`${what}, in ${Math.round(performance.now() - startedAt)} ms`)];
-}
+type Connection = Awaited<ReturnType<typeof connect>>;
 
-interface CallOptions {
-  readonly remote: Remote;
-  readonly secrets: Secrets;
-  readonly jobId: JobId;
-  readonly files: readonly KnownFile[];
-  readonly signal: AbortSignal;
-}
-
-async function checkListing({ remote, jobId, secrets, signal }: CallOptions): Promise<Finding[]> {
-  const startedAt = performance.now();
-  const names = await remote.listChangedFiles(jobId, signal);
-  const took = `${Math.round(performance.now() - startedAt)} ms`;
-  const found = [ok(`job ${jobId} lists ${names.length} files, in ${took}`)];
+async function checkListing({ remote, secrets }: Connection, jobId: JobId, signal: AbortSignal): Promise<Finding[]> {
+  const [names, ms] = await timed(remote.listChangedFiles(jobId, signal));
   const [first] = names;
-  if (first === undefined) found.push(note('an empty list: the job may not be submitted yet, or has no files yet'));
-  else found.push(note(`the first one: ${secrets.hide(printable(first.slice(0, MAX_SHOWN)))}`));
-  return found;
+  const shown =
+    first === undefined
+      ? 'an empty list: the job may not be submitted yet, or has no files yet'
+      : `the first one: ${secrets.hide(printable(first.slice(0, MAX_SHOWN_NAME)))}`;
+  return [ok(`job ${jobId} lists ${names.length} files, in ${ms} ms`), note(shown)];
 }
 
-async function checkLiveFiles({ remote, jobId, files, signal }: CallOptions): Promise<Finding[]> {
+async function checkLiveFiles(
+  remote: Remote,
+  jobId: JobId,
+  files: readonly KnownFile[],
+  signal: AbortSignal,
+): Promise<Finding[]> {
   if (files.length === 0) return [note(`not tested: no task of job ${jobId} found (--task ID)`)];
   // Starts a little before the known end: no check needs gigabytes.
   const wanted = files.map(({ taskId, file, position }) => ({ taskId, file, offset: Math.max(0, position - 1) }));
@@ -123,17 +119,65 @@ async function checkLiveFiles({ remote, jobId, files, signal }: CallOptions): Pr
   const sizes = parts.map((part) => `${part.taskId} ${part.file} ${showBytes(part.offset + part.content.length)}`);
   for (const { content } of parts) await content.release();
   const tasks = [...new Set(files.map(({ taskId }) => taskId))].join(', ');
-  const found =
+  const hint = 'they are ignored; report it to the operator of the service';
+  return [
     parts.length === 0
-      ? [note(`none of task ${tasks} yet: they appear at the first write; check the id`)]
-      : [ok(`${parts.length} of ${files.length} are there, as text: ${sizes.join(', ')}`)];
-  if (refused > 0) {
-    found.push(
-      warning(
-        `${refused} entries that were not requested`,
-        'they are ignored; report it to the operator of the service',
-      ),
-    );
+      ? note(`none of task ${tasks} yet: they appear at the first write; compare the id with agent jobs`)
+      : ok(`${parts.length} of ${files.length} are there, as text: ${sizes.join(', ')}`),
+    ...(refused > 0 ? [warning(`${refused} entries that were not requested`, hint)] : []),
+  ];
+}
+
+const BY_FILES = 'tasks are found by probes for their files, and job states are not reported';
+
+/** @throws JobtailError of a configured service that does not respond */
+async function checkJobs({ service, ...config }: Config, jobService: JobService | null, signal: AbortSignal) {
+  if (jobService !== null) {
+    const [jobs, ms] = await timed(jobService.listJobs(signal));
+    const running = jobs.filter(({ state }) => state === 'Running').length;
+    const who = service.protocol === 'soap' ? 'JobManagementWs' : 'JobManagement of REST, with nothing to configure,';
+    const counts = `${countOf(jobs.length, 'job')}, ${running} of them running, in ${ms} ms`;
+    return [ok(`${who} reports ${counts}: tasks and job states come from it`)];
   }
-  return found;
+  const way = await wayTo({ ...config, service });
+  const found = service.protocol === 'soap' ? await jobsUrlBeside(service, signal, way) : undefined;
+  if (found !== undefined)
+    return [{ ...note(BY_FILES), hint: `JobManagementWs answers: set service.jobsUrl to ${found}` }];
+  const hint = 'set service.jobsUrl to the address of JobManagementWs, if there is one';
+  return [{ ...note(`${BY_FILES}: a job ends by agent unwatch, or after settleAfterMinutes`), hint }];
+}
+
+const UNHEALTHY = v.object({ IsHealthy: v.literal(false) });
+const HEALTH = v.object({
+  IsHealthy: v.boolean(),
+  Version: v.nullish(v.string()),
+  Component: v.nullish(v.record(v.string(), v.unknown())),
+});
+
+/** Releases before V6.0 have no such page. */
+export async function healthOf(config: Config, signal: AbortSignal): Promise<Finding[]> {
+  const { service } = config;
+  if (service.protocol !== 'rest') return [];
+  const answer = await answerOf(`${service.baseUrl}${service.path}/Health`, signal, await wayTo(config));
+  const { success, output } = v.safeParse(HEALTH, answer && jsonOf(answer.text));
+  if (!success) return [note('not reported by this server (V6.0 and later have a page for it)')];
+  const version = (output.Version ?? '').slice(0, MAX_SHOWN_WORD);
+  const shown = version === '' ? [] : [note(`version set by its operator: ${JSON.stringify(version)} (not used)`)];
+  if (output.IsHealthy) return [ok('the server reports that it is healthy'), ...shown];
+  const parts = Object.entries(output.Component ?? {}).filter(([, part]) => v.is(UNHEALTHY, part));
+  const names = parts.map(([name]) => name.slice(0, MAX_SHOWN_WORD)).join(', ');
+  const what = names === '' ? '' : `: ${names}`;
+  return [warning(`the server reports that it is not healthy${what}`, 'ask its operator'), ...shown];
+}
+
+const REQUESTED = {
+  listed: 'by their listed names',
+  'below the job': 'by their listed names below the id of the job',
+} as const;
+
+function capabilitiesOf(kept: CapabilityStore): Finding[] {
+  const capabilities = new RestCapabilities({ kept, onChange: () => {}, now: systemClock.monotonic });
+  const { addresses, pathForm } = capabilities.known;
+  const files = pathForm === undefined ? [] : [`files are requested ${REQUESTED[pathForm]}`];
+  return [...addresses, ...files].map(note);
 }

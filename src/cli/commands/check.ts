@@ -4,11 +4,18 @@ import { SharedState } from '../../daemon/state.ts';
 import { viewSettingsOf } from '../../daemon/view-thread.ts';
 import type { JobId, TaskId } from '../../job.ts';
 import { versionOfProgram } from '../../system/package-file.ts';
-import { Findings } from '../check/findings.ts';
-import { checkAgent, checkConfigFile, checkDirectory, checkNotify, checkView } from '../check/machine.ts';
+import { type Finding, Findings } from '../check/findings.ts';
+import {
+  checkAgent,
+  checkConfigFile,
+  checkDirectory,
+  checkFleet,
+  checkNotify,
+  checkResultsWay,
+  checkView,
+} from '../check/machine.ts';
 import { checkNamespace, checkWay } from '../check/network.ts';
 import { probe } from '../check/probe.ts';
-import { checkResultsWay } from '../check/results-way.ts';
 import { checkService } from '../check/service.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
@@ -43,33 +50,30 @@ async function printProbe(options: CheckOptions): Promise<void> {
   });
 }
 
-async function checkAll(
-  findings: Findings,
-  config: Config,
-  { job, task }: CheckOptions,
-  signal: AbortSignal,
-): Promise<void> {
+async function checkAll(findings: Findings, config: Config, options: CheckOptions, signal: AbortSignal): Promise<void> {
   const store = new SharedState(config).ifReadable;
-  try {
-    let agentRuns = false;
-    await findings.step('agent', () => {
+  const { mirror, state, notify, view } = config;
+  let agentRuns = false;
+  const steps: Readonly<Record<string, () => Promise<readonly Finding[]> | readonly Finding[]>> = {
+    agent() {
       const seen = checkAgent(config);
       agentRuns = seen.some(({ mark }) => mark === 'ok');
       return seen;
-    });
-    await findings.step('mirrors', () => checkDirectory(config.mirror.directory, 'mirror.directory', agentRuns));
-    await findings.step('state', () => checkDirectory(config.state.directory, 'state.directory', agentRuns));
-    if (config.notify.length > 0) await findings.step('notify', () => checkNotify(config, signal));
-    if (config.view !== null) {
-      const settings = viewSettingsOf(config, { program: versionOfProgram(), agentPid: null });
-      await findings.step('view', () => checkView(config, settings));
-    }
-    if (hasFleet(config))
-      await findings.step('fleet', async () => (await import('../check/fleet.ts')).checkFleet(config));
-    await findings.step('results', () => checkResultsWay(config, store));
+    },
+    mirrors: () => checkDirectory(mirror.directory, 'mirror.directory', agentRuns),
+    state: () => checkDirectory(state.directory, 'state.directory', agentRuns),
+    ...(notify.length > 0 && { notify: () => checkNotify(config, signal) }),
+    ...(view !== null && {
+      view: () => checkView(config, viewSettingsOf(config, { program: versionOfProgram(), agentPid: null })),
+    }),
+    ...(hasFleet(config) && { fleet: () => checkFleet(config) }),
+    results: () => checkResultsWay(config, store),
+  };
+  try {
+    for (const [name, ask] of Object.entries(steps)) await findings.step(name, ask);
     if (await checkWay(findings, config)) {
       await findings.step('namespace', () => checkNamespace(config, signal));
-      await checkService(findings, { config, jobId: job, tasks: task, store, signal });
+      await checkService(findings, { ...options, config, store, signal });
     } else findings.skip('sign-in', 'there is no way to the service');
   } finally {
     store?.close();

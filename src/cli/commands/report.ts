@@ -58,37 +58,26 @@ async function reportText(options: ReportOptions, signal: AbortSignal): Promise<
   const own = (args: readonly string[], totalMs: number) =>
     textOf(() => printedByProgram([...args, '--config', configFileOf(options)], totalMs, signal));
   const status = await own(['status', '--json'], MAX_STATUS_MS);
-  const checked = await own(['check'], MAX_CHECK_MS);
-  const log = await textOf(() =>
-    options.log === undefined ? journalOf(configFileOf(options), signal) : endOfFile(options.log),
-  );
-  let config: Config | undefined;
-  let configError: unknown;
-  try {
-    config = await configurationAsOwner(options);
-  } catch (thrown) {
-    configError = thrown;
-  }
+  const check = await own(['check'], MAX_CHECK_MS);
+  const { log: file } = options;
+  const log = await textOf(() => (file === undefined ? journalOf(configFileOf(options), signal) : endOfFile(file)));
+  const config = await configurationAsOwner(options).catch(asJobtailError);
   const secrets = new Secrets(Number.POSITIVE_INFINITY);
-  const unread =
-    config === undefined ? [] : await keepSecrets(config, secrets, { env: process.env, signal, withPrograms: true });
-  let report = 'jobtail report. Read it before you send it. Secrets are replaced by ***.\n';
-  const section = async (name: string, read: () => Promise<string> | string) => {
-    const text = await textOf(read);
-    signal.throwIfAborted();
-    report += `\n==== ${name} ====\n${secrets.hideAll(withoutCredentials(text)).trimEnd()}\n`;
+  const isRead = !(config instanceof JobtailError);
+  const unread = isRead ? await keepSecrets(config, secrets, { env: process.env, signal, withPrograms: true }) : [];
+  const sections = {
+    report: await textOf(() => headOf(unread)),
+    version: await textOf(() => printableJson(versionReport(), 2)),
+    configuration: await textOf(() => configurationText(config)),
+    ...{ status, check },
+    metrics: await textOf(() => metricsOf(isRead ? config.metrics.listen : null, signal)),
+    log: withoutAssignments(log),
   };
-  await section('report', () => headOf(unread));
-  await section('version', () => printableJson(versionReport(), 2));
-  await section('configuration', () => {
-    if (config === undefined) throw configError;
-    return configurationText(config);
-  });
-  await section('status', () => status);
-  await section('check', () => checked);
-  await section('metrics', () => metricsOf(config, signal));
-  await section('log', () => withoutAssignments(log));
-  return report;
+  signal.throwIfAborted();
+  const texts = Object.entries(sections).map(
+    ([name, text]) => `\n==== ${name} ====\n${secrets.hideAll(withoutCredentials(text)).trimEnd()}\n`,
+  );
+  return `jobtail report. Read it before you send it. Secrets are replaced by ***.\n${texts.join('')}`;
 }
 
 /** A section that cannot be read contains the error instead. */
@@ -113,16 +102,16 @@ function headOf(unread: readonly string[]): string {
   return lines.join('\n');
 }
 
-/** With the defaults, without the comments of the file. */
-function configurationText(config: Config): string {
+/** With the defaults, without the comments of the file. @throws JobtailError why it cannot be read */
+function configurationText(config: Config | JobtailError): string {
+  if (config instanceof JobtailError) throw config;
   const shown = (key: string, value: unknown) =>
     COMMAND_KEYS.test(key) && Array.isArray(value) ? [value[0], `(${value.length - 1} arguments, not shown)`] : value;
   const notify = config.notify.map((rule) => ({ ...rule, url: rule.url && `${new URL(rule.url).origin}/***` }));
   return printableJson(JSON.parse(JSON.stringify({ ...config, notify }, shown)), 2);
 }
 
-async function metricsOf(config: Config | undefined, signal: AbortSignal): Promise<string> {
-  const listen = config?.metrics.listen ?? null;
+async function metricsOf(listen: Config['metrics']['listen'], signal: AbortSignal): Promise<string> {
   if (listen === null) return 'not available: metrics.listen is not set';
   const host = listen.host.includes(':') ? `[${listen.host}]` : listen.host;
   const url = `http://${host}:${listen.port}/metrics`;
@@ -163,17 +152,17 @@ async function journalOf(configFile: string | undefined, signal: AbortSignal): P
   const unit = instance === undefined ? 'agent.service' : `agent@${instance}.service`;
   const args = ['--unit', unit, '--lines', String(LOG_LINES), '--no-pager', '--quiet', '--output', 'short-iso'];
   const limits = { limit: { totalMs: JOURNAL_MS }, maxBytes: 4 * MAX_SECTION_BYTES, signal };
-  try {
-    const { code, printed, stderr } = await printedBy({ command: 'journalctl', args, ...limits });
-    if (code !== 0) throw new JobtailError('local-io', `journalctl ended with exit code ${code}: ${stderr}`);
-    const text = lastLines(printed.toString('utf8'));
-    if (text !== '') return text;
-    throw new JobtailError('local-io', `the journal has no line of ${unit}`);
-  } catch (thrown) {
-    const { code, message } = asJobtailError(thrown);
-    const hint = 'if the standard error of the agent goes to a file, name it: agent report --log FILE';
-    throw new JobtailError(code, message, { hint });
-  }
+  const failed = (message: string) =>
+    new JobtailError('local-io', message, {
+      hint: 'if the standard error of the agent goes to a file, name it: agent report --log FILE',
+    });
+  const { code, printed, stderr } = await printedBy({ command: 'journalctl', args, ...limits }).catch((thrown) => {
+    throw failed(asJobtailError(thrown).message);
+  });
+  if (code !== 0) throw failed(`journalctl ended with exit code ${code}: ${stderr}`);
+  const text = lastLines(printed.toString('utf8'));
+  if (text === '') throw failed(`the journal has no line of ${unit}`);
+  return text;
 }
 
 async function endOfFile(file: string): Promise<string> {

@@ -20,7 +20,8 @@ export function addressOf({ host, port, by, isProxy = false }: Target): string {
 }
 
 const SLOW = 'the service or the way to it is slow; raise service.timeoutSeconds if it always needs longer';
-const NOT_CONNECTED = 'check the address in the configuration, the network and the firewall';
+const NOT_CONNECTED =
+  'correct the address in the configuration, or have the firewall on the way let this connection through';
 
 export const timeoutError = (target: Target, what: string, hint = SLOW) =>
   new JobtailError('timeout', `${addressOf(target)} ${what}`, { hint });
@@ -29,18 +30,23 @@ export const timeoutError = (target: Target, what: string, hint = SLOW) =>
 export const notConnected = (target: Target) =>
   timeoutError(target, 'did not accept a connection in time', NOT_CONNECTED);
 
-const UNREACHABLE: Readonly<Record<string, string>> = {
-  ENOTFOUND: 'there is no such host',
-  EAI_AGAIN: 'the name server did not answer',
-  ECONNREFUSED: 'connection refused',
-  EHOSTUNREACH: 'no way to the host',
-  ENETUNREACH: 'no way to the network',
-  EHOSTDOWN: 'the host is down',
-  ENETDOWN: 'the network is down',
-  EADDRNOTAVAIL: 'the address cannot be used',
-  EACCES: 'the connection is not allowed',
-  EPERM: 'the connection is not allowed',
-  EINVAL: 'the address cannot be used',
+const NO_WAY = 'see the network of this machine (ip route, VPN): no way leads to this address';
+const NOT_ALLOWED = 'allow the connection in the firewall of this machine, or in the sandbox of the unit';
+const NO_ADDRESS = 'correct the address in the configuration: this machine cannot connect to it';
+
+/** Why a server cannot be reached, and what to do. */
+const UNREACHABLE: Readonly<Record<string, readonly [reason: string, hint: string]>> = {
+  ENOTFOUND: ['there is no such host', 'correct the host name in the configuration: the DNS has no such name'],
+  EAI_AGAIN: ['the name server did not answer', 'see /etc/resolv.conf and the network of this machine'],
+  ECONNREFUSED: ['connection refused', 'correct the port in the configuration, or have the server started'],
+  EHOSTUNREACH: ['no way to the host', NO_WAY],
+  ENETUNREACH: ['no way to the network', NO_WAY],
+  EHOSTDOWN: ['the host is down', NO_WAY],
+  ENETDOWN: ['the network is down', NO_WAY],
+  EADDRNOTAVAIL: ['the address cannot be used', NO_ADDRESS],
+  EACCES: ['the connection is not allowed', NOT_ALLOWED],
+  EPERM: ['the connection is not allowed', NOT_ALLOWED],
+  EINVAL: ['the address cannot be used', NO_ADDRESS],
 };
 
 const INTERRUPTED = new Set([
@@ -56,11 +62,25 @@ const TLS =
   /^(CERT_|CRL_|ERR_TLS_|ERR_SSL_|ERR_OSSL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_(CA|PURPOSE)|HOSTNAME_MISMATCH|PATH_LENGTH_|EPROTO$)/;
 
 const ROOT_CA_HINT = 'put the root CA into service.tls.caFile, too: an intermediate CA alone is not enough';
-const CERTIFICATE_HINT = 'check the host name in the address, the clock of this machine, and the files of service.tls';
+const CERTIFICATE_HINT =
+  'compare the certificate with the host name, the clock of this machine, and the files of service.tls';
 
 /** What the words of OpenSSL mean; `reason` in place of them. */
 const HANDSHAKES: readonly { readonly codes: RegExp; readonly reason?: string; readonly hint: string }[] = [
   { codes: /^UNABLE_TO_GET_ISSUER_CERT$/, hint: ROOT_CA_HINT },
+  {
+    codes: /^(SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_)/,
+    hint: 'put the root CA of the server into service.tls.caFile: it is none of the roots of this machine',
+  },
+  { codes: /ALTNAME_INVALID|HOSTNAME_MISMATCH/, hint: 'use a host name of the certificate in the address' },
+  {
+    codes: /^CERT_NOT_YET_VALID$/,
+    hint: 'set the clock of this machine by NTP: the certificate begins later',
+  },
+  {
+    codes: /^CERT_HAS_EXPIRED$/,
+    hint: 'have the certificate of the server renewed, unless the clock of this machine is ahead',
+  },
   {
     codes: /WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG/,
     reason: 'it does not speak TLS',
@@ -100,9 +120,8 @@ export function describeFailure(thrown: unknown, target: Target): JobtailError {
   const address = addressOf(target);
   const unreachable = UNREACHABLE[code];
   if (unreachable !== undefined) {
-    return new JobtailError('unreachable', `${address} cannot be reached: ${unreachable} (${code})`, {
-      hint: 'check the address in the configuration, the network and the service',
-    });
+    const [reason, hint] = unreachable;
+    return new JobtailError('unreachable', `${address} cannot be reached: ${reason} (${code})`, { hint });
   }
   if (code === 'ETIMEDOUT' || code === 'UND_ERR_CONNECT_TIMEOUT') return notConnected(target);
   if (TLS.test(code)) return describeTls(thrown, code, address);
@@ -132,7 +151,7 @@ export function describeFailure(thrown: unknown, target: Target): JobtailError {
   return describeRest(thrown, code, address);
 }
 
-const CHECK_PROXY = 'check the address of the proxy in the configuration, and ask those who run it';
+const CHECK_PROXY = 'correct the address of the proxy in the configuration, or ask those who run it';
 
 function describeTls(thrown: unknown, code: string, address: string): JobtailError {
   const message = thrown instanceof Error ? thrown.message : '';

@@ -45,6 +45,7 @@ describe('TLS', needs('openssl'), () => {
       await expect(fetchFrom(server)).rejects.toMatchObject({
         code: 'tls',
         message: expect.stringContaining(`no secure connection to 127.0.0.1:${server.port}: unable to verify`),
+        hint: expect.stringContaining('root CA of the server into service.tls.caFile'),
       });
     } finally {
       Reflect.deleteProperty(process.env, 'NODE_TLS_REJECT_UNAUTHORIZED');
@@ -56,6 +57,7 @@ describe('TLS', needs('openssl'), () => {
     await expect(fetchFrom(server, { ca: certificates.ca })).rejects.toMatchObject({
       code: 'tls',
       message: expect.stringContaining('ERR_TLS_CERT_ALTNAME_INVALID'),
+      hint: 'use a host name of the certificate in the address',
     });
   });
 
