@@ -102,7 +102,8 @@ function copyProgram() {
     writeFileSync(path.join(share, file), read(process.execPath, ['dist/cli/main.js', 'completion', shell]));
   }
   mkdirSync(path.join(share, 'man', 'man1'), { recursive: true });
-  cpSync(path.join(root, 'docs', 'agent.1'), path.join(share, 'man', 'man1', 'agent.1'));
+  for (const page of ['agent.1', 'jobtail.1'])
+    cpSync(path.join(root, 'docs', page), path.join(share, 'man', 'man1', page));
   for (const file of ['README.md', 'LICENSE']) cpSync(path.join(root, file), path.join(tree, file));
   mkdirSync(path.join(tree, 'bin'));
   writeFileSync(path.join(tree, 'bin', 'agent'), readFileSync(path.join(root, 'packaging', 'agent.sh')));

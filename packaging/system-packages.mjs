@@ -47,7 +47,7 @@ function layOut(tree, name, zshDirectory) {
   renameSync(path.join(place, 'usr/lib/jobtail/share'), to('usr/share'));
   if (zshDirectory !== 'site-functions')
     renameSync(to('usr/share/zsh/site-functions'), to('usr/share/zsh', zshDirectory));
-  run('gzip', ['-9', '-n', path.join(place, 'usr/share/man/man1/agent.1')]);
+  for (const page of ['agent.1', 'jobtail.1']) run('gzip', ['-9', '-n', path.join(place, 'usr/share/man/man1', page)]);
   for (const name of ['agent', 'jobtail']) symlinkSync(`../lib/jobtail/bin/${name}`, to(`usr/bin/${name}`));
   for (const unit of ['agent.service', 'agent@.service']) {
     cpSync(path.join(root, 'systemd', unit), to('usr/lib/systemd/system', unit));

@@ -30,10 +30,10 @@ export PATH="$place/prefix/bin:$PATH"
 version=$(agent --version)
 agent --help > /dev/null
 agent completion bash | bash -n
-for file in systemd/agent.service systemd/agent@.service config.example.yaml docs/agent.1 docs/alerts.yaml README.md dist/THIRD-PARTY-LICENSES dist/view/page/index.html dist/view/page/THIRD-PARTY-LICENSES; do
+for file in systemd/agent.service systemd/agent@.service config.example.yaml docs/agent.1 docs/jobtail.1 docs/alerts.yaml README.md dist/THIRD-PARTY-LICENSES dist/view/page/index.html dist/view/page/THIRD-PARTY-LICENSES; do
   test -s "$installed/$file"
 done
 test ! -e "$installed/src" && test ! -e "$installed/test"
-test -s "$place/prefix/share/man/man1/agent.1"
+test -s "$place/prefix/share/man/man1/agent.1" && test -s "$place/prefix/share/man/man1/jobtail.1"
 agent demo --seconds 5 | tail -n 1 | grep equal
 echo "the package of version $version installs and runs"

@@ -172,9 +172,6 @@ function systemCode(thrown: unknown): string | undefined {
   return typeof code === 'string' && /^E[A-Z0-9]+$/.test(code) && 'syscall' in thrown ? code : undefined;
 }
 
-/** The user whom the system refused it: the agent, or who runs a command. */
-const user = () => process.geteuid?.() ?? 'of the agent';
-
 /** Errors of the system with a hint; the others are `local-io`. */
 const LOCAL_ERRORS: Readonly<Record<string, { readonly code: ErrorCode; readonly hint: (path: string) => string }>> = {
   ENOSPC: { code: 'disk-full', hint: () => 'free some space, or inodes (df -i); the agent continues by itself' },
@@ -183,8 +180,8 @@ const LOCAL_ERRORS: Readonly<Record<string, { readonly code: ErrorCode; readonly
     code: 'permission',
     hint: () => 'see why in the log of the kernel (dmesg: a failing disk?), then mount the file system for writing',
   },
-  EACCES: { code: 'permission', hint: (path) => `give the user ${user()} the right to write ${path}` },
-  EPERM: { code: 'permission', hint: (path) => `give the user ${user()} the right to write ${path}` },
+  EACCES: { code: 'permission', hint: (path) => `give the user who runs this the right to write ${path}` },
+  EPERM: { code: 'permission', hint: (path) => `give the user who runs this the right to write ${path}` },
   EFBIG: {
     code: 'local-io',
     hint: () => 'raise the limit of file sizes (ulimit -f, LimitFSIZE of the unit); FAT allows no file above 4 GiB',

@@ -15,12 +15,13 @@ export class AgentCommand extends Command {
 
   /** Adds a command that takes a configuration. */
   with(name: string, description: string): AgentCommand {
-    return this.without(name, description).option('-c, --config <file>', CONFIG_HELP);
+    const command = this.without(name, description).option('-c, --config <file>', CONFIG_HELP);
+    return command.option('-v, --verbose', 'also print each request and its result, on standard error');
   }
 
   /** Adds a command that takes none. */
   without(name: string, description: string): AgentCommand {
-    return this.command(name).description(description);
+    return this.command(name).description(description).showHelpAfterError(`(see agent ${name} --help)`);
   }
 
   jobs(form: '<job...>' | '[job...]' = '<job...>', description = 'ids of jobs'): this {

@@ -41,7 +41,6 @@ export const patternArgument = argument(
   (text) => (text !== '' && isQuickPattern(text) ? text : undefined),
   'pattern: one such as heat-* was expected, with at most two ** before its end',
 );
-export const daysArgument = numberArgument('number of days', [0, 3_650], FRACTION);
 /** The limits are those of `watchMine.maxJobs`. */
 export const jobsArgument = numberArgument('number of jobs', [1, 100_000]);
 
@@ -68,7 +67,8 @@ export function parseSince(text: string, now: number): number | undefined {
 /** A bare number is refused: `--since 30` may mean seconds or minutes. */
 function withUnit(parse: (text: string) => number | undefined, isNone: string) {
   return argument((text) => {
-    if (/^\d+(\.\d+)?$/.test(text)) throw new InvalidArgumentError(`"${text}" has no unit: ${text}m or ${text}s?`);
+    if (/^\d+(\.\d+)?$/.test(text))
+      throw new InvalidArgumentError(`"${text}" has no unit: ${text}s, ${text}m, ${text}h or ${text}d?`);
     return parse(text);
   }, isNone);
 }

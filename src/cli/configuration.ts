@@ -10,6 +10,7 @@ import { filesOf } from '../config/secrets.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import { keepFile } from '../system/kept-files.ts';
 import { type Step, stepsTo } from '../system/owners.ts';
+import { userName } from '../system/user-name.ts';
 
 export interface ConfigOption {
   readonly config?: string;
@@ -59,9 +60,13 @@ function userOfConfig(file: string): Owner {
   users.delete(0);
   const [user, other] = users.values();
   if (other === undefined) return user ?? { uid: 0, gid: 0 };
-  throw new JobtailError('permission', `${file} can be changed by the users ${[...users.keys()].join(' and ')}`, {
-    hint: 'run the command as one of them, or make one user the owner of the file and its directories',
-  });
+  throw new JobtailError(
+    'permission',
+    `${file} can be changed by the users ${Array.from(users.keys(), userName).join(' and ')}`,
+    {
+      hint: 'run the command as one of them, or make one user the owner of the file and its directories',
+    },
+  );
 }
 
 /** Of a directory, or the nearest one above it. A link of another user means that it is not the intended one. */
@@ -71,7 +76,7 @@ function ownerOf(directory: string): Owner {
   const others = steps.filter(({ stat }) => stat.uid !== 0 && stat.uid !== owner.uid);
   const other = others.find(({ stat }) => owner.uid !== 0 || stat.isSymbolicLink());
   if (other === undefined) return owner;
-  const way = `${directory} belongs to the user ${owner.uid}, by way of the user ${other.stat.uid}`;
+  const way = `${directory} belongs to the user ${userName(owner.uid)}, by way of the user ${userName(other.stat.uid)}`;
   throw new JobtailError('permission', way, {
     hint: `run the command as the user of the agent, or make one user the owner of ${directory} and its parents`,
   });
@@ -85,7 +90,7 @@ function become({ uid, gid }: Owner): void {
     process.setuid?.(uid);
     Object.assign(process.env, homeOf(uid));
   } catch (thrown) {
-    throw new JobtailError('permission', `cannot become the user ${uid}: ${asJobtailError(thrown).message}`, {
+    throw new JobtailError('permission', `cannot become the user ${userName(uid)}: ${asJobtailError(thrown).message}`, {
       hint: 'run the command as that user',
     });
   }
@@ -116,7 +121,7 @@ function requireEntry(directory: string, { uid }: Owner): void {
   try {
     fs.statSync(directory, { throwIfNoEntry: false });
   } catch {
-    throw new JobtailError('permission', `the user ${uid}, who owns ${directory}, cannot reach it`, {
+    throw new JobtailError('permission', `the user ${userName(uid)}, who owns ${directory}, cannot reach it`, {
       hint: 'with the unit of an earlier version, install the one of this version (docs/service.md)',
     });
   }

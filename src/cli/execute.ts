@@ -1,7 +1,7 @@
 /** The command of an argument list, and its exit code. */
 import { EXIT } from '../errors.ts';
 import { COMPLETE, complete } from './completion.ts';
-import { pageOf, SHORT_HELP } from './help.ts';
+import { pageOf, pagesHelp, SHORT_HELP } from './help.ts';
 import { reportError } from './process.ts';
 import { programOf } from './program.ts';
 
@@ -29,5 +29,6 @@ async function run(args: readonly string[]): Promise<void> {
   const name = first === 'help' ? second : first;
   const isPage = first === 'help' && pageOf(second) !== undefined;
   const isKnown = name === undefined || isPage || program.commands.some((command) => command.name() === name);
+  if (first === 'help' && !isKnown) program.showHelpAfterError(pagesHelp());
   await program.parseAsync(isKnown ? words : [name], { from: 'user' });
 }

@@ -39,10 +39,25 @@ export function exitCodesHelp(): string {
 
 export const documents = () => path.join(path.dirname(packageFile('package.json')), 'docs');
 
+/** Those for users, and those with details. */
+const PLACES = ['.', 'dev'];
+const PAGE = /^[a-z-]+\.md$/;
+
 /** The text of a page of the documents, with or without `.md`; undefined if there is none of this name. */
 export function pageOf(name = ''): string | undefined {
-  const file = path.join(documents(), `${name.replace(/\.md$/, '')}.md`);
-  return /^[a-z-]+(\.md)?$/.test(name) && fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : undefined;
+  const page = `${name.replace(/\.md$/, '')}.md`;
+  const files = PLACES.map((place) => path.join(documents(), place, page));
+  const file = PAGE.test(page) ? files.find((each) => fs.existsSync(each)) : undefined;
+  return file === undefined ? undefined : fs.readFileSync(file, 'utf8');
+}
+
+/** The names of the pages, in lines. */
+export function pagesHelp(): string {
+  const names = PLACES.flatMap((place) =>
+    fs.readdirSync(path.join(documents(), place)).filter((name) => PAGE.test(name)),
+  );
+  const pages = [...new Set(names.map((name) => name.slice(0, -'.md'.length)))].join(', ');
+  return `Pages (agent help PAGE):\n${wrapToColumns(`  ${pages}`, HELP_COLUMNS).join('\n')}`;
 }
 
 export const FIRST_EXAMPLES = `jobtail follows cluster jobs: their output while it grows, and their results.
@@ -65,6 +80,10 @@ agent --help lists all commands, agent COMMAND --help the options of one.
 /** The errors of commander quote an argument twice. */
 export const plainError = (text: string) =>
   text
+    .replace(
+      /^error: .*'([\s\S]*?)' is invalid(?: for argument '[^']*')?\. Allowed/,
+      'agent: "$1" is none of these. Allowed',
+    )
     .replace(/^error: command-argument value '[\s\S]*?' is invalid for argument '[^']*'\. /, 'agent: ')
     .replace(/^error: option '.*?(--[\w-]+)[^']*' argument '[\s\S]*?' is invalid\. /, 'agent: $1: ')
     .replace(/^error: /, 'agent: ');

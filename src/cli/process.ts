@@ -1,6 +1,6 @@
 /** The process of a command: signals, error output and exit code. */
 import { setMaxListeners } from 'node:events';
-import { CommanderError, InvalidArgumentError } from 'commander';
+import { type Command, CommanderError, InvalidArgumentError } from 'commander';
 import type { Log } from '../agent/ports/host.ts';
 import { asJobtailError, EXIT, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
@@ -43,13 +43,7 @@ export function reportError(thrown: unknown): number {
   if (thrown instanceof CommanderError && !isOwn) return thrown.exitCode === 0 ? EXIT.ok : EXIT.usage;
   const error = isOwn ? new JobtailError('usage', thrown.message) : asJobtailError(thrown);
   if (error.code === 'aborted') return stoppedCode;
-  const columns = columnsOf(process.stderr);
-  const indent = ' '.repeat('agent: '.length);
-  const lines = [error.message, error.hint ?? ''].flatMap((text) =>
-    text === '' ? [] : printableLines(text).split('\n'),
-  );
-  const wrapped = lines.flatMap((line) => wrapToColumns(line, columns - indent.length));
-  process.stderr.write(`agent: ${wrapped.join(`\n${indent}`)}\n`);
+  writeMessage(error.message, error.hint);
   if (error.code === 'internal') {
     const { stack = '' } = error.cause instanceof Error ? error.cause : error;
     process.stderr.write(`${printableLines(stack)}\n`);
@@ -57,13 +51,34 @@ export function reportError(thrown: unknown): number {
   return error.policy.exitCode;
 }
 
-/** Warnings and errors with hints. Not by pino, which takes longer to load than many commands run. */
+function writeMessage(message: string, hint = ''): void {
+  const columns = columnsOf(process.stderr);
+  const indent = ' '.repeat('agent: '.length);
+  const lines = [message, hint].flatMap((text) => (text === '' ? [] : printableLines(text).split('\n')));
+  const wrapped = lines.flatMap((line) => wrapToColumns(line, columns - indent.length));
+  process.stderr.write(`agent: ${wrapped.join(`\n${indent}`)}\n`);
+}
+
+let isVerbose = false;
+
+/** From now on, a command also prints what is only for the debug level of a log. */
+export function beVerbose(command: Command): void {
+  isVerbose = true;
+  if (command.name() === 'run' && command.getOptionValue('logLevel') === undefined)
+    command.setOptionValue('logLevel', 'debug');
+}
+
+/** Warnings and errors as sentences. Not by pino, which takes longer to load than many commands run. */
 export function commandLog(): Log {
-  const quiet = () => {};
-  const write: Log['warn'] = (fields, message) => {
-    process.stderr.write(`agent: ${printableLines(logLine(fields, message))}\n`);
+  const verbose: Log['debug'] = (fields, message) => {
+    if (isVerbose) process.stderr.write(`agent: ${printableLines(logLine(fields, message))}\n`);
   };
-  return { debug: quiet, info: quiet, warn: write, error: write };
+  const write: Log['warn'] = ({ scope, code: _, err, hint, retryAt, ...fields }, message) => {
+    const what = message === 'operation failed' ? String(err) : logLine({ ...fields, err }, message);
+    const next = retryAt === undefined ? '' : `; the next attempt is at ${retryAt}`;
+    writeMessage(`${scope === undefined ? '' : `${scope}: `}${what}${next}`, hint === undefined ? '' : String(hint));
+  };
+  return { debug: verbose, info: verbose, warn: write, error: write };
 }
 
 /** Runs a command for each job, `places` at a time, also after a failure; the first failure decides the exit code. */

@@ -6,7 +6,6 @@ import { versionOfProgram } from '../system/package-file.ts';
 import { AgentCommand, CONFIG_HELP } from './agent-command.ts';
 import {
   contextArgument,
-  daysArgument,
   durationArgument,
   jobArgument,
   jobsArgument,
@@ -19,8 +18,8 @@ import {
   sinceArgument,
 } from './arguments.ts';
 import { completionScript, SHELLS } from './completion.ts';
-import { documents, exitCodesHelp, FIRST_EXAMPLES, pageOf, plainError } from './help.ts';
-import { forEach } from './process.ts';
+import { documents, exitCodesHelp, FIRST_EXAMPLES, pageOf, pagesHelp, plainError } from './help.ts';
+import { beVerbose, forEach } from './process.ts';
 
 const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug', 'trace'];
 const PROTOCOLS = ['soap', 'rest'];
@@ -35,11 +34,7 @@ export function programOf(): AgentCommand {
     .option('-c, --config <file>', 'the configuration; also after the command')
     .option('--no-color', 'no colours (also NO_COLOR=1; FORCE_COLOR=1 for colours in pipes)')
     .addHelpText('before', FIRST_EXAMPLES)
-    .addHelpText(
-      'after',
-      () =>
-        `${exitCodesHelp()}\n\nDocuments: agent help commands, configuration, troubleshooting, ...; man agent\n(${documents()})`,
-    )
+    .addHelpText('after', () => `${exitCodesHelp()}\n\n${pagesHelp()}\n(${documents()})`)
     .helpCommand(false)
     .enablePositionalOptions()
     .showHelpAfterError('(see agent --help, or agent COMMAND --help)')
@@ -58,6 +53,7 @@ export function programOf(): AgentCommand {
     const { config } = program.opts();
     if (config !== undefined && command.getOptionValue('config') === undefined)
       command.setOptionValue('config', config);
+    if (command.opts()['verbose'] === true) beVerbose(command);
     // The paths of watch are its result.
     if (command.getOptionValue('quiet') === true && command.name() !== 'watch') process.stdout.write = () => true;
   });
@@ -100,7 +96,7 @@ function addFollowing(program: AgentCommand): void {
     .mine('every job of the user, from its submission until it is settled')
     .list('--include <pattern>', 'with --mine: only matching names of jobs (repeatable)', patternArgument, 'all', MINE)
     .list('--exclude <pattern>', 'with --mine: no matching names of jobs (repeatable)', patternArgument, 'none', MINE)
-    .ofMine('--max-age <days>', 'with --mine: ignore jobs that ended more days ago (default: 1)', daysArgument)
+    .ofMine('--max-age <time>', 'with --mine: ignore jobs that ended longer ago (default: 1d)', durationArgument)
     .ofMine(
       '--max-jobs <number>',
       'with --mine: maximum jobs at a time (default: watchMine.maxJobs, 200)',
@@ -140,8 +136,10 @@ function addFollowing(program: AgentCommand): void {
     .option('--older-than <time>', 'only jobs that the agent last worked on before this time: 30d', durationArgument)
     .option('--delete-files', 'delete the mirrors and results of the jobs, too')
     .option('--unverified', 'also jobs whose files are not all verified')
+    .option('--dry-run', 'only print which jobs would be removed')
     .option('--yes', 'do not ask')
-    .examples('agent forget 501', 'agent forget --older-than 30d --delete-files --yes')
+    .quiet()
+    .examples('agent forget --older-than 30d --dry-run', 'agent forget --older-than 30d --delete-files --yes')
     .action(async (jobs = [], options) => (await import('./commands/forget.ts')).forget(jobs, options));
 }
 
@@ -244,6 +242,7 @@ function addPasses(program: AgentCommand): void {
     .option('--any', 'return when one of the jobs is over')
     .option('--tail', 'print the lines of the live files meanwhile')
     .option('--timeout <time>', 'exit with 12 after this time: 90s, 2h30m, ...', durationArgument)
+    .quiet()
     .json()
     .examples('agent wait 501 && make report', 'agent wait 501 502 --any --timeout 2h30m')
     .action(async (jobs, options) => (await import('./commands/wait.ts')).wait(jobs, options));
@@ -326,12 +325,15 @@ function addSetup(program: AgentCommand): void {
 function addHelp(program: AgentCommand): void {
   program
     .without('help', 'print the help of a command, or a page of the documents')
-    .argument('[name]', 'the command or the page: commands, configuration, json, view.md, ...')
+    .argument('[name]', 'the command or the page; agent help lists both')
     .examples('agent help wait', 'agent help troubleshooting', 'agent help results.md')
-    .action((name?: string) => {
+    .action(async (name?: string) => {
       const found = program.commands.find((one) => one.name() === name);
       const page = pageOf(name);
-      if (found === undefined && page !== undefined) return void process.stdout.write(page);
+      if (found === undefined && page !== undefined) {
+        const { documentText, writePaged } = await import('./show/document.ts');
+        return await writePaged(documentText(page));
+      }
       (found ?? program).outputHelp();
       if (page !== undefined) process.stdout.write(`\nThe page of the documents: agent help ${name}.md\n`);
     });

@@ -10,6 +10,7 @@ import { isServed, lockDirectory, lockHolder, type Role, waitAsAgent } from '../
 import { Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
 import { isWritableByOthers, stepsTo } from '../system/owners.ts';
+import { userName } from '../system/user-name.ts';
 import { openSharedStore, storeOf } from './state.ts';
 import { Transfers } from './transfers.ts';
 
@@ -154,7 +155,7 @@ function refuseForeignState({ state: { directory } }: Config): void {
   const refused = (reason: string, hint: string) =>
     new JobtailError('permission', `the state in ${directory} ${reason}`, { hint });
   if (stat.uid !== user) {
-    const reason = `belongs to the user ${stat.uid}, not to ${user === 0 ? 'root' : `the user ${user}`}`;
+    const reason = `belongs to the user ${userName(stat.uid)}, not to ${user === 0 ? 'root' : `the user ${userName(user)}`}`;
     throw refused(reason, 'run the agent as that user, or set state.directory to another directory');
   }
   if (isWritableByOthers(stat))

@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { inTheWay } from './regular-files.ts';
+import { userName } from './user-name.ts';
 
 type Place = { readonly host: string; readonly port: number } | { readonly path: string };
 
@@ -53,6 +54,6 @@ async function removeStale(file: string): Promise<void> {
   } finally {
     connection.destroy();
   }
-  const message = `listen EADDRINUSE: a process of user ${stat.uid} listens at ${file}`;
+  const message = `listen EADDRINUSE: a process of user ${userName(stat.uid)} listens at ${file}`;
   throw Object.assign(new Error(message), { code: 'EADDRINUSE' });
 }

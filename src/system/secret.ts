@@ -7,6 +7,7 @@ import { safeText } from '../redact.ts';
 import { EXACT, stampOf } from './files.ts';
 import { keptFile } from './kept-files.ts';
 import { environmentWith, MAX_STDERR, OverLimit, printedBy } from './program.ts';
+import { ownUserName } from './user-name.ts';
 
 const MAX_BYTES = 64 * 1024;
 /** Shorter arguments are options such as `-p`; hiding them would make messages unreadable. */
@@ -65,7 +66,7 @@ export class Secret {
     // Without O_NONBLOCK, opening a named pipe would block.
     const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: NodeJS.ErrnoException) => {
       const isForbidden = error.code === 'EACCES' || error.code === 'EPERM';
-      const hint = `make it readable for the user ${process.geteuid?.()} (chown, chmod 600), who runs this`;
+      const hint = `make it readable for the user ${ownUserName()} (chown, chmod 600), who runs this`;
       const isMissing = error.code === 'ENOENT';
       const other = isMissing ? 'there is no such file: write the secret into it' : asJobtailError(error).hint;
       throw this.#unavailable(`cannot be read (${error.code})`, isForbidden ? hint : (other ?? hint));

@@ -2,6 +2,7 @@
 import fs, { constants, type Stats } from 'node:fs';
 import path from 'node:path';
 import { asJobtailError, JobtailError } from '../errors.ts';
+import { ownUserName, userName } from './user-name.ts';
 
 export interface Storage {
   /** The directory, or the nearest one above it that is there. */
@@ -73,9 +74,9 @@ export const isRefusedToUser = ({ cause }: JobtailError) =>
 
 function withOwner(error: JobtailError, at: string, owner: number): JobtailError {
   if (!isRefusedToUser(error)) return error;
-  const user = process.geteuid?.();
-  return new JobtailError('permission', `${error.message}; ${at} belongs to the user ${owner}, this is ${user}`, {
+  const [name, user] = [userName(owner), ownUserName()];
+  return new JobtailError('permission', `${error.message}; ${at} belongs to the user ${name}, this is ${user}`, {
     cause: error.cause,
-    hint: `run it as the user ${owner}, or give the user ${user} the right to write ${at}`,
+    hint: `run it as the user ${name}, or give the user ${user} the right to write ${at}`,
   });
 }

@@ -54,7 +54,7 @@ it('an invalid argument is quoted once, after the name of its option', () => {
     ['wait', '501', '--timeout', '30'],
     ['tail', '501', '--since', '30'],
   ])
-    expect(errorOf(...args)).toContain('"30" has no unit: 30m or 30s?');
+    expect(errorOf(...args)).toContain('"30" has no unit: 30s, 30m, 30h or 30d?');
   for (const option of ['--json', '--quiet'])
     expect(errorOf('watch', '--mine', option)).toMatch(/'--mine' cannot be used with option '.*--(?:json|quiet)'/);
   for (const option of ['--json', '--quiet', '--no-wait'])
@@ -84,13 +84,18 @@ describe('the command line', () => {
       expect(status).toBe(2);
       expect(stderr).toMatch(/^agent: unknown command 'statsu'\n\(Did you mean status\?\)/);
     }
+    expect(run(['help', 'nosuch']).stderr).toMatch(
+      /^agent: unknown command 'nosuch'\n\n?Pages [^\n]*\n {2}commands, .*troubleshooting/s,
+    );
+    expect(run(['completion', 'tcsh']).stderr).toMatch(/^agent: "tcsh" is none of these\. Allowed choices are bash/);
+    expect(run(['run', '--log-level', 'loud']).stderr).toMatch(/^agent: "loud" is none of these\. Allowed choices are/);
     expect(run(['-c', 'x'])).toEqual(none);
     const noJob = 'agent: "nojob" is no job id: a whole number from 1 to 2^63 - 1 was expected.';
     expect(run(['grep', 'x', 'nojob'])).toMatchObject({ status: 2, stdout: '', stderr: `${noJob}\n` });
     for (const args of [['help'], ['help', 'status'], ['help', 'json'], ['help', 'results'], ['help', 'view.md']]) {
       const { stdout, ...ended } = run(args);
       expect(ended).toEqual({ status: 0, stderr: '' });
-      const page = { json: '# Output for programs', 'view.md': '# The view in a browser' }[args[1] ?? ''];
+      const page = { json: 'OUTPUT FOR PROGRAMS', 'view.md': 'THE VIEW IN A BROWSER' }[args[1] ?? ''];
       expect(stdout).toContain(page ?? 'Usage: agent');
       if (args[1] === 'results') expect(stdout).toContain('\nThe page of the documents: agent help results.md\n');
       if (page === undefined)

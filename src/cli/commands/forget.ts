@@ -19,6 +19,7 @@ interface ForgetOptions extends ConfigOption {
   readonly olderThan?: number;
   readonly deleteFiles?: boolean;
   readonly unverified?: boolean;
+  readonly dryRun?: boolean;
   readonly yes?: boolean;
 }
 
@@ -68,6 +69,11 @@ async function forgetChosen(config: Config, jobIds: readonly JobId[], forgetting
   });
   if (chosen.length === 0) {
     process.stderr.write('no job is removed\n');
+    return;
+  }
+  if (options.dryRun === true) {
+    const left = deleteFiles ? 'with all its files' : 'and its files would stay';
+    for (const jobId of chosen) process.stdout.write(`job ${jobId} would be removed, ${left}\n`);
     return;
   }
   const files = deleteFiles ? `delete all files below ${config.mirror.directory}/JOB` : 'keep the files';

@@ -17,6 +17,7 @@ import { commandLog } from '../process.ts';
 interface WatchMineOptions extends ConfigOption {
   readonly include: readonly string[];
   readonly exclude: readonly string[];
+  /** In milliseconds. */
   readonly maxAge?: number;
   readonly maxJobs?: number;
 }
@@ -34,7 +35,7 @@ export async function watchMine({ include, exclude, maxAge, maxJobs, ...options 
       source: 'command',
       include: include.length > 0 ? include : ['**'],
       exclude,
-      maxAgeMs: (maxAge ?? 1) * DAY_MS,
+      maxAgeMs: maxAge ?? DAY_MS,
       maxJobs: maxJobs ?? config.watchMine?.maxJobs ?? MAX_JOBS,
       since: store.watchMine.of('command')?.since ?? now,
     };

@@ -113,7 +113,7 @@ describe('a command of root', { ...AS_ROOT, concurrent: true }, () => {
       fs.writeFileSync(config, place.configText(sandbox, { state: { directory: link } }));
       const refused = await place.agentAsRoot('watch', '-c', config, '501', '--task', '1');
       expect(refused).toMatchObject({ code: EXIT.local, stdout: '' });
-      expect(refused.stderr).toContain(`belongs to the user ${uid}, by way of the user ${NOBODY}`);
+      expect(refused.stderr).toContain(`belongs to the user ${uid === 0 ? 'root' : uid}, by way of the user nobody`);
       expect(fs.readdirSync(elsewhere)).toEqual([]);
       fs.rmdirSync(elsewhere);
     }
