@@ -96,6 +96,21 @@ export function isLater(time: JobTime, other: JobTime): boolean {
   return one !== undefined && two !== undefined && (time.ms === null) === (other.ms === null) && one > two;
 }
 
+/** Zones differ by more: the cluster may report its times in another one. */
+const MAX_CLOCK_MS = 30 * 60_000;
+const MIN_CLOCK_MS = 5_000;
+
+/** By how much a job started before its submission, in milliseconds, as the clock of the cluster is behind; 0: not. */
+export function startedEarlyMs({ submitTime, startTime }: Pick<JobInformation, 'submitTime' | 'startTime'>): number {
+  if (submitTime === null || startTime === null || !isLater(submitTime, startTime)) return 0;
+  const earlyMs = (utcOf(submitTime) ?? 0) - (utcOf(startTime) ?? 0);
+  return earlyMs >= MIN_CLOCK_MS && earlyMs < MAX_CLOCK_MS ? earlyMs : 0;
+}
+
+/** What that leads to, and what helps. */
+export const EARLY_START_HINT =
+  'the clock of the service is ahead of the cluster: files of that time are never listed; `agent verify --complete` names them';
+
 /** A time without a zone as if it were in UTC; undefined if the text is no time. */
 function utcOf({ text, ms }: JobTime): number | undefined {
   const found = ms ?? (DATE_TIME.test(text) ? Date.parse(`${inMilliseconds(text)}Z`) : Number.NaN);

@@ -1,6 +1,6 @@
 /** What is made of the words and times of the middleware. */
 import { describe, expect, it } from 'vitest';
-import { jobTimeOf, latestMsOf, phaseOf } from '../src/job-information.ts';
+import { jobTimeOf, latestMsOf, phaseOf, startedEarlyMs } from '../src/job-information.ts';
 
 describe('a job state', () => {
   it.each([
@@ -40,4 +40,17 @@ describe('a time', () => {
     expect(latestMsOf(jobTimeOf('2026-11-05T06:07:08Z'))).toBe(UTC);
     expect(latestMsOf(jobTimeOf('soon'))).toBeUndefined();
   });
+});
+
+it.each([
+  ['2026-11-28T07:03:44Z', '2026-11-28T06:53:45Z', 599_000],
+  ['2026-11-28T07:03:44', '2026-11-28T06:53:45', 599_000],
+  ['2026-11-28T07:03:44Z', '2026-11-28T07:03:42Z', 0],
+  ['2026-11-28T07:03:44Z', '2026-11-28T07:05:00Z', 0],
+  // Another zone, or times of which only one has its zone.
+  ['2026-11-28T16:03:44Z', '2026-11-28T07:03:50Z', 0],
+  ['2026-11-28T07:03:44Z', '2026-11-28T06:53:45', 0],
+])('submitted %s, started %s: %i ms before it', (submitted, started, earlyMs) => {
+  const times = { submitTime: jobTimeOf(submitted), startTime: jobTimeOf(started) };
+  expect(startedEarlyMs(times)).toBe(earlyMs);
 });

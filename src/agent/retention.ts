@@ -8,6 +8,7 @@ import type { Clock } from '../system/clock.ts';
 import type { RemovedFiles } from '../system/remove-tree.ts';
 import { Elsewhere, lastWorkOn } from './forget.ts';
 import type { Log } from './ports/host.ts';
+import { SENDS_NO_TIME, type ServiceClock } from './service-clock.ts';
 
 export interface RetentionRule {
   /** Null: no job is old. */
@@ -21,8 +22,7 @@ interface RetentionOptions {
   readonly rule: RetentionRule;
   readonly clock: Clock;
   readonly log: Log;
-  /** By how much the clock of the service is ahead, in milliseconds; undefined before its first response. */
-  readonly serviceAheadMs: () => number | undefined;
+  readonly serviceAheadMs: () => ServiceClock['aheadMs'];
   /** Runs `work` on the rows of all jobs. `remove` rejects unless the job is over. */
   readonly withJobs: (work: (store: Store, remove: RemoveJob) => Promise<void>) => Promise<void>;
 }
@@ -110,30 +110,14 @@ export class Retention {
   /** The clock of this machine decides what is old, so another one must agree with it. */
   #isClockTrusted(): boolean {
     const aheadMs = this.#options.serviceAheadMs();
-    const isOff = aheadMs !== undefined && Math.abs(aheadMs) > MAX_OFF_MS;
-    if (isOff && !this.#isOffLogged)
-      this.#options.log.warn({ aheadMs: Math.round(aheadMs) }, 'old jobs kept, clocks differ');
+    if (aheadMs === undefined) return false;
+    const isOff = aheadMs === null || Math.abs(aheadMs) > MAX_OFF_MS;
+    if (isOff && !this.#isOffLogged) {
+      const { log } = this.#options;
+      if (aheadMs === null) log.warn({ hint: SENDS_NO_TIME }, 'old jobs kept, no time of the service');
+      else log.warn({ aheadMs: Math.round(aheadMs) }, 'old jobs kept, clocks differ');
+    }
     this.#isOffLogged = isOff;
-    return aheadMs !== undefined && !isOff;
-  }
-}
-
-/** How far the clock of the service is ahead of this machine's: by its last response, and by the monotonic clock since. */
-export class ServiceClock {
-  readonly #clock: Clock;
-  #last: { readonly sentAt: number; readonly at: number } | undefined;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  /** `sentAt`: the `Date` of a response, in milliseconds since 1970; undefined if it has none. */
-  answered(sentAt: number | undefined): void {
-    if (sentAt !== undefined) this.#last = { sentAt, at: this.#clock.monotonic() };
-  }
-
-  get aheadMs(): number | undefined {
-    const { now, monotonic } = this.#clock;
-    return this.#last && this.#last.sentAt + monotonic() - this.#last.at - now();
+    return !isOff;
   }
 }

@@ -27,7 +27,7 @@ import { Commits, type Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
 import { DiskReserve, fileCalls } from '../system/files.ts';
 import type { Observer } from './connection.ts';
-import { oncePerMinute } from './once-per-minute.ts';
+import { everyTenMinutes } from './every-ten-minutes.ts';
 import type { Transfers } from './transfers.ts';
 
 /** Results of a job that are written while the next ones are requested. */
@@ -79,7 +79,7 @@ export function buildEngine(options: EngineOptions): Engine {
   const { now, monotonic } = clock;
   const commits = new Commits({ transaction: (work) => store.transaction(work), timer: clock.timer });
   const onNetwork = isOnNetworkFileSystem(mirror.directory);
-  const countOfRewrites = oncePerMinute(monotonic);
+  const countOfRewrites = everyTenMinutes(monotonic);
   let isUnsteady = false;
   const whole = queuedRemote(remote, calls, 'raw');
   const direct = transfers.directOf(config);
@@ -107,8 +107,8 @@ export function buildEngine(options: EngineOptions): Engine {
       onMismatch({ jobId, taskId, file }, { kind, at, generation, reason }) {
         observer?.emit('mismatch', kind);
         const isOfRemote = kind === 'truncated' || kind === 'rewritten';
-        // A progress file is rewritten all the time: its first line, then one a minute, with their number.
-        const count = isOfRemote && file === 'progress' ? countOfRewrites(`${jobId} ${taskId}`) : 1;
+        // A progress file is rewritten all the time: of a job, the first line, then one in ten minutes, with their number.
+        const count = isOfRemote && file === 'progress' ? countOfRewrites(jobId) : 1;
         if (count > 0)
           log[isOfRemote ? 'info' : 'warn'](
             { jobId, taskId, file, offset: at, generation, reason, ...(count > 1 && { count }) },

@@ -3,8 +3,8 @@ import type { EventEmitter } from 'node:events';
 import type { Log } from '../agent/ports/host.ts';
 import type { CapabilityStore, JobService, Remote, Session } from '../agent/ports/server.ts';
 import type { DownloadKind } from '../agent/results/place/place-files.ts';
-import { ServiceClock } from '../agent/retention.ts';
 import { ServerShare } from '../agent/server-share.ts';
+import { ServiceClock } from '../agent/service-clock.ts';
 import { matchesInTime } from '../config/auth-schema.ts';
 import { type Config, serviceAddress } from '../config/config.ts';
 import { loadTls } from '../config/load.ts';
@@ -88,7 +88,7 @@ export async function connect(
     monotonic: systemClock.monotonic,
     signedInAt: () => session.signedInAt,
   });
-  const serviceClock = new ServiceClock(systemClock);
+  const serviceClock = new ServiceClock({ clock: systemClock, capabilities, log });
   const onAnswer = (answer: AnswerTiming) => {
     serviceClock.answered(answer.sentAt);
     const pauseMs = share.answered(answer);

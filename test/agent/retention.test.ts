@@ -3,7 +3,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { forgetJob } from '../../src/agent/forget.ts';
-import { Retention, ServiceClock } from '../../src/agent/retention.ts';
+import { Retention } from '../../src/agent/retention.ts';
+import { clockLines, ServiceClock } from '../../src/agent/service-clock.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../src/job.ts';
 import { logLine } from '../../src/printable.ts';
@@ -26,7 +27,7 @@ class Place {
   });
   readonly log: string[] = [];
   readonly removed: JobId[] = [];
-  serviceAheadMs: number | undefined = 0;
+  serviceAheadMs: number | null | undefined = 0;
   remove = (jobId: JobId, deleteFiles: boolean) =>
     forgetJob(this.store, jobId, { mirrorDirectory: this.mirrorDirectory, deleteFiles, now: this.clock.now });
   readonly retention: Retention;
@@ -189,10 +190,18 @@ it('stops in the middle when the clock is set', async () => {
 
 it('the clock of the service runs on since its last response', () => {
   const time = { wall: 50 * DAY_MS, passed: 0 };
-  const clock = new ServiceClock({ now: () => time.wall, monotonic: () => time.passed, timer: () => () => {} });
+  const { capabilities } = new Place().store;
+  const said: string[] = [];
+  const clock = new ServiceClock({
+    clock: { now: () => time.wall, monotonic: () => time.passed, timer: () => () => {} },
+    log: { ...SILENT, warn: (fields, phrase) => void said.push(logLine({ ...fields }, phrase)) },
+    capabilities,
+  });
   expect(clock.aheadMs).toBe(undefined);
   clock.answered(undefined);
-  expect(clock.aheadMs).toBe(undefined);
+  expect(clock.aheadMs).toBe(null);
+  expect(clockLines(capabilities, false)).toEqual([]);
+  expect(clockLines(capabilities, true)).toEqual([expect.stringContaining('sends no time')]);
   clock.answered(49 * DAY_MS);
   expect(clock.aheadMs).toBe(-DAY_MS);
   time.passed += HOUR_MS;
@@ -200,6 +209,11 @@ it('the clock of the service runs on since its last response', () => {
   // The wall clock of this machine is set.
   time.wall -= 40 * DAY_MS;
   expect(clock.aheadMs).toBe(39 * DAY_MS + HOUR_MS);
+  for (const aheadMs of [29_000, 600_000, 640_000, 31_000]) clock.answered(time.wall + aheadMs);
+  expect(said).toEqual([expect.stringMatching(/clock of the service ahead.*600000/)]);
+  expect(clockLines(capabilities, false)).toEqual([expect.stringMatching(/about 30 s ahead.*never listed/)]);
+  clock.answered(time.wall);
+  expect(clockLines(capabilities, true)).toEqual([]);
 });
 
 it('a job that is followed again keeps its files, or writes others from then on', async () => {

@@ -2,7 +2,7 @@
 import { setMaxListeners } from 'node:events';
 import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
-import type { JobInformation } from '../../job-information.ts';
+import { EARLY_START_HINT, type JobInformation, startedEarlyMs } from '../../job-information.ts';
 import { printable } from '../../printable.ts';
 import type { JobRow } from '../../store/rows.ts';
 import { STATE } from '../failures.ts';
@@ -173,6 +173,9 @@ export class FollowedJob implements OneJob {
     this.#search.reported(tasks.length > 0);
     if (state !== (this.#last?.state ?? null))
       context.log.info({ jobId, jobState: printable(state ?? 'none') }, 'job state changed');
+    const earlyMs = startedEarlyMs(information);
+    if (earlyMs > 0 && (this.#last === undefined || startedEarlyMs(this.#last) === 0))
+      context.log.warn({ jobId, earlyMs, hint: EARLY_START_HINT }, 'job started before its submission');
     const event = reportEvent(information, this.#last?.startTime ?? null);
     this.#last = information;
     this.stall.reported(state);

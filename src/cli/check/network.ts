@@ -79,7 +79,10 @@ async function checkConnection(config: Config, host: string, url: URL): Promise<
       return undefined;
     },
   );
-  return [...found, config.service.proxy === null ? clockOf(date) : note('its clock is not compared: it is the proxy')];
+  return [
+    ...found,
+    config.service.proxy === null ? clockOf(date, config) : note('its clock is not compared: it is the proxy'),
+  ];
 }
 
 function certificateOf(socket: TLSSocket): Finding[] {
@@ -91,12 +94,19 @@ function certificateOf(socket: TLSSocket): Finding[] {
 }
 
 /** By the `Date` header of any response. */
-function clockOf(date: string | undefined): Finding {
+function clockOf(date: string | undefined, { retention }: Config): Finding {
   const offMs = Date.parse(date ?? '') - Date.now();
+  if (Number.isNaN(offMs) && retention.settledMs !== null)
+    return warning(
+      'it sends no time, so retention removes nothing',
+      'let it, or the proxy before it, send the header Date',
+    );
   if (Number.isNaN(offMs)) return note('its clock is not compared: it sends no time');
   if (Math.abs(offMs) < CLOCK_MS) return ok('its clock is that of this machine');
   const off = `${Math.abs(Math.round(offMs / 1000))} s ${offMs < 0 ? 'behind' : 'ahead of'} this machine`;
-  return warning(`its clock is ${off}`, 'set the clock of this machine by NTP; certificates and tokens depend on it');
+  const files =
+    offMs < 0 ? '' : '; if it is ahead of the cluster, files of the first seconds of a job are never listed';
+  return warning(`its clock is ${off}${files}`, 'set the clocks by NTP; certificates and tokens depend on them');
 }
 
 /** Compares the namespace with that of the service; a slash at its end counts. */

@@ -1,7 +1,7 @@
 /** Reports of the middleware about jobs, and the search for their tasks, for people. */
 
 import { withoutNextSignIn } from '../../auth.ts';
-import { type JobInformation, type JobTime, phaseOf } from '../../job-information.ts';
+import { EARLY_START_HINT, type JobInformation, type JobTime, phaseOf, startedEarlyMs } from '../../job-information.ts';
 import { countOf, showAge, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { JobInformationRow } from '../../store/rows.ts';
@@ -57,7 +57,10 @@ export function jobStateLines(job: JobReport): string[] {
     jobState === 'Deleted'
       ? [`  deleted on the server: local files are kept, ${countOf(lost, 'live file')} not verified`]
       : [];
-  return [`  ${[`${name}${state}`, ...shown].join(', ')}`, ...deleted, ...taskLines(job)];
+  const earlyMs = startedEarlyMs(job);
+  const early =
+    earlyMs > 0 ? [pc.yellow(`  started ${showAge(earlyMs)} before its submission: ${EARLY_START_HINT}`)] : [];
+  return [`  ${[`${name}${state}`, ...shown].join(', ')}`, ...early, ...deleted, ...taskLines(job)];
 }
 
 /** Tasks with a message first; the others only if they are few. */

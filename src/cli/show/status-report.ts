@@ -1,6 +1,7 @@
 /** The output of `agent status --json`. */
 
 import path from 'node:path';
+import { clockLines } from '../../agent/service-clock.ts';
 import { type Config, hasJobService } from '../../config/config.ts';
 import { asJobtailError } from '../../errors.ts';
 import { byTaskAndFile, compareIds, isOver, type JobId } from '../../job.ts';
@@ -42,6 +43,7 @@ export function reportOf(config: Config, store: Store, only: JobId | 'all' | und
       ...(holder?.role === 'command' ? { command: holder.pid } : {}),
     },
     outage: (agent === undefined ? undefined : outageIn(config.state.directory)) ?? null,
+    clock: clockLines(store.capabilities, config.retention.settledMs !== null),
     decoding: new TextDecoding(store.capabilities).server,
     jobService: hasJobService(config.service) ? shownJobService(store.jobInformation.lastListing()) : null,
     watchMine: watchMineReport(store),

@@ -188,8 +188,8 @@ function failureLines(
   return hint === null ? lines : [...lines, `    ${printable(hint)}`];
 }
 
-export type ShownReport = Omit<Report, 'jobs' | 'decoding'> &
-  Partial<FleetPart & Pick<Report, 'decoding'> & { readonly disks: readonly DiskReport[] }> & {
+export type ShownReport = Omit<Report, 'jobs' | 'clock' | 'decoding'> &
+  Partial<FleetPart & Pick<Report, 'clock' | 'decoding'> & { readonly disks: readonly DiskReport[] }> & {
     readonly jobs: readonly OwnedJob[];
   };
 
@@ -216,9 +216,10 @@ function whoRuns(report: ShownReport, columns: number): string[] {
     report.decoding === 'other'
       ? ['the service does not decode UTF-8: what is not ASCII in live files comes by raw downloads']
       : [];
-  if (agents !== undefined) return [...fleetLines({ agents, waitingJobs }, columns), ...decoding];
+  const clock = (report.clock ?? []).map((line) => pc.yellow(line));
+  if (agents !== undefined) return [...fleetLines({ agents, waitingJobs }, columns), ...clock, ...decoding];
   const outage = report.outage === null ? [] : failureLines('', report.outage);
-  return [agentLine(report), ...outage, ...diskLines(report.disks ?? []), ...decoding];
+  return [agentLine(report), ...outage, ...diskLines(report.disks ?? []), ...clock, ...decoding];
 }
 
 function agentLine({ agent }: Pick<Report, 'agent'>): string {

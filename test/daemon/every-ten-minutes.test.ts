@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
-import { oncePerMinute } from '../../src/daemon/once-per-minute.ts';
+import { everyTenMinutes } from '../../src/daemon/every-ten-minutes.ts';
 
-it('what happens all the time is logged at once, then once a minute with its number, each key for itself', () => {
+it('what happens all the time is logged at once, then once in ten minutes with its number, each key for itself', () => {
   let now = 0;
-  const countOf = oncePerMinute(() => now);
-  const logged: [second: number, key: string, count: number][] = [];
+  const countOf = everyTenMinutes(() => now);
+  const logged: [tenSeconds: number, key: string, count: number][] = [];
   for (let second = 0; second < 150; second += 1) {
-    now = second * 1_000;
+    now = second * 10_000;
     for (const key of second === 90 ? ['a', 'b'] : ['a']) {
       const count = countOf(key);
       if (count > 0) logged.push([second, key, count]);

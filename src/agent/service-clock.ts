@@ -1,0 +1,67 @@
+/** The clock of the service, by the `Date` of its responses. */
+import type { Clock } from '../system/clock.ts';
+import type { Log } from './ports/host.ts';
+import type { CapabilityStore } from './ports/server.ts';
+
+const CLOCK_CAPABILITY = 'clock';
+const NO_TIME = 'none';
+/** Less may be the network, or clocks that are set now and then. */
+const FAR_MS = 30_000;
+
+const IS_AHEAD =
+  'if it is ahead of the cluster, files of the first seconds of a job are never listed: set it by NTP; `agent verify --complete` names them';
+export const SENDS_NO_TIME =
+  'the service sends no time, so `retention` removes nothing: let it, or the proxy before it, send the header Date';
+
+interface ServiceClockOptions {
+  readonly clock: Clock;
+  readonly capabilities: CapabilityStore;
+  readonly log: Log;
+}
+
+export class ServiceClock {
+  readonly #options: ServiceClockOptions;
+  #last: { readonly sentAt: number; readonly at: number } | undefined;
+  #hasAnswered = false;
+  #noted: string | undefined;
+
+  constructor(options: ServiceClockOptions) {
+    this.#options = options;
+  }
+
+  /** `sentAt`: the `Date` of a response, in milliseconds since 1970; undefined if it has none. */
+  answered(sentAt: number | undefined): void {
+    this.#hasAnswered = true;
+    if (sentAt !== undefined) this.#last = { sentAt, at: this.#options.clock.monotonic() };
+    this.#note();
+  }
+
+  /** How far it is ahead of this machine's clock, in milliseconds; undefined before a response, null if none has a time. */
+  get aheadMs(): number | null | undefined {
+    const { now, monotonic } = this.#options.clock;
+    if (this.#last === undefined) return this.#hasAnswered ? null : undefined;
+    return this.#last.sentAt + monotonic() - this.#last.at - now();
+  }
+
+  /** Stores what is odd about it, for `status`, and logs once that it is ahead. */
+  #note(): void {
+    const { capabilities, log } = this.#options;
+    const { aheadMs = null } = this;
+    const value = aheadMs === null ? NO_TIME : aheadMs < FAR_MS ? '0' : String(Math.round(aheadMs / FAR_MS) * FAR_MS);
+    const before = this.#noted;
+    if (value === before) return;
+    this.#noted = value;
+    if (capabilities.get(CLOCK_CAPABILITY) !== value) capabilities.set(CLOCK_CAPABILITY, value);
+    if (Number(value) > 0 && !(Number(before) > 0))
+      log.warn({ aheadMs: Math.round(Number(aheadMs)), hint: IS_AHEAD }, 'clock of the service ahead');
+  }
+}
+
+/** What is odd about it, for people; `isNeeded`: whether anything depends on it. */
+export function clockLines(capabilities: CapabilityStore, isNeeded: boolean): string[] {
+  const value = capabilities.get(CLOCK_CAPABILITY) ?? '0';
+  if (value === NO_TIME) return isNeeded ? [SENDS_NO_TIME] : [];
+  return value === '0'
+    ? []
+    : [`the clock of the service is about ${Number(value) / 1_000} s ahead of this machine: ${IS_AHEAD}`];
+}
