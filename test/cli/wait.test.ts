@@ -1,6 +1,6 @@
 /** What `agent status` and `agent wait` show of the state that an agent left. */
 import { expect, it } from 'vitest';
-import { endOf, exitCodeOf } from '../../src/cli/commands/wait.ts';
+import { endOf, exitCodeOf, waitForAgent } from '../../src/cli/commands/wait.ts';
 import { reportOf } from '../../src/cli/show/status-report.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { unprovenIn } from '../../src/proven.ts';
@@ -89,4 +89,10 @@ it('a job whose first poll has committed bytes, but has not ended, has grown', a
   store.jobs.watch({ ...request, settleAfterMs: null, source: 'command' }, 1);
   for (const row of store.liveFiles.ofJob(JOB)) store.liveFiles.save({ ...row, position: 5, grownAt: 1_000 });
   expect(reportOf(config, store, undefined).jobs).toMatchObject([{ grownAt: 1_000 }]);
+});
+
+it('an absence of the agent of two minutes ends the command, and a shorter one does not', () => {
+  const since = waitForAgent(undefined, 5_000);
+  expect([since, waitForAgent(since, 124_900)]).toEqual([5_000, 5_000]);
+  expect(() => waitForAgent(since, 125_000)).toThrow('no agent is running');
 });

@@ -113,8 +113,9 @@ describe('a log that nobody takes', () => {
   it('survives a reader that has gone', async () => {
     const output = new PassThrough();
     const log = createLog({ level: 'info', stream: new LogStream({ output }) });
+    // Without a listener of its own, this error would end the process.
     output.destroy(new Error('EPIPE'));
     await new Promise((resolve) => output.once('close', resolve));
-    log.info({}, 'to nobody');
+    expect(() => log.info({}, 'to no reader')).not.toThrow();
   });
 });

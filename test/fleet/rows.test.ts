@@ -81,3 +81,17 @@ it('many jobs are ordered some at a time, as many as the rule allows', needs('po
   expect(given.map(({ jobs }) => jobs)).toEqual([100, 500, 500]);
   expect(await register.follow(orders, 1_100)).toBe(0);
 });
+
+it('an agent that was asked to drain, and joins again, is not asked any more', needs('postgres'), async () => {
+  const fleet = await FleetParts.make();
+  const { register } = await fleet.join('command');
+  const about = { host: 'here', pid: 1, version: '0', view: null };
+  const anna = { name: 'anna', stateId: 'a', instance: '', mostJobs: 1, leaseMs: 600_000, mirror: '', about };
+  await register.join(anna);
+  expect(await register.askToDrain('anna')).toBe(true);
+  const isAsked = () => fleet.query(`SELECT drain_asked AS asked FROM jobtail.agents WHERE name = 'anna'`);
+  expect(await isAsked()).toEqual([{ asked: true }]);
+  await register.leave(anna);
+  expect(await register.join(anna)).toBe(true);
+  expect(await isAsked()).toEqual([{ asked: false }]);
+});

@@ -241,8 +241,8 @@ async function missingOf(jobs: FollowedJobs, jobIds: readonly JobId[]): Promise<
   return text;
 }
 
-/** Since when no agent runs. @throws JobtailError if that is too long ago */
-function waitForAgent(absentSince: number | undefined, now: number): number {
+/** Since when no agent runs, in milliseconds of the monotonic clock. @throws JobtailError if that is too long ago */
+export function waitForAgent(absentSince: number | undefined, now: number): number {
   if (absentSince === undefined) process.stderr.write('no agent is running: waiting for it (agent run)\n');
   else if (now - absentSince >= MAX_ABSENT_MS)
     throw new JobtailError('store', 'no agent is running, and the job is not over', {
