@@ -20,7 +20,7 @@ import { unacceptable } from './failures.ts';
 
 /** Smaller files are hashed when they are complete. */
 const LARGE_BYTES = 4 * 1024 * 1024;
-const FLUSH_BYTES = 64 * 1024 * 1024;
+export const FLUSH_BYTES = 64 * 1024 * 1024;
 const TICK_MS = 100;
 /** Each costs a flush. */
 const TICKS_A_HAND_OVER = 5;
@@ -153,7 +153,7 @@ function regularFile(file: string): Stats | undefined {
 }
 
 /** A file that is read while it grows. */
-class Growing {
+export class Growing {
   readonly #handle: fs.FileHandle;
   readonly #complete = new AbortController();
   readonly #reading: Promise<FileDigest>;

@@ -3,9 +3,9 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { PARTIAL_DIRECTORY, preparePartialDirectories } from '../../src/direct/directories.ts';
-import { RsyncArrivals } from '../../src/direct/rsync-arrivals.ts';
+import { FLUSH_BYTES, Growing, RsyncArrivals } from '../../src/direct/rsync-arrivals.ts';
 import type { FileDigest } from '../../src/system/files.ts';
 import { until } from '../support/e2e-until.ts';
 import { needsThat } from '../support/needs.ts';
@@ -84,6 +84,15 @@ async function digestAfter(happens: (growing: string, partial: string) => string
 
 /** To see which files the process has open. */
 const IF_SEEN = needsThat(fs.existsSync('/proc/self/fd'), 'digests of files while they grow: it needs /proc');
+
+it('a flush that failed fails the file, though later ones do not', async () => {
+  const file = path.join(temporaryDirectory(), 'large');
+  fs.writeFileSync(file, '');
+  fs.truncateSync(file, 2 * FLUSH_BYTES);
+  const handle = await fs.promises.open(file);
+  vi.spyOn(handle, 'datasync').mockRejectedValueOnce(new Error('EIO')).mockResolvedValue();
+  await expect(new Growing(handle).finish()).rejects.toThrow('EIO');
+});
 
 it('a large file that grew, and got its name, comes with its digest', IF_SEEN, async () => {
   const rest = 'more than it was when it was first seen';

@@ -200,6 +200,16 @@ describe('while the service that tells of jobs is down', () => {
     expect(store.jobInformation.lastListing()).toMatchObject({ failures: 0, error: null });
   });
 
+  it('it is asked again no sooner than it wants', async () => {
+    const { clock, service, store } = await follow();
+    service.failure = new JobtailError('unavailable', 'it is down', { retryAfterMs: 5 * MINUTE_MS });
+    await clock.passUntil('the failure', () => store.jobInformation.lastListing()?.error !== null);
+    const { lists } = service;
+    await clock.pass(4 * MINUTE_MS);
+    expect(service.lists).toBe(lists);
+    await clock.passUntil('the next list', () => service.lists > lists);
+  });
+
   it('a job whose tasks are not reported is searched for them', async () => {
     const clock = new HeldClock();
     const remote = new ModelRemote();

@@ -1,5 +1,6 @@
 /** When a complete pass is at its end. The interface names no state of a job, so it is the pause that tells. */
 import fs from 'node:fs';
+import path from 'node:path';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../../src/job.ts';
@@ -214,6 +215,15 @@ it('the complete pass does not wait for the pause of a file that failed', async 
   remote.poisoned.clear();
   expect(await engine.pass(clock)).toMatchObject({ appended: NAME.length, verified: 2, openEnds: [] });
   expect(pauses).toEqual([2_000, 2_000]);
+});
+
+it('the complete pass of a job that stays followed fails where a mirror cannot be written', async () => {
+  engine.watch([STDOUT]);
+  remote.files.set(NAME, Buffer.from('one\n'));
+  const mirror = engine.mirror(STDOUT);
+  fs.mkdirSync(path.dirname(mirror), { recursive: true });
+  fs.symlinkSync('/nowhere', mirror);
+  await expect(engine.pass(clock)).rejects.toMatchObject({ code: 'local-io' });
 });
 
 it('a pass in which nothing is new lists once, and compares live files beside each other', async () => {
