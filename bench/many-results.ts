@@ -21,7 +21,7 @@ async function syncs(config: string, kind: 'cold' | 'quiet'): Promise<readonly [
 function agent(service: Service, concurrency: number, count: number, { directory }: Place): Side {
   return async () => {
     const into = fs.mkdtempSync(path.join(directory, 'agent-'));
-    const config = writeConfig(into, { ...service, concurrency }, { results: { transfer: 'soap' } });
+    const config = writeConfig(into, { ...service, concurrency }, { results: { transfer: 'service' } });
     const [cold, again] = await syncs(config, 'cold');
     if (cold.files !== count || again.files !== count) throw new Error(`${cold.files} of ${count} results came`);
     const a = (seconds: number) => (seconds * 1000) / count;
@@ -103,7 +103,7 @@ export const longListing: Measurement = {
     const service = await startService({ listed: names }, place.directory);
     const look = async (): Promise<Figures> => {
       const into = fs.mkdtempSync(path.join(place.directory, 'agent-'));
-      const [first, second] = await syncs(writeConfig(into, service, { results: { transfer: 'soap' } }), 'quiet');
+      const [first, second] = await syncs(writeConfig(into, service, { results: { transfer: 'service' } }), 'quiet');
       fs.rmSync(into, { recursive: true });
       if (first.files + second.files > 0) throw new Error('something was due');
       return { ...second };

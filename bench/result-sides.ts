@@ -36,7 +36,7 @@ export function agent({ url, bytes }: ResultService, { directory }: Place, proto
   const sha256 = resultDigest(bytes);
   return async () => {
     const into = fs.mkdtempSync(path.join(directory, 'agent-'));
-    const config = writeConfig(into, { url, protocol }, { results: { transfer: 'soap' } });
+    const config = writeConfig(into, { url, protocol }, { results: { transfer: 'service' } });
     const { figures, stdout } = await run(process.execPath, [...OUR_NODE_ARGS, sideOf('sync-results'), config, JOB_ID]);
     fs.rmSync(into, { recursive: true });
     const synced = JSON.parse(stdout) as SyncFigures;

@@ -39,7 +39,7 @@ async function syncedJob(sandbox: Sandbox, { directory }: Place): Promise<Synced
     auth: { method: 'password', username: user?.username, passwordFile: at('password') },
     mirror: { directory: at('mirror') },
     state: { directory: at('state') },
-    results: { transfer: 'soap' },
+    results: { transfer: 'service' },
   };
   fs.writeFileSync(at('config.yaml'), JSON.stringify(config));
   const synced = { sandbox, jobId, configFile: at('config.yaml') };

@@ -40,7 +40,7 @@ import {
   withRule,
 } from './values.ts';
 
-const TRANSFER_WAYS = ['soap', 'direct', 'auto'] as const;
+const TRANSFER_WAYS = ['service', 'direct', 'auto'] as const;
 const HOST_KEY_CHECKS = ['accept-new', 'strict'] as const;
 const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 
@@ -125,7 +125,7 @@ function resultsSection(directory: string) {
     include: v.optional(refine(some, isPositive, 'a pattern without ! before it'), ['**']),
     exclude: v.optional(globs(isOfPath), []),
     maxFileBytes: orNull(size(1, Number.MAX_SAFE_INTEGER)),
-    transfer: v.optional(oneOf(TRANSFER_WAYS), 'auto'),
+    transfer: v.optional(transferWay(), 'auto'),
     directAboveBytes: v.optional(size(0, Number.MAX_SAFE_INTEGER), 64 * 2 ** 20),
     bandwidthLimit: orNull(size(1024, Number.MAX_SAFE_INTEGER)),
     shareRoots: v.optional(pathPairs(directory), {}),
@@ -148,6 +148,12 @@ function globs(canMatch: (pattern: string) => boolean = () => true) {
   const quick = refine(written, isQuickPattern, 'a pattern with at most two ** before its end');
   const expected = 'a pattern that a path can match (no empty part, no . or .., no # at its start)';
   return listOf(refine(quick, canMatch, expected), 'patterns such as ["**"]');
+}
+
+/** The value `soap` of 0.2.0 is read as `service`; `agent check` proposes the new word. */
+function transferWay() {
+  const renamed = transform(v.unknown(), (found) => (found === 'soap' ? 'service' : found));
+  return v.pipe(renamed, oneOf(TRANSFER_WAYS));
 }
 
 function sshSection(directory: string) {

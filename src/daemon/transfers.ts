@@ -77,7 +77,7 @@ export class Transfers {
   directOf(config: Config): DirectResults | null {
     const { results, state } = config;
     const { transfer, directAboveBytes: aboveBytes, ssh } = results;
-    if (transfer === 'soap') return null;
+    if (transfer === 'service') return null;
     // No key is requested that no program here can use.
     if (transfer === 'auto' && !canUseSsh() && Object.keys(results.shareRoots).length === 0) return null;
     const knownHostsFile = ssh.knownHostsFile ?? path.join(path.resolve(state.directory), 'known_hosts');

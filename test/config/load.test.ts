@@ -59,6 +59,13 @@ describe('a configuration that is fine', () => {
     expect(exampleAuth).toEqual({ ...minimalAuth, secret: { kind: 'file', path: beside('password') } });
   });
 
+  it('reads the transfer soap of 0.2.0 as service', async () => {
+    const rest =
+      'service: {protocol: rest, baseUrl: https://m.example.org}\nauth: {username: alice, passwordFile: password}\n';
+    for (const word of ['soap', 'service'])
+      expect(await load(`${rest}results: {transfer: ${word}}\n`)).toMatchObject({ results: { transfer: 'service' } });
+  });
+
   it('takes every key', async () => {
     const config = await load(`
 service:

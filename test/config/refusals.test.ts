@@ -68,7 +68,7 @@ const WRONG_VALUES = String.raw`
   results | shareRoots: {/scratch: /var/lib/agent/state/x} | (it is within /var/lib/agent/state, which no
   results | ssh: {hostKeys: never} | results.ssh.hostKeys: expected one of accept-new, strict
   results | ssh: {pinnedKeys: [abc]} | results.ssh.pinnedKeys[0]: expected a public key such as
-  results | transfer: scp | results.transfer: expected one of soap, direct, auto, found "scp" (text)
+  results | transfer: scp | results.transfer: expected one of service, direct, auto, found "scp" (text)
   watch | {job: 501} | watch: expected a list of jobs such as {job: 501, tasks: [9001]}, found a section
   watch | - 501 | watch[0]: expected a section (keys with their values), found 501 (number)
   watch | - {job: 9223372036854775808} | watch[0].job: expected a job id (1 or more): a whole number of at most 64 bits, found 9223372036854775808 (number)

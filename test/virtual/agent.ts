@@ -104,7 +104,7 @@ auth: {username: ${settings.username}, passwordFile: password}
 mirror: {directory: ${fleet?.mirrors ?? `${directory}/mirror`}, keepGenerations: ${settings.keepGenerations}, minFreeBytes: ${settings.minFreeBytes}}
 state: {directory: ${directory}/state}
 poll: {minIntervalSeconds: ${settings.minIntervalSeconds}, maxIntervalSeconds: ${settings.maxIntervalSeconds}, overlapBytes: ${settings.overlapBytes}}
-results: {intervalSeconds: ${settings.resultsIntervalSeconds}, transfer: soap, enabled: ${settings.results}, include: ${JSON.stringify(settings.include)}, exclude: ${JSON.stringify(settings.exclude)}, maxFileBytes: ${settings.maxFileBytes}, bandwidthLimit: ${settings.bandwidthLimit}}
+results: {intervalSeconds: ${settings.resultsIntervalSeconds}, transfer: service, enabled: ${settings.results}, include: ${JSON.stringify(settings.include)}, exclude: ${JSON.stringify(settings.exclude)}, maxFileBytes: ${settings.maxFileBytes}, bandwidthLimit: ${settings.bandwidthLimit}}
 stallAfterMinutes: ${settings.stallAfterMinutes}
 retention: ${settings.retention ?? '{}'}
 logging: {level: ${settings.level}}

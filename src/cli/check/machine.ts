@@ -38,6 +38,8 @@ const FEW_INODES = 1_000;
 export function checkConfigFile(config: Config): Finding[] {
   const { file, watch } = config;
   const found = [ok(`${file}, ${watch.length === 0 ? 'no jobs in it' : `${watch.length} jobs in it`}`)];
+  if (/\btransfer: *["']?soap\b/.test(fs.readFileSync(file, 'utf8')))
+    found.push(warning('results.transfer: soap is an old word', 'write transfer: service, which means the same'));
   const writeHint = `chmod go-w ${file}: it names programs that the agent runs`;
   if ((modeOf(file) & 0o022) !== 0) found.push(warning('other users than its owner can change it', writeHint));
   for (const secret of secretFilesOf(config)) {
@@ -126,7 +128,7 @@ export async function checkView({ view }: Config, settings: ViewSettings): Promi
 export async function checkResultsWay(config: Config, store: Store | undefined): Promise<Finding[]> {
   const { enabled, transfer, directAboveBytes, shareRoots } = config.results;
   if (!enabled) return [note('not fetched (results.enabled: false)')];
-  if (transfer === 'soap') return [ok('all of them by the service (results.transfer: soap)')];
+  if (transfer === 'service') return [ok('all of them by the service (results.transfer: service)')];
   const hasSsh = canUseSsh();
   const noSsh = 'ssh and rsync are not both installed here';
   if (!hasSsh && transfer === 'auto' && Object.keys(shareRoots).length === 0)

@@ -252,7 +252,8 @@ function resultsOf({ results }: JobReport): string {
 }
 
 /** `soap` stands for calls of the service by either protocol (docs/results.md). */
-const wayOf = (way: string) => (way === 'soap' ? 'the service' : way);
+/** Older states have `soap`. */
+const wayOf = (way: string) => (/^(?:service|soap)$/.test(way) ? 'the service' : way);
 
 interface FleetPart {
   readonly agents: FleetReport['agents'];

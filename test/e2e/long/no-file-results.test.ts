@@ -18,7 +18,7 @@ it.concurrent.for(['5.0', '6.3'] as const)(
       mirror: { directory: place.mirror },
       state: { directory: place.state },
       poll: { minIntervalSeconds: 0.1, maxIntervalSeconds: 0.5 },
-      results: { intervalSeconds: 1, transfer: 'soap' },
+      results: { intervalSeconds: 1, transfer: 'service' },
     };
     place.writeConfig(JSON.stringify(config));
     const { jobId, tasks } = await sandbox.submit({ tasks: [{ command: ['sh', '-c', LINKS] }] });

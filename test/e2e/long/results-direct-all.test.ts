@@ -49,7 +49,7 @@ describe('results by SSH', needs(...SSH), () => {
     expect(synced.code).toBe(0);
     expect(fs.readFileSync(e2e.result('a.dat'), 'utf8')).toBe('a');
     const { lastSync } = (await e2e.status()).results;
-    expect(lastSync).toMatchObject({ way: 'soap' });
+    expect(lastSync).toMatchObject({ way: 'service' });
     expect(lastSync?.fallback).toContain('127.0.0.1 refused the temporary key');
     expect((await e2e.place.agent('status', '501')).stdout).toContain(
       'by the service, not directly: 127.0.0.1 refused',
@@ -73,7 +73,7 @@ describe('results from a mounted share', () => {
     expect(fs.readFileSync(e2e.result('a.dat'), 'utf8')).toBe('a result');
     const said = `the service names the share ${named}/501, and results.shareRoots does not cover it`;
     expect((await e2e.status()).results.lastSync).toMatchObject({
-      way: 'soap',
+      way: 'service',
       fallback: expect.stringContaining(said),
     });
     expect((await place.agent('status', '501')).stdout).toContain('results.shareRoots: {PATH OF THE CLUSTER');

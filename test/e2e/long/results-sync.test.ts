@@ -6,7 +6,7 @@ import { ResultsE2e } from '../../support/results-place.ts';
 
 it('everything is there, or left out as the configuration wants it: 0, and status names what is left out', async (context) => {
   const results = {
-    transfer: 'soap',
+    transfer: 'service',
     exclude: ['*.tmp'],
     include: ['11/**'],
     maxFileBytes: 1_000,
@@ -29,7 +29,7 @@ it('everything is there, or left out as the configuration wants it: 0, and statu
 
 it('a name is refused and a place is taken: 1, and the others came', async (context) => {
   const e2e = await ResultsE2e.start(context, {
-    results: { transfer: 'soap' },
+    results: { transfer: 'service' },
     habits: { extraFiles: { '/11/../../escape': 'x', '/11/\u202Egnp.exe': 'shown backwards' } },
   });
   e2e.put('a.dat', 'a');
@@ -54,7 +54,7 @@ it('a name is refused and a place is taken: 1, and the others came', async (cont
 });
 
 it('nothing was done: the code says why', async (context) => {
-  const e2e = await ResultsE2e.start(context, { results: { transfer: 'soap' } });
+  const e2e = await ResultsE2e.start(context, { results: { transfer: 'service' } });
   expect(await e2e.place.agent('sync', '502')).toMatchObject({ code: 7, stdout: '' });
   await e2e.place.watch('501');
   await e2e.sandbox.close();

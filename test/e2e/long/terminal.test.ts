@@ -14,7 +14,7 @@ const FILES = 6;
 
 describe('on a terminal', needs('script'), () => {
   it.concurrent('sync shows a bar that changes in its place and is gone at the end', async (context) => {
-    const e2e = await ResultsE2e.start(context, { results: { transfer: 'soap' } });
+    const e2e = await ResultsE2e.start(context, { results: { transfer: 'service' } });
     const { place } = e2e;
     for (let file = 0; file < FILES; file++) e2e.put(`${file}.dat`, 'x'.repeat(1_000));
     await place.watch('501');

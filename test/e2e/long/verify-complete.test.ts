@@ -99,7 +99,7 @@ describe('agent verify --complete', needs(...SSH), () => {
     const refused = await place.agent('verify', '501', '--complete');
     expect(refused.stderr).toMatch(/rsync lists not all files of the job on /);
     expect(refused).toMatchObject({ code: 6, stdout: '' });
-    const without = await verified(context, { results: { transfer: 'soap' } });
+    const without = await verified(context, { results: { transfer: 'service' } });
     const { code, stderr } = await without.place.agent('verify', '501', '--complete');
     expect(stderr).toMatch(/the cluster cannot be asked for its files: no SSH and no share is in use/);
     expect(code).toBe(3);

@@ -50,7 +50,7 @@ export interface Setting {
   /** How long the service works on a call. */
   readonly workMs: number;
   readonly concurrency: number;
-  readonly transfer: 'soap' | 'direct';
+  readonly transfer: 'service' | 'direct';
   readonly hasDates: boolean;
   readonly mine: number | null;
   readonly retention: boolean;
@@ -141,7 +141,7 @@ export const setting: fc.Arbitrary<Setting> = fc.record({
   clockMs: fc.constantFrom(0, 0, -MINUTE_MS, MINUTE_MS, -10 * MINUTE_MS, 10 * MINUTE_MS),
   workMs: fc.constantFrom(5, 50, 500),
   concurrency: fc.constantFrom(1, 2, 4),
-  transfer: fc.constantFrom('soap', 'soap', 'direct'),
+  transfer: fc.constantFrom('service', 'service', 'direct'),
   hasDates: fc.boolean(),
   mine: fc.oneof({ weight: 2, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: fc.integer({ min: 1, max: 3 }) }),
   retention: fc.constantFrom(false, false, true),

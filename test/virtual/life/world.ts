@@ -43,7 +43,7 @@ auth: {username: alice, passwordFile: password}
 mirror: {directory: ${directory}/mirror, minFreeBytes: 0}
 state: {directory: ${directory}/state}
 poll: {minIntervalSeconds: 60, maxIntervalSeconds: 120}
-results: {intervalSeconds: 1200, transfer: soap}
+results: {intervalSeconds: 1200, transfer: service}
 notify: [{on: [finished, failed, canceled, started, results-complete], url: 'https://pager.example.org/'}]
 `,
     );

@@ -246,7 +246,7 @@ export class Downloads {
           await take(chunk.length);
           await write(chunk);
           onBytes();
-          progress.arrived(chunk.length, 'soap');
+          progress.arrived(chunk.length, 'service');
           progress.file(row.name, bytes);
           await throttle.pay(chunk.length, signal);
         };
