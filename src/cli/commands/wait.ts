@@ -14,7 +14,7 @@ import { PendingRequest } from '../ask-agent.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { type FollowedJobs, jobsOfThisMachine, withJobs } from '../followed-jobs.ts';
 import { commandLog, untilStopped } from '../process.ts';
-import { hasMessage, showJobState, taskLine } from '../show/job-text.ts';
+import { hasMessage, hiddenResultsLines, showJobState, taskLine } from '../show/job-text.ts';
 import { jsonReport } from '../show/json.ts';
 import { startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
 import { type JobReport, reportOf } from '../show/status-report.ts';
@@ -262,6 +262,7 @@ function textOf({ job, unproven }: Ended): string {
     `job ${job.jobId} is ${job.jobState === null ? job.state : showJobState(job.jobState)}: ${what}`,
     ...failed.map((task) => `  ${taskLine(task)}`),
     ...unproven.map((reason) => `  not proven: ${printable(reason)}`),
+    ...hiddenResultsLines(job),
   ];
   return `${lines.join('\n')}\n`;
 }

@@ -10,7 +10,7 @@ import type { JobRow, StoredError } from '../../store/rows.ts';
 import type { FleetReport } from '../fleet/client.ts';
 import { pc } from './colours.ts';
 import { type DiskReport, diskLines } from './disks.ts';
-import { agentLines, hintLines, jobStateLines, searchLines, showJobState } from './job-text.ts';
+import { agentLines, hiddenResultsLines, hintLines, jobStateLines, searchLines, showJobState } from './job-text.ts';
 import type { JobReport, Report } from './status-report.ts';
 import { cutToColumns, fitted, pageText } from './terminal.ts';
 
@@ -118,7 +118,7 @@ export function detail(all: ShownReport, columns: number): string {
     }
     for (const reason of job.unproven ?? []) lines.push(pc.yellow(`not proven: ${printable(reason)}`));
     if (job.results.directory !== null) {
-      lines.push(`results: ${resultsOf(job)}`, `  in ${job.results.directory}/`);
+      lines.push(`results: ${resultsOf(job)}`, `  in ${job.results.directory}/`, ...hiddenResultsLines(job));
     }
     lines.push(...resultLines(job));
   }

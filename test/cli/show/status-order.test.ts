@@ -145,3 +145,22 @@ it('without an agent, no next attempt is promised; what the outage says is not r
   for (const page of [overview, detail])
     expect(page({ ...report, agent: { running: false, pid: null } }, 200)).not.toMatch(/next /);
 });
+
+it('a job with live files of which the service lists none may lack results, and status says so', () => {
+  const settled = (listed: number, bytes: number, more: Partial<JobReport> = {}) =>
+    jobOf('501', 'settled', {
+      files: [{ taskId: '9', file: 'stdout', bytes, mismatches: [], error: null }] as unknown as JobReport['files'],
+      results: { ...jobOf('501', 'settled').results, listed },
+      ...more,
+    });
+  const warningsOf = (job: JobReport) =>
+    [overview, detail].filter((page) => page(reportOf([job]), 1_000).includes('the service lists no file of it'));
+  expect(warningsOf(settled(0, 16))).toHaveLength(2);
+  const well = [
+    settled(1, 16),
+    settled(0, 0),
+    settled(0, 16, { state: 'watched' }),
+    settled(0, 16, { jobState: 'Deleted' }),
+  ];
+  for (const job of well) expect(warningsOf(job)).toEqual([]);
+});
