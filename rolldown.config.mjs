@@ -77,7 +77,7 @@ const page = defineConfig({
       document: 'src/view/page/index.html',
       styles: [
         'node_modules/uplot/dist/uPlot.min.css',
-        ...['base', 'pages', 'job', 'pane', 'small'].map((name) => `src/view/page/styles/${name}.css`),
+        ...['base', 'job', 'pane', 'pages'].map((name) => `src/view/page/styles/${name}.css`),
       ],
       icon: 'src/view/page/icon.svg',
       directory: 'view/page',

@@ -9,8 +9,9 @@ import { LiveFiles } from './job/live-files.tsx';
 import { JobsPage } from './jobs/jobs-page.tsx';
 import { SearchPage } from './jobs/search-page.tsx';
 import { Live, ProvideLive, useLive } from './live.ts';
-import { showInTab, takePageKeys } from './navigation.ts';
+import { showInTab } from './navigation.ts';
 import { KeyList } from './pane/key-list.tsx';
+import { takeAllKeys } from './pane/keys.ts';
 import { Banner } from './parts/banner.tsx';
 import { IconButton } from './parts/button.tsx';
 import { startTheme, theme, toggleTheme } from './parts/theme.ts';
@@ -32,7 +33,7 @@ function App() {
   }, [route]);
   const live = useLive();
   useEffect(() => showInTab(route.value, live), [route.value, live]);
-  useEffect(() => takePageKeys(), []);
+  useEffect(() => takeAllKeys(), []);
   return (
     <>
       <Top page={route.value.page} />

@@ -1,10 +1,9 @@
-/** What the page shows of itself outside of itself, its title and its icon, and the keys that lead from job to job. */
+/** What the page shows of itself outside of itself, its title and its icon, and the steps from job to job. */
 import { effect, signal } from '@preact/signals';
 import { printable } from '../../printable.ts';
 import type { JobSummary } from '../contract/events.ts';
 import { type Group, groupOf } from './jobs/list.ts';
 import type { Live } from './live.ts';
-import { isLoose } from './pane/keys.ts';
 import { hashOf, type Route, routeOf } from './route.ts';
 
 /** The jobs of the list in their order, once it was shown. */
@@ -44,48 +43,27 @@ function titleOf(route: Route, job: JobSummary | undefined): string {
   return `${printable(job.jobState ?? job.state)} · ${job.jobId} ${printable(job.name ?? '')} · jobtail`;
 }
 
-/** Keys of the whole page, beside those of a file. */
-export const PAGE_KEYS: readonly { readonly keys: readonly string[]; readonly words: string }[] = [
-  { keys: ['Ctrl+K'], words: 'to a job: type its number or name, then Enter' },
-  { keys: ['j', 'k'], words: 'in the list of jobs: down, up; Enter opens' },
-  { keys: [']', '['], words: 'the next file of the job, the previous one' },
-  { keys: ['}', '{'], words: 'the next job of the list, the previous one' },
-];
+/** Shows the list of jobs, with the focus in its filter. */
+export function showJobs(): void {
+  location.hash = hashOf({ page: 'jobs' });
+  isFilterWanted.value = true;
+}
 
-/** Moves the focus to the next link of a list, and opens it with `isOpened`. */
-function step(selector: string, isBack: boolean, isOpened: boolean): void {
+/** Moves the focus to the next link of a list. */
+function step(selector: string, isBack: boolean): HTMLAnchorElement | undefined {
   const links = [...document.querySelectorAll<HTMLAnchorElement>(selector)];
   const current = links.findIndex((link) => link === document.activeElement || link.ariaCurrent === 'true');
   const next = links[current < 0 ? 0 : current + (isBack ? -1 : 1)];
   next?.focus();
-  if (isOpened) next?.click();
+  return next;
 }
 
-function stepJobs(isBack: boolean): void {
+export const stepJobRows = (isBack: boolean) => step('.job-link', isBack);
+export const stepFiles = (isBack: boolean) => step('.file-link', isBack)?.click();
+
+export function stepJobs(isBack: boolean): void {
   const route = routeOf(location.hash);
   if (!('jobId' in route)) return;
   const next = jobOrder[jobOrder.indexOf(route.jobId) + (isBack ? -1 : 1)];
   location.hash = next === undefined ? hashOf({ page: 'jobs' }) : hashOf({ page: 'live', jobId: next, files: [] });
-}
-
-/** Connects the keys of the page; what is returned ends that. */
-export function takePageKeys(): () => void {
-  const onKey = (event: KeyboardEvent) => {
-    if (event.key === 'k' && (event.ctrlKey || event.metaKey)) {
-      event.preventDefault();
-      location.hash = hashOf({ page: 'jobs' });
-      isFilterWanted.value = true;
-      return;
-    }
-    if (!isLoose(event)) return;
-    if (event.key === '/' && document.querySelector('.jobs-page') !== null) {
-      event.preventDefault();
-      isFilterWanted.value = true;
-    }
-    if (event.key === 'j' || event.key === 'k') step('.job-link', event.key === 'k', false);
-    if (event.key === ']' || event.key === '[') step('.file-link', event.key === '[', true);
-    if (event.key === '}' || event.key === '{') stepJobs(event.key === '{');
-  };
-  document.addEventListener('keydown', onKey);
-  return () => document.removeEventListener('keydown', onKey);
 }

@@ -67,7 +67,7 @@ export function JobPage({ jobId, tab, children }: JobPageProps) {
   );
 }
 
-/** Why it failed, where the list of tasks is folded (small.css). */
+/** Why it failed, where the list of tasks is folded (styles/pages.css). */
 function FailedTasks({ job: { taskList } }: { job: JobDetail }) {
   const [first, ...others] = taskList.filter(({ errorMessage }) => errorMessage !== null);
   if (first === undefined) return null;

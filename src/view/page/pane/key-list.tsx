@@ -1,20 +1,12 @@
 /** The list of all keys, which `?` opens. */
-import { useEffect, useRef } from 'preact/hooks';
-import { PAGE_KEYS } from '../navigation.ts';
+import { useRef } from 'preact/hooks';
 import { IconButton } from '../parts/button.tsx';
-import { isLoose, PANE_KEYS } from './keys.ts';
+import { KEYS } from './keys.ts';
 
 const named = (key: string) => (/^[A-Z]$/.test(key) ? `Shift+${key}` : key);
 
 export function KeyList() {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      if (event.key === '?' && isLoose(event)) dialog.current?.showModal();
-    };
-    document.addEventListener('keydown', onKey);
-    return () => document.removeEventListener('keydown', onKey);
-  }, []);
   return (
     <>
       <IconButton icon="keys" label="Keys" keyName="?" kind="keys" onClick={() => dialog.current?.showModal()} />
@@ -29,7 +21,7 @@ export function KeyList() {
           />
         </div>
         <dl>
-          {[...PANE_KEYS, ...PAGE_KEYS].map(({ keys, words }) => (
+          {KEYS.map(({ keys, words }) => (
             <div key={words}>
               <dt>
                 {keys.map((key) => (

@@ -1,31 +1,53 @@
-/** The keys of a pane. They work on the whole page, unless the reader types, and are those of the pane used last. */
+/** All keys of the page: the help, the menu of a file and the one handler read this list. */
+import { showJobs, stepFiles, stepJobRows, stepJobs } from '../navigation.ts';
 import type { Opened } from './opened.ts';
 
-interface PaneKey {
+interface Key {
   /** As `KeyboardEvent.key` has them; the first ones are shown. */
   readonly keys: readonly string[];
   readonly words: string;
-  readonly act: (opened: Opened, pane: HTMLElement) => unknown;
+  /** On an opened file: the one around the focus, the one used last, or the first one. */
+  readonly onFile?: ((opened: Opened, pane: HTMLElement) => unknown) | undefined;
+  readonly onPage?: ((key: string) => unknown) | undefined;
+  /** It is in the menu of a file, ticked while it is on. */
+  readonly isInMenu?: true;
+  readonly isOn?: (opened: Opened) => boolean;
 }
 
+const file = (keys: string, words: string, onFile: Key['onFile'], more: Partial<Key> = {}): Key => ({
+  ...{ keys: keys.split(' '), words, onFile },
+  ...more,
+});
+const page = (keys: string, words: string, onPage: Key['onPage']): Key => ({ keys: keys.split(' '), words, onPage });
+const MENU = { isInMenu: true } as const;
+
 /** As docs/view.md lists them. */
-export const PANE_KEYS: readonly PaneKey[] = [
-  { keys: ['f'], words: 'follow, pause', act: ({ file }) => (file.following.value ? file.pause() : file.follow()) },
-  { keys: ['g', 'Home'], words: 'to the beginning', act: ({ file }) => file.jumpTo(0) },
-  { keys: ['G'], words: 'to the end', act: ({ file }) => file.jumpToEnd() },
-  { keys: ['End'], words: 'to the end, and follow', act: ({ file }) => file.follow() },
-  { keys: ['l'], words: 'to a line', act: (_, pane) => focusOn(pane, '.goto') },
-  { keys: ['/'], words: 'search; in the list of jobs: filter', act: openSearch },
-  { keys: ['n'], words: 'the next match', act: (opened) => opened.step(false) },
-  { keys: ['N'], words: 'the previous match', act: (opened) => opened.step(true) },
-  { keys: ['e'], words: 'the next line that looks like an error', act: (opened) => opened.stepErrors(false) },
-  { keys: ['E'], words: 'the previous one', act: (opened) => opened.stepErrors(true) },
-  { keys: ['W'], words: 'the next line that names itself a warning', act: (opened) => opened.stepWarnings() },
-  { keys: ['w'], words: 'wrap lines', act: ({ wraps }) => toggle(wraps) },
-  { keys: ['t'], words: 'fold tracebacks, or open them', act: ({ foldsTracebacks }) => toggle(foldsTracebacks) },
-  { keys: ['p'], words: 'plot the numbers', act: (opened) => opened.togglePlot() },
-  { keys: ['c'], words: 'copy the selected lines, or the screen, as text', act: (opened) => opened.copy() },
+export const KEYS: readonly Key[] = [
+  file('f', 'follow, pause', ({ file }) => (file.following.value ? file.pause() : file.follow())),
+  file('g Home', 'to the beginning', ({ file }) => file.jumpTo(0)),
+  file('G', 'to the end', ({ file }) => file.jumpToEnd()),
+  file('End', 'to the end, and follow', ({ file }) => file.follow()),
+  file('l', 'to a line', (_, pane) => focusOn(pane, '.goto')),
+  file('/', 'search; in the list of jobs: filter', openSearch, { onPage: filterJobs }),
+  file('n', 'the next match', (opened) => opened.step(false)),
+  file('N', 'the previous match', (opened) => opened.step(true)),
+  file('e', 'the next line that looks like an error', (opened) => opened.stepErrors(false)),
+  file('E', 'the previous one', (opened) => opened.stepErrors(true)),
+  file('W', 'the next line that names itself a warning', (opened) => opened.stepWarnings()),
+  file('w', 'wrap lines', ({ wraps }) => toggle(wraps), { ...MENU, isOn: ({ wraps }) => wraps.value }),
+  file('t', 'fold tracebacks, or open them', ({ foldsTracebacks }) => toggle(foldsTracebacks)),
+  file('p', 'plot the numbers', (opened) => opened.togglePlot(), { ...MENU, isOn: ({ kinds }) => kinds.value != null }),
+  file('c', 'copy the selected lines, or the screen, as text', (opened) => opened.copy(), MENU),
+  page('Ctrl+K', 'to a job: type its number or name, then Enter', showJobs),
+  page('j k', 'in the list of jobs: down, up; Enter opens', (key) => stepJobRows(key === 'k')),
+  page('] [', 'the next file of the job, the previous one', (key) => stepFiles(key === '[')),
+  page('} {', 'the next job of the list, the previous one', (key) => stepJobs(key === '{')),
+  page('?', 'this list', () => document.querySelector<HTMLDialogElement>('.key-list')?.showModal()),
 ];
+
+function filterJobs(): void {
+  if (document.querySelector('.jobs-page') !== null) showJobs();
+}
 
 function toggle(signal: { value: boolean }): void {
   signal.value = !signal.value;
@@ -51,32 +73,51 @@ export function isLoose({ target, ctrlKey, metaKey, altKey }: KeyboardEvent): bo
   return !ctrlKey && !metaKey && !altKey && target instanceof Element && target.closest(OWN_KEYS) === null;
 }
 
-let lastUsed: HTMLElement | undefined;
+/** The opened file of each pane on the page. */
+const panes = new Map<Element, Opened>();
 
-/** The pane that a key is for: the one around it, the one used last, or the first one. */
-function paneOf(target: EventTarget | null): Element | null {
+function paneOf(target: EventTarget | null): HTMLElement | undefined {
   const around = target instanceof Element ? target.closest('.pane') : null;
-  return around ?? (lastUsed?.isConnected === true ? lastUsed : document.querySelector('.pane'));
+  const pane = around ?? lastUsed ?? document.querySelector('.pane');
+  return pane instanceof HTMLElement && panes.has(pane) ? pane : undefined;
 }
+
+let lastUsed: HTMLElement | undefined;
 
 /** Connects the keys of the page with a pane. What is returned ends that. */
 export function takeKeys(pane: HTMLElement, opened: Opened): () => void {
   const use = () => {
     lastUsed = pane;
   };
-  const onKey = (event: KeyboardEvent) => {
-    if (!isLoose(event) || paneOf(event.target) !== pane) return;
-    const key = PANE_KEYS.find(({ keys }) => keys.includes(event.key));
-    if (key === undefined) return;
-    use();
-    event.preventDefault();
-    void key.act(opened, pane);
-  };
+  panes.set(pane, opened);
   const over = new AbortController();
   const { signal } = over;
   pane.addEventListener('focusin', use, { signal });
   for (const event of ['pointerdown', 'wheel', 'touchstart'])
     pane.addEventListener(event, use, { signal, passive: true, capture: true });
-  document.addEventListener('keydown', onKey, { signal });
-  return () => over.abort();
+  return () => {
+    over.abort();
+    panes.delete(pane);
+    if (lastUsed === pane) lastUsed = undefined;
+  };
+}
+
+/** The one handler of all keys; what is returned ends it. */
+export function takeAllKeys(): () => void {
+  const onKey = (event: KeyboardEvent) => {
+    const isCommand = (event.ctrlKey || event.metaKey) && !event.altKey;
+    if (!isCommand && !isLoose(event)) return;
+    const name = isCommand ? `Ctrl+${event.key.toUpperCase()}` : event.key;
+    const key = KEYS.find(({ keys }) => keys.includes(name));
+    const pane = paneOf(event.target);
+    const opened = pane && panes.get(pane);
+    if (key?.onFile !== undefined && pane !== undefined && opened !== undefined) {
+      lastUsed = pane;
+      void key.onFile(opened, pane);
+    } else if (key?.onPage !== undefined) void key.onPage(name);
+    else return;
+    event.preventDefault();
+  };
+  document.addEventListener('keydown', onKey);
+  return () => document.removeEventListener('keydown', onKey);
 }

@@ -4,6 +4,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { address } from '../api.ts';
 import { Icon, IconButton, Passed } from '../parts/button.tsx';
+import { KEYS } from './keys.ts';
 import type { Opened } from './opened.ts';
 
 interface ToolbarProps {
@@ -79,7 +80,6 @@ function GoTo({ opened, onGone }: Pick<ToolbarProps, 'opened' | 'onGone'>) {
 }
 
 function Menu({ opened }: Pick<ToolbarProps, 'opened'>) {
-  const { wraps, kinds } = opened;
   const menu = useRef<HTMLDetailsElement>(null);
   const isOpen = useSignal(false);
   // It closes after a choice, and when the reader goes elsewhere.
@@ -102,21 +102,26 @@ function Menu({ opened }: Pick<ToolbarProps, 'opened'>) {
     });
     return () => over.abort();
   }, []);
-  const item = (words: string, keyName: string, act: () => void, isOn?: boolean) => (
-    <button type="button" aria-pressed={isOn} onClick={act}>
-      <span class="tick">{isOn === true && '✓'}</span>
-      {words} <kbd>{keyName}</kbd>
-    </button>
-  );
   return (
     <details class="menu" ref={menu} onToggle={() => (isOpen.value = menu.current?.open === true)}>
       <summary class="icon-button" aria-label="More" title="More">
         <Icon name="more" />
       </summary>
       <div class="menu-items">
-        {item('Copy the selected lines, or the screen', 'c', () => void opened.copy())}
-        {item('Wrap lines', 'w', () => (wraps.value = !wraps.value), wraps.value)}
-        {item('Plot the numbers', 'p', () => opened.togglePlot(), kinds.value !== undefined)}
+        {KEYS.filter(({ isInMenu }) => isInMenu).map(({ keys: [key], words, onFile, isOn }) => {
+          const isPressed = isOn?.(opened);
+          return (
+            <button
+              key={key}
+              type="button"
+              aria-pressed={isPressed}
+              onClick={({ currentTarget }) => onFile?.(opened, currentTarget)}
+            >
+              <span class="tick">{isPressed === true && '✓'}</span>
+              {words.charAt(0).toUpperCase() + words.slice(1)} <kbd>{key}</kbd>
+            </button>
+          );
+        })}
         {isOpen.value && (
           <>
             <Passed to={address('raw', { ...opened.content(), plain: '1' })} isTab>

@@ -88,13 +88,18 @@ describe('the page', needs('chromium'), () => {
       ['rest-path', 'listed'],
       ['text-encoding', 'utf-8'],
       ['probe-entries', '64'],
+      ['rest-address-GetCurrentInfoForJob', 'GET JobManagement/CurrentInfoForJob'],
+      ['rest-address-ListChangedFilesForJob', 'GET FileTransfer/ListChangedFilesForJob'],
     ] as const)
       place.store.capabilities.set(name, value);
     await view.show('#/service');
     const card = page.locator('.card', { hasText: 'Detected server' });
     for (const words of ['named by the id of the task + 1', 'requested by their listed names', 'decoded as UTF-8'])
       await card.getByText(words).waitFor();
-    expect(await card.textContent()).not.toMatch(/task-shift|rest-path|probe/);
+    expect(await card.textContent()).not.toMatch(/task-shift|rest-|probe/);
+    // Each on a line of its own, with no break within it.
+    for (const path of ['JobManagement/CurrentInfoForJob', 'FileTransfer/ListChangedFilesForJob'])
+      expect((await card.getByText(path).boundingBox())?.height).toBeLessThan(25);
     const heights = await page.locator('.card').evaluateAll((cards) => cards.map((one) => one.clientHeight));
     expect(new Set(heights).size).toBe(1);
     expect(view.wrongs).toEqual([]);
