@@ -13,13 +13,13 @@ export const SHIFT_CAPABILITY = 'task-shift';
 /** PATH_MAX of Linux. */
 const MAX_PATH_LENGTH = 4_096;
 
-interface Path extends LiveFileKey {
+interface LivePath extends LiveFileKey {
   /** As the server sent it with the text; often the same for two tasks. */
   readonly relativePath: string | null;
 }
 
 /** Paths below the directory of the task, whose number is that of the task, or differs by a known shift. */
-export function likelyPaths({ taskId, relativePath }: Path, shift: string | undefined): readonly string[] {
+export function likelyPaths({ taskId, relativePath }: LivePath, shift: string | undefined): readonly string[] {
   const parts = partsOf(relativePath ?? '');
   if (parts.length === 0) return [];
   const numbers = shift === undefined ? [] : [String(BigInt(taskId) - BigInt(shift))];

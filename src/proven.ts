@@ -39,7 +39,7 @@ export const NO_LIVE_FILES = 'no task of the job was found, so no live file is h
 
 const NOT_FOLLOWED = { error: null, results: true };
 
-interface Followed {
+interface FollowedFile {
   readonly error: { readonly message: string } | null;
   /** Whether its results are requested. */
   readonly results: boolean;
@@ -47,7 +47,7 @@ interface Followed {
 
 /** A reason for each live file, and for the results that are not complete. Empty: the job is proven. */
 export function reasonsAgainst(
-  { error, results: areResultsWanted }: Followed,
+  { error, results: areResultsWanted }: FollowedFile,
   files: readonly ComparedFile[],
   results: Counts,
 ): string[] {
@@ -71,7 +71,7 @@ export function reasonsAgainst(
 
 /** The part of the store that is asked. */
 interface StoredJobs {
-  readonly jobs: { get(jobId: JobId): Followed | undefined };
+  readonly jobs: { get(jobId: JobId): FollowedFile | undefined };
   readonly liveFiles: { ofJob(jobId: JobId): readonly ComparedFile[] };
   readonly results: { counts(jobId: JobId): Counts };
 }

@@ -219,6 +219,19 @@ describe('the import rule', () => {
     expect(computed).toEqual([]);
   });
 
+  it('names each type once in the product', () => {
+    const named = files
+      .filter((file) => !file.startsWith('simulator/'))
+      .flatMap((file) => {
+        const text = fs.readFileSync(path.join(ROOT, fileOf(file)), 'utf8');
+        const declared = text.matchAll(/^(?:export )?(?:abstract )?(?:interface|type|class|enum) (\w+)/gm);
+        return [...declared].map(([, name = '']) => ({ name, file }));
+      });
+    const twice = named.filter(({ name }, index) => named.findIndex((one) => one.name === name) !== index);
+    expect(named.length).toBeGreaterThan(500);
+    expect(twice).toEqual([]);
+  });
+
   it('allows no cycle between files', () => {
     const binding = imports.filter(isOfProject);
     const edges = new Map(

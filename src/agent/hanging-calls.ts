@@ -37,7 +37,7 @@ const LAST_LIMIT_MS = 8_000;
 /** Pause after short calls that were not answered. */
 const PAUSE_MS = 5 * 60_000;
 
-interface Running {
+interface RunningCall {
   readonly startedAt: number;
   readonly isLong: boolean;
   hangs: boolean;
@@ -45,7 +45,7 @@ interface Running {
 
 export class HangingCalls {
   readonly #options: HangingCallsOptions;
-  readonly #running = new Set<Running>();
+  readonly #running = new Set<RunningCall>();
   #answeredAt = Number.NEGATIVE_INFINITY;
   /** How long the last answers took. */
   #lastMs: readonly number[] = [];
@@ -54,7 +54,7 @@ export class HangingCalls {
   /** Ends the short calls. */
   #stop: AbortController | undefined;
   /** The calls that the short calls are for: with the last of them, these end. */
-  #suspects: readonly Running[] = [];
+  #suspects: readonly RunningCall[] = [];
   /** Short calls without an answer since the last quick one. */
   #shortCalls = 0;
 
@@ -70,7 +70,7 @@ export class HangingCalls {
 
   /** Records the start of a call; the returned function records its end. */
   begun(isLong: boolean): () => void {
-    const one: Running = { startedAt: this.#options.clock.monotonic(), isLong, hangs: false };
+    const one: RunningCall = { startedAt: this.#options.clock.monotonic(), isLong, hangs: false };
     this.#running.add(one);
     this.#arm(HANGS_AFTER_MS);
     return () => {
@@ -108,12 +108,12 @@ export class HangingCalls {
     const now = clock.monotonic();
     if (this.#stop !== undefined || now < this.#nextAt || this.hanging.count >= MAX_HANGING || !isWanted()) return;
     const since = Math.max(this.#answeredAt, openSince());
-    const isUnanswered = ({ startedAt }: Running) => now - Math.max(startedAt, since) >= this.#patienceMs;
+    const isUnanswered = ({ startedAt }: RunningCall) => now - Math.max(startedAt, since) >= this.#patienceMs;
     const suspects = [...this.#running].filter((one) => !one.hangs && isUnanswered(one));
     if (suspects.length > 0) void this.#resolve(suspects);
   }
 
-  async #resolve(suspects: readonly Running[]): Promise<void> {
+  async #resolve(suspects: readonly RunningCall[]): Promise<void> {
     const { clock, onChange, onEnd } = this.#options;
     const stop = new AbortController();
     this.#stop = stop;

@@ -16,7 +16,7 @@ export interface RetentionRule {
   readonly deleteFiles: boolean;
 }
 
-type RemoveJob = (jobId: JobId, deleteFiles: boolean) => Promise<RemovedFiles>;
+export type RemoveJob = (jobId: JobId, deleteFiles: boolean) => Promise<RemovedFiles>;
 
 interface RetentionOptions {
   readonly rule: RetentionRule;

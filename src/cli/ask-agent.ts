@@ -18,13 +18,13 @@ const TICKS_A_LIFE_SIGN = 10;
 /** Failed checks that mean that it stopped: an agent that reloads its configuration is away for a moment. */
 const MISSING_LIFE_SIGNS = 2;
 
-interface Asked<T> {
+interface PolledAnswer<T> {
   read(): T | undefined | Promise<T | undefined>;
   isThere(): boolean | Promise<boolean>;
 }
 
 /** Waits for an answer; undefined if no agent is there any more. */
-export async function answerFrom<T>({ read, isThere }: Asked<T>, signal: AbortSignal): Promise<T | undefined> {
+export async function answerFrom<T>({ read, isThere }: PolledAnswer<T>, signal: AbortSignal): Promise<T | undefined> {
   for (let ticks = 1, missing = 0; missing < MISSING_LIFE_SIGNS; ticks += 1) {
     await sleep(TICK_MS, undefined, { signal }).catch(() => {
       throw new JobtailError('aborted', 'the command was interrupted');
@@ -37,14 +37,14 @@ export async function answerFrom<T>({ read, isThere }: Asked<T>, signal: AbortSi
   return undefined;
 }
 
-interface Refused {
+interface RefusedRequest {
   readonly error: string;
   readonly code?: string;
   readonly hint?: string | undefined;
 }
 
 /** @throws JobtailError what the agent answers as an error */
-export function resultOf<T extends object>(answer: T | Refused): T {
+export function resultOf<T extends object>(answer: T | RefusedRequest): T {
   if (!('error' in answer)) return answer;
   const { error, code = '', hint } = answer;
   throw new JobtailError(code in ERROR_POLICIES ? (code as ErrorCode) : 'job-unknown', withoutNextSignIn(error), {
@@ -164,7 +164,7 @@ async function answerTo<T extends object>(
   try {
     pending.renew();
     const text = await answerFrom({ read: () => pending.renew(), isThere }, signal);
-    return text === undefined ? undefined : resultOf(JSON.parse(text) as T | Refused);
+    return text === undefined ? undefined : resultOf(JSON.parse(text) as T | RefusedRequest);
   } finally {
     pending.end();
   }

@@ -3,7 +3,7 @@ import { type Config, hasFleet } from '../config/config.ts';
 import { SharedState } from '../daemon/state.ts';
 import type { JobId } from '../job.ts';
 import type { Store } from '../store/store.ts';
-import { type Follower, followerOf } from './follower.ts';
+import { followerOf, type JobFollower } from './follower.ts';
 import { reportOf } from './show/status-report.ts';
 import type { ShownReport } from './show/status-table.ts';
 
@@ -14,7 +14,7 @@ export interface FollowedJobs {
    */
   read<T>(only: JobId | undefined, work: (store: Store) => T | Promise<T>, withResults?: boolean): Promise<T>;
   report(only: JobId | 'all' | undefined): Promise<ShownReport>;
-  follower(jobId: JobId): Promise<Follower>;
+  follower(jobId: JobId): Promise<JobFollower>;
   /** Whether a command for a fleet was executed. @throws JobtailError if it was refused */
   isExecuted(commandId: string): Promise<boolean>;
   /** The agent whose machine has the mirrors of a job; undefined if they are here. */

@@ -11,6 +11,7 @@ import { keptFile } from '../system/kept-files.ts';
 import { isOfRoot } from '../system/owners.ts';
 import type { Config } from './config.ts';
 import { configSchema } from './schema.ts';
+import type { Environment } from './secrets.ts';
 import { type PlacedProblem, readYaml, type YamlText } from './yaml.ts';
 
 /** Rejects with one `config` error: a line `file:line:column: key: expected ..., found ...` for each problem. */
@@ -137,8 +138,6 @@ export interface ConfigSearch {
   readonly systemFile?: string;
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
 /**
  * The absolute path of the configuration file: that of `-c`, else of `$AGENT_CONFIG`, else that of the user, else
  * `systemFile`. Not `config.yaml` of the working directory: it names programs to run, and may be a result of a job.
@@ -180,7 +179,7 @@ function mayExist(path: string): boolean {
   }
 }
 
-type Path = readonly PropertyKey[];
+type KeyPath = readonly PropertyKey[];
 
 function problemsOf({ path: steps, type, message, input }: v.BaseIssue<unknown>, yaml: YamlText): PlacedProblem[] {
   const path = (steps ?? []).map(({ key }) => key as PropertyKey);
@@ -199,7 +198,7 @@ function problemsOf({ path: steps, type, message, input }: v.BaseIssue<unknown>,
 }
 
 /** For people: `watch[0].job`. */
-function pathText(path: Path): string {
+function pathText(path: KeyPath): string {
   return path
     .map((step, index) => {
       if (typeof step === 'number') return `[${step}]`;
@@ -256,7 +255,7 @@ const plain = (word: string) => word.toLowerCase().replaceAll(/[_-]/g, '');
 
 const isBeginning = (a: string, b: string) => Math.min(a.length, b.length) >= 4 && (a.startsWith(b) || b.startsWith(a));
 
-function describe(path: Path, root: unknown): string {
+function describe(path: KeyPath, root: unknown): string {
   const found = path.reduce<unknown>((value, step) => {
     const isInner = typeof value === 'object' && value !== null && Object.hasOwn(value, step);
     return isInner ? (value as Record<PropertyKey, unknown>)[step] : undefined;

@@ -70,7 +70,7 @@ export function filesOf(config: SecretHolder & { readonly file: string }, env: E
   return files.filter((at) => typeof at === 'string');
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 export function secretFilesOf(config: SecretHolder, env: Environment = {}): string[] {
   return secretsIn(config).flatMap(({ source }) =>

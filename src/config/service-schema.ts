@@ -105,9 +105,15 @@ function soapVersion() {
   return v.pipe(quoted, v.picklist(SOAP_VERSIONS, expected));
 }
 
-type Service = v.InferOutput<ReturnType<typeof serviceSection>>;
+type ServiceSettings = v.InferOutput<ReturnType<typeof serviceSection>>;
 
-export function signInOf({ service, auth }: { readonly service: Service; readonly auth: AuthSettings }): AuthSettings {
+export function signInOf({
+  service,
+  auth,
+}: {
+  readonly service: ServiceSettings;
+  readonly auth: AuthSettings;
+}): AuthSettings {
   if (service.protocol === 'soap') return { ...auth, path: auth.path ?? '/service/UserAndLimitationManagement' };
   const [controller = '', operation = null] =
     auth.method in SIGN_IN_PATHS ? SIGN_IN_PATHS[auth.method as keyof typeof SIGN_IN_PATHS].split('/') : [];

@@ -50,22 +50,22 @@ type InMs<Values> = {
 };
 
 /** Reports what is expected at a path of the section, and what is found there if the value does not show it. */
-export type Report = (expected: string, path?: readonly PropertyKey[], found?: unknown) => void;
+export type ReportIssue = (expected: string, path?: readonly PropertyKey[], found?: unknown) => void;
 
 /** A rule between keys. It gets the readable part, even after errors, so that all errors are reported at once. */
-export function withRule<Keys>(inner: Type<Keys>, check: (keys: Partial<Keys>, report: Report) => void) {
+export function withRule<Keys>(inner: Type<Keys>, check: (keys: Partial<Keys>, report: ReportIssue) => void) {
   const rule = v.rawCheck<Keys>(({ dataset: { value }, addIssue }) => {
     if (typeof value === 'object' && value !== null) check(value, (...problem) => addIssue(issueOf(...problem)));
   });
   return v.pipe(inner, rule);
 }
 
-export function issueOf(...[message, path = [], input]: Parameters<Report>) {
+export function issueOf(...[message, path = [], input]: Parameters<ReportIssue>) {
   const items = path.map((key) => ({ type: 'unknown', origin: 'value', input, key, value: input }) as const);
   return { message, input, path: items as [v.UnknownPathItem] };
 }
 
-export function requireOne(keys: readonly string[], given: readonly string[], report: Report, what = ''): void {
+export function requireOne(keys: readonly string[], given: readonly string[], report: ReportIssue, what = ''): void {
   if (given.length === 1) return;
   report(`exactly one of ${keys.join(', ')}${what}`, [], given.length === 0 ? 'none of them' : given.join(' and '));
 }

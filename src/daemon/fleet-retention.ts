@@ -1,21 +1,18 @@
 /** Removes jobs from a fleet: their rows from its database, and their files if this machine has their directory. */
 import { Elsewhere, removeJobFiles } from '../agent/forget.ts';
 import type { Log } from '../agent/ports/host.ts';
+import type { RemoveJob } from '../agent/retention.ts';
 import type { FleetConfig } from '../config/config.ts';
-import type { JobId } from '../job.ts';
 import { Secrets } from '../redact.ts';
 import type { Store } from '../store/store.ts';
-import type { RemovedFiles } from '../system/remove-tree.ts';
 import { fleetAddress, mirrorIdentity } from './fleet.ts';
 import { notWatched } from './state.ts';
-
-/** Removes a job that no agent works on. @throws JobtailError */
-type RemoveJob = (jobId: JobId, deleteFiles: boolean) => Promise<RemovedFiles>;
 
 /** Runs `work` on a store with the rows of all jobs. */
 export async function withJobsOfFleet(
   config: FleetConfig,
   log: Log,
+  // It removes a job that no agent works on. @throws JobtailError
   work: (store: Store, remove: RemoveJob) => Promise<void>,
 ): Promise<void> {
   const address = await fleetAddress(config.fleet, log, new Secrets());

@@ -107,7 +107,7 @@ export async function serveMetrics(options: MetricsServerOptions): Promise<Metri
   };
   const server = http.createServer(limits, (request, response) => {
     void answer(request, { ...options, metrics })
-      .catch((error: unknown): Answer => [500, `${asJobtailError(error).message}\n`])
+      .catch((error: unknown): PortAnswer => [500, `${asJobtailError(error).message}\n`])
       .then(([status, text, contentType = 'text/plain; charset=utf-8']) => {
         response.writeHead(status, { 'content-type': contentType, 'cache-control': 'no-store' });
         response.end(request.method === 'HEAD' ? undefined : text);
@@ -142,11 +142,11 @@ function keepAPlace(server: http.Server): void {
   });
 }
 
-type Answer = readonly [status: number, text: string, contentType?: string];
+type PortAnswer = readonly [status: number, text: string, contentType?: string];
 
-async function answer({ method, url = '/' }: http.IncomingMessage, options: MetricsServerOptions): Promise<Answer> {
+async function answer({ method, url = '/' }: http.IncomingMessage, options: MetricsServerOptions): Promise<PortAnswer> {
   if (method !== 'GET' && method !== 'HEAD') return [405, 'only GET\n'];
-  const verdict = (why: string | undefined): Answer => (why === undefined ? [200, 'ok\n'] : [503, `${why}\n`]);
+  const verdict = (why: string | undefined): PortAnswer => (why === undefined ? [200, 'ok\n'] : [503, `${why}\n`]);
   switch (url.split('?')[0]) {
     case '/metrics':
       return [200, await options.metrics(), PROMETHEUS_CONTENT_TYPE];

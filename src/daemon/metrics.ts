@@ -172,7 +172,7 @@ export class Metrics {
   }
 
   /** A gauge that is absent while its value is undefined; of numbers by name, the name is in `label`. */
-  #gauge(name: string, help: string, value: () => Shown | Promise<Shown>, label?: string): void {
+  #gauge(name: string, help: string, value: () => MetricValue | Promise<MetricValue>, label?: string): void {
     const labelNames = label === undefined ? [] : [label];
     const collect = async () => {
       const found = await value();
@@ -186,4 +186,4 @@ export class Metrics {
   }
 }
 
-type Shown = number | Readonly<Record<string, number>> | undefined;
+type MetricValue = number | Readonly<Record<string, number>> | undefined;

@@ -20,15 +20,15 @@ export const KINDS: Readonly<Record<string, Irregular>> = {
   d: 'a link to a directory',
 };
 
-interface Listed {
+interface RsyncEntry {
   /** The first letter of its permissions. */
   readonly kind: string;
   readonly bytes: number;
   readonly name: string;
 }
 
-interface Listing {
-  readonly listed: readonly Listed[];
+interface RsyncListing {
+  readonly listed: readonly RsyncEntry[];
   /** Lines that are no entry of a list. */
   readonly unreadLines: number;
 }
@@ -44,7 +44,7 @@ interface ListingOptions {
 export async function listing(
   { access, configFile, idleMs, signal }: SshConnection,
   { options, input, arrival }: ListingOptions,
-): Promise<ProgramEnd & Listing> {
+): Promise<ProgramEnd & RsyncListing> {
   const places = [`${HOST_ALIAS}:${access.basePath}/`, ...(arrival === undefined ? [] : [`${path.resolve(arrival)}/`])];
   const { printed, ...end } = await printedBy({
     command: 'rsync',
@@ -58,7 +58,7 @@ export async function listing(
 }
 
 /** Reads ASCII: other bytes are escaped, and so is each line break of a name. */
-export function readListing(text: string): Listing {
+export function readListing(text: string): RsyncListing {
   const lines = text.split('\n').filter((line) => line !== '');
   const listed = lines.flatMap((line) => {
     const [, kind = '', size = '', name = ''] =

@@ -54,7 +54,7 @@ export async function fetchByRsync(request: SshRequest): Promise<void> {
   }
 }
 
-interface Run {
+interface RsyncRun {
   readonly request: SshRequest;
   readonly arrival: string;
   readonly growing: string;
@@ -65,7 +65,7 @@ interface Run {
 }
 
 /** Transfers files, through interruptions. */
-async function bring(files: readonly DirectFile[], run: Run): Promise<void> {
+async function bring(files: readonly DirectFile[], run: RsyncRun): Promise<void> {
   const { request } = run;
   const left = new Map(files.map((file) => [file.parts.join('/'), file]));
   let kept = await keptBytes(run);
@@ -89,12 +89,12 @@ async function bring(files: readonly DirectFile[], run: Run): Promise<void> {
 }
 
 /** Bytes of partial files, and of complete ones that were not passed on. */
-async function keptBytes({ arrival, growing }: Run): Promise<number> {
+async function keptBytes({ arrival, growing }: RsyncRun): Promise<number> {
   return (await bytesBelow(arrival)) - (await bytesBelow(growing));
 }
 
 /** One run; received files are removed from `files`. `keptBytes`: of partial files, which rsync compares, too. */
-async function runRsync(files: Map<string, DirectFile>, keptBytes: number, run: Run): Promise<ProgramEnd> {
+async function runRsync(files: Map<string, DirectFile>, keptBytes: number, run: RsyncRun): Promise<ProgramEnd> {
   const { request, arrival, growing } = run;
   const names = [...files.keys()];
   const large = new Map<string, DirectFile>();
@@ -155,7 +155,7 @@ function unasked(name: string, host: string): JobtailError {
 }
 
 /** Lists what rsync skipped, through links where the key permits that, and reports what is no regular file. */
-async function reportIrregular({ request, skipped, arrival }: Run): Promise<void> {
+async function reportIrregular({ request, skipped, arrival }: RsyncRun): Promise<void> {
   const input = Buffer.from([...skipped.keys()].map((name) => `${name}\0`).join(''));
   for (const links of skipped.size === 0 ? [] : [['--copy-links'], []]) {
     const { listed, code } = await listing(request, {
@@ -175,7 +175,7 @@ async function reportIrregular({ request, skipped, arrival }: Run): Promise<void
   }
 }
 
-function argsOf({ request, arrival }: Run): string[] {
+function argsOf({ request, arrival }: RsyncRun): string[] {
   const { access, configFile, presentDirectory, largestPresentBytes, maxFileBytes, bytesPerSecond } = request;
   return [
     `--rsh=ssh -F ${inRsh(configFile)}`,

@@ -5,7 +5,7 @@
 import type { JobId } from '../job.ts';
 import type { Database } from './database.ts';
 import { idsOf, type LeasedJob, type Register, SILENT } from './register.ts';
-import type { Sql } from './tables.ts';
+import type { Queries } from './tables.ts';
 
 export interface TakenJob extends LeasedJob {
   /** The mirror directory of the previous owner; null if there was none. */
@@ -78,8 +78,8 @@ export class Claims {
   }
 
   /** Runs `work` with the `jobs` that this agent owns, and returns them. Their rows are locked: touch no file. */
-  fenced(jobs: readonly LeasedJob[], work: (sql: Sql, owned: LeasedJob[]) => Promise<void>): Promise<LeasedJob[]> {
-    const run = async (sql: Sql) => {
+  fenced(jobs: readonly LeasedJob[], work: (sql: Queries, owned: LeasedJob[]) => Promise<void>): Promise<LeasedJob[]> {
+    const run = async (sql: Queries) => {
       const rows = await sql.query<{ readonly jobId: JobId }>(
         `SELECT jobs.job_id AS "jobId" FROM {s}.jobs
          JOIN unnest($2::text[], $3::int[]) AS leased (job_id, attempt) ON jobs.job_id = leased.job_id AND jobs.attempt = leased.attempt
@@ -99,7 +99,7 @@ export class Claims {
   }
 
   /** Within `fenced`: the jobs have no owner from now on, and wait for one unless all work is done. */
-  async end(sql: Sql, jobs: readonly LeasedJob[], how: End): Promise<void> {
+  async end(sql: Queries, jobs: readonly LeasedJob[], how: End): Promise<void> {
     const ids = idsOf(jobs);
     await sql.query(
       'UPDATE {s}.jobs SET owner = NULL, waiting_since = CASE WHEN $2 THEN now() END WHERE job_id = ANY($1)',
@@ -124,7 +124,7 @@ export class Claims {
     });
   }
 
-  async #ended(sql: Sql, ids: readonly JobId[], how: End | 'lost'): Promise<void> {
+  async #ended(sql: Queries, ids: readonly JobId[], how: End | 'lost'): Promise<void> {
     await sql.query(
       'UPDATE {s}.attempts SET ended_at = clock_timestamp(), how = $2 WHERE job_id = ANY($1) AND ended_at IS NULL',
       [ids, how],

@@ -6,12 +6,12 @@ import type { Store } from '../store/store.ts';
 import type { Command, OpenCommand } from './border.ts';
 import type { Database } from './database.ts';
 import { idsOf, type LeasedJob } from './register.ts';
-import type { Sql } from './tables.ts';
+import type { Queries } from './tables.ts';
 
 /** The answer of a command for which no client waits. */
 export const DONE = {};
 const REFUSED = { error: 'the agent does not understand this command', hint: 'update the agents of the fleet' };
-export type Answer = PassAnswer | typeof DONE;
+export type CommandAnswer = PassAnswer | typeof DONE;
 
 export const COMMANDS_CHANNEL = 'orders';
 
@@ -32,7 +32,7 @@ export class Commands {
     return this.#database.transaction((sql) => this.giveWithin(sql, commands));
   }
 
-  async giveWithin(sql: Sql, commands: readonly Command[]): Promise<string[]> {
+  async giveWithin(sql: Queries, commands: readonly Command[]): Promise<string[]> {
     if (commands.length === 0) return [];
     // Locks the rows, in an order: an owner that finds no more work checks again after this transaction.
     const rows = await sql.query<{ readonly commandId: string }>(
@@ -50,12 +50,12 @@ export class Commands {
     return rows.map(({ commandId }) => commandId);
   }
 
-  async notify(sql: Sql): Promise<void> {
+  async notify(sql: Queries): Promise<void> {
     await sql.query(`SELECT pg_notify('{s}_${COMMANDS_CHANNEL}', '')`);
   }
 
-  async answerOf(commandId: string): Promise<Answer | undefined> {
-    const [row] = await this.#database.query<{ readonly answer: Answer | null }>(
+  async answerOf(commandId: string): Promise<CommandAnswer | undefined> {
+    const [row] = await this.#database.query<{ readonly answer: CommandAnswer | null }>(
       'SELECT answer FROM {s}.orders WHERE order_id = $1',
       [commandId],
     );
@@ -90,7 +90,7 @@ export class Commands {
   }
 
   /** Within a fenced transaction. A null answer follows later. */
-  async settle(sql: Sql, settled: readonly Pick<Settled, 'commandId' | 'answer'>[]): Promise<void> {
+  async settle(sql: Queries, settled: readonly Pick<Settled, 'commandId' | 'answer'>[]): Promise<void> {
     if (settled.length === 0) return;
     await sql.query(
       `UPDATE {s}.orders SET is_applied = true, answer = settled.answer::json
@@ -107,7 +107,7 @@ export class Commands {
   }
 
   /** Those of the jobs without open commands, within a fenced transaction, which locks their rows. */
-  async withoutOpen(sql: Sql, jobs: readonly LeasedJob[]): Promise<LeasedJob[]> {
+  async withoutOpen(sql: Queries, jobs: readonly LeasedJob[]): Promise<LeasedJob[]> {
     const select = 'SELECT job_id AS "jobId" FROM {s}.orders WHERE job_id = ANY($1) AND answer IS NULL';
     const open = new Set(idsOf(await sql.query<{ readonly jobId: JobId }>(select, [idsOf(jobs)])));
     return jobs.filter(({ jobId }) => !open.has(jobId));
@@ -117,7 +117,7 @@ export class Commands {
 export interface Settled {
   readonly jobId: JobId;
   readonly commandId: string;
-  readonly answer: Answer | null;
+  readonly answer: CommandAnswer | null;
 }
 
 /** Executes commands for the jobs that this agent owns: puts them into its store, and collects the answers there. */
@@ -146,7 +146,7 @@ export class Execution {
     return [...this.#asked].flatMap(([commandId, { jobId, requestId }]) => {
       const request = this.#store.requests.get(requestId);
       if (request !== undefined && request.answer === null) return [];
-      return [{ jobId, commandId, answer: JSON.parse(request?.answer ?? '{}') as Answer }];
+      return [{ jobId, commandId, answer: JSON.parse(request?.answer ?? '{}') as CommandAnswer }];
     });
   }
 

@@ -18,8 +18,8 @@ export interface Listener {
   readonly onConnect: () => void;
 }
 
-export type Session = Pick<PoolClient, 'query' | 'release'>;
-export type Connections = Pick<Pool, 'query' | 'end'> & { connect(): Promise<Session> };
+export type DatabaseSession = Pick<PoolClient, 'query' | 'release'>;
+export type ConnectionPool = Pick<Pool, 'query' | 'end'> & { connect(): Promise<DatabaseSession> };
 
 /** Limit for one response: the lease of a 10 s heartbeat must outlast two of them. */
 const QUERY_MS = 4_000;
@@ -30,7 +30,7 @@ const QUERY_MS = 4_000;
 const SESSION = '-c idle_in_transaction_session_timeout=5000 -c search_path=pg_catalog,pg_temp';
 
 /** @throws JobtailError config if the package is missing */
-export async function connectionsTo({ url, name, max, listener }: ConnectionOptions): Promise<Connections> {
+export async function connectionsTo({ url, name, max, listener }: ConnectionOptions): Promise<ConnectionPool> {
   const pg = await import('pg').catch((cause: unknown) => {
     const hint = 'install jobtail again with this Node.js (npm install -g), with optional packages';
     const message = 'the package pg, which a fleet needs, is missing or cannot be loaded';

@@ -2,8 +2,14 @@
 import { JobtailError } from '../errors.ts';
 import { type Secrets, safeText } from '../redact.ts';
 import { Border } from './border.ts';
-import { type ConnectionOptions, type Connections, connectionsTo, type Listener, type Session } from './connections.ts';
-import type { Sql, Tables } from './tables.ts';
+import {
+  type ConnectionOptions,
+  type ConnectionPool,
+  connectionsTo,
+  type DatabaseSession,
+  type Listener,
+} from './connections.ts';
+import type { Queries, Tables } from './tables.ts';
 
 export interface FleetAddress {
   readonly url: string;
@@ -12,7 +18,7 @@ export interface FleetAddress {
   /** Called with each row that is malformed, or of an unknown kind: it is ignored. */
   readonly onIgnored?: (what: string) => void;
   /** Opens the connections; `pg` if omitted. */
-  readonly connect?: (options: ConnectionOptions) => Promise<Connections>;
+  readonly connect?: (options: ConnectionOptions) => Promise<ConnectionPool>;
 }
 
 const MAX_CONNECTIONS = 3;
@@ -21,10 +27,10 @@ export class Database implements Tables {
   readonly schema: string;
   readonly where: string;
   readonly border: Border;
-  readonly #connections: Connections;
+  readonly #connections: ConnectionPool;
   readonly #secrets: Secrets;
 
-  private constructor(connections: Connections, { url, schema, secrets, onIgnored = () => {} }: FleetAddress) {
+  private constructor(connections: ConnectionPool, { url, schema, secrets, onIgnored = () => {} }: FleetAddress) {
     this.border = new Border(onIgnored);
     this.where = whereOf(url);
     this.schema = schema;
@@ -56,9 +62,9 @@ export class Database implements Tables {
   }
 
   /** Runs `work` in a transaction; rolls back and rethrows what it throws. */
-  async transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+  async transaction<T>(work: (sql: Queries) => Promise<T>): Promise<T> {
     const session = await this.#try(() => this.#connections.connect());
-    const query: Sql['query'] = (text, values) => this.#run(session, text, values);
+    const query: Queries['query'] = (text, values) => this.#run(session, text, values);
     try {
       await query('BEGIN');
       const result = await work({ query });
@@ -75,7 +81,7 @@ export class Database implements Tables {
     await this.#connections.end().catch(() => {});
   }
 
-  #run<Row>(on: Connections | Session, text: string, values?: readonly unknown[]): Promise<Row[]> {
+  #run<Row>(on: ConnectionPool | DatabaseSession, text: string, values?: readonly unknown[]): Promise<Row[]> {
     return this.#try(async () => (await on.query(text.replaceAll('{s}', this.schema), values)).rows as Row[]);
   }
 

@@ -4,7 +4,7 @@ import { JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { printable } from '../printable.ts';
 import type { WatchState } from '../store/rows.ts';
-import type { Sql } from './tables.ts';
+import type { Queries } from './tables.ts';
 
 /** The state of a removed job. */
 export const FORGOTTEN = 'forgotten';
@@ -16,7 +16,7 @@ interface Claimed {
 }
 
 /** Within a transaction. An owner writes the last rows of a job before it releases it. @throws JobtailError */
-export async function forgetRows(sql: Sql, jobId: JobId): Promise<void> {
+export async function forgetRows(sql: Queries, jobId: JobId): Promise<void> {
   const [job] = await sql.query<{ readonly state: string; readonly owner: string | null; readonly isWaiting: boolean }>(
     `SELECT state, owner, waiting_since IS NOT NULL AS "isWaiting"
      FROM {s}.jobs WHERE job_id = $1 FOR UPDATE`,

@@ -13,7 +13,7 @@ import { type FoundRow, NOT_STORED } from './border.ts';
 import type { Claims, TakenJob } from './claims.ts';
 import type { Database } from './database.ts';
 import { idsOf, type LeasedJob, SEEN } from './register.ts';
-import type { Sql } from './tables.ts';
+import type { Queries } from './tables.ts';
 
 interface HandoverOptions {
   readonly store: Store;
@@ -102,7 +102,7 @@ export class Handover {
   /** Writes all changed rows, times included, and runs `work` in the same transaction; returns the owned jobs. */
   async writeAnd(
     jobs: readonly LeasedJob[],
-    work: (sql: Sql, owned: readonly LeasedJob[]) => Promise<void>,
+    work: (sql: Queries, owned: readonly LeasedJob[]) => Promise<void>,
   ): Promise<LeasedJob[]> {
     // Most rows are written before, because the transaction blocks other agents.
     await this.write(jobs);
@@ -138,7 +138,7 @@ export class Handover {
 
   async #fenced(
     jobs: readonly LeasedJob[],
-    work: (sql: Sql, owned: LeasedJob[]) => Promise<void>,
+    work: (sql: Queries, owned: LeasedJob[]) => Promise<void>,
   ): Promise<LeasedJob[]> {
     const { claims, onLost } = this.#options;
     const owned = await claims.fenced(jobs, work);
@@ -149,7 +149,7 @@ export class Handover {
   async #writing(
     jobs: readonly LeasedJob[],
     max: number,
-    work: (sql: Sql, owned: readonly LeasedJob[]) => Promise<void> = async () => {},
+    work: (sql: Queries, owned: readonly LeasedJob[]) => Promise<void> = async () => {},
   ) {
     const { store } = this.#options;
     let changes: readonly RowChange[] = [];
@@ -189,16 +189,16 @@ const nameOf = ({ jobId, table, key }: RowKey) => `${jobId} ${table} ${key}`;
 const PAGE_ROWS = 5_000;
 const ALL_BUT_RESULTS = `kind <> 'result_files'`;
 
-type Kept = PortableRow & { readonly row: string };
+type KeptRow = PortableRow & { readonly row: string };
 /** Owners do not write a poll without news: it was not before the last heartbeat of the owner less its lag. */
-type Shown = Kept & { readonly polledSince: number | null };
+type PolledRow = KeptRow & { readonly polledSince: number | null };
 
 const FIRST = { jobId: '', table: '', key: '' };
 
 const COLUMNS = 'job_id AS "jobId", kind AS "table", key, row::text AS row';
 
 /** All rows of some jobs in pages: the rows of the jobs first, because the others refer to them. */
-export async function* rowsOfJobs(database: Database, jobIds: readonly JobId[]): AsyncGenerator<Kept[], void> {
+export async function* rowsOfJobs(database: Database, jobIds: readonly JobId[]): AsyncGenerator<KeptRow[], void> {
   const select = `SELECT ${COLUMNS} FROM {s}.rows WHERE job_id = ANY($1)`;
   const { border } = database;
   yield border.rows(await database.query<FoundRow>(`${select} AND kind = 'jobs'`, [jobIds]));
@@ -212,18 +212,18 @@ export async function* rowsOfJobs(database: Database, jobIds: readonly JobId[]):
   }
 }
 
-export async function shownRows(database: Database, only: JobId | undefined): Promise<Shown[]> {
+export async function shownRows(database: Database, only: JobId | undefined): Promise<PolledRow[]> {
   const ofOne = `job_id = $1 AND (${ALL_BUT_RESULTS} OR row::text LIKE '%"reason":"%')`;
   const [where, values] = only === undefined ? [ALL_BUT_RESULTS, []] : [ofOne, [only]];
   const polled = `SELECT floor(extract(epoch FROM seen_at)::float8 * 1000::float8 - lag_ms::float8) FROM {s}.jobs JOIN {s}.agents ON name = owner
     WHERE jobs.job_id = rows.job_id AND state IN ('watched', 'ending') AND ${SEEN} AND not_followed = 0`;
   const select = `SELECT ${COLUMNS}, CASE WHEN kind = 'jobs' THEN (${polled}) END AS "polledSince" FROM {s}.rows
     WHERE ${where} ORDER BY kind <> 'jobs', job_id, kind = 'result_counts'`;
-  return database.border.rows(await database.query<FoundRow & Pick<Shown, 'polledSince'>>(select, values));
+  return database.border.rows(await database.query<FoundRow & Pick<PolledRow, 'polledSince'>>(select, values));
 }
 
-export async function writeRows(sql: Sql, rows: readonly PortableRow[]): Promise<void> {
-  const kept = rows.filter((one): one is Kept => one.row !== null);
+export async function writeRows(sql: Queries, rows: readonly PortableRow[]): Promise<void> {
+  const kept = rows.filter((one): one is KeptRow => one.row !== null);
   const gone = rows.filter(({ row }) => row === null);
   if (kept.length > 0) {
     await sql.query(

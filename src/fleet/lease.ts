@@ -13,7 +13,7 @@ import type { JobId } from '../job.ts';
 import type { Clock } from '../system/clock.ts';
 import type { TakenJob } from './claims.ts';
 import type { Joined } from './joined.ts';
-import type { FleetSummary, LeasedJob, Member, Report } from './register.ts';
+import type { AgentReport, FleetSummary, LeasedJob, Member } from './register.ts';
 
 /** Time for the write after the check. */
 const MARGIN_MS = 1_000;
@@ -136,7 +136,7 @@ interface HeartbeatOptions {
   readonly leased: LeasedJobs;
   readonly member: Member;
   readonly monotonic: () => number;
-  readonly report: () => Report;
+  readonly report: () => AgentReport;
   readonly onSummary: (summary: FleetSummary) => void;
   readonly onLost: (jobs: readonly LeasedJob[]) => void;
   readonly onFailure: (error: JobtailError) => void;

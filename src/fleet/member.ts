@@ -16,7 +16,7 @@ import { Handover } from './handover.ts';
 import { bringOwnJobs, type Joined, openFleet } from './joined.ts';
 import { Heartbeat, LeasedJobs } from './lease.ts';
 import { Readiness } from './readiness.ts';
-import type { AgentAbout, FleetSummary, LeasedJob, Member, Report } from './register.ts';
+import type { AgentAbout, AgentReport, FleetSummary, LeasedJob, Member } from './register.ts';
 import { Rounds } from './rounds.ts';
 
 interface MemberOptions extends FleetAddress, Pick<Membership, 'store' | 'log' | 'clock' | 'mirror' | 'endTransfer'> {
@@ -28,7 +28,7 @@ interface MemberOptions extends FleetAddress, Pick<Membership, 'store' | 'log' |
 }
 
 /** Of an agent that has joined, also while the database is away. */
-interface Parts {
+interface MemberParts {
   readonly joined: Joined;
   readonly heartbeat: Heartbeat;
   readonly handover: Handover;
@@ -60,7 +60,7 @@ export class FleetMember implements Ownership, SharedService {
   #woken = new AbortController();
   readonly #attached: Attached = { follower: undefined, configured: [] };
   /** Undefined until it has joined: it has no jobs yet. */
-  #parts: Parts | undefined;
+  #parts: MemberParts | undefined;
   #summary: FleetSummary | undefined;
   /** Moments of the calls since the last report, and of a minute before. */
   #callsAt: number[] = [];
@@ -236,7 +236,7 @@ export class FleetMember implements Ownership, SharedService {
     }
   }
 
-  async #round({ heartbeat, rounds }: Parts): Promise<boolean> {
+  async #round({ heartbeat, rounds }: MemberParts): Promise<boolean> {
     if (!heartbeat.hasSucceeded) return false;
     if (this.#isNoticed) {
       await sleep(this.#options.clock, TOGETHER_MS);
@@ -279,7 +279,7 @@ export class FleetMember implements Ownership, SharedService {
     }
   }
 
-  #partsOf(joined: Joined): Parts {
+  #partsOf(joined: Joined): MemberParts {
     const { store, mirror, clock } = this.#options;
     const { database, claims } = joined;
     const monotonic = () => clock.monotonic();
@@ -314,7 +314,7 @@ export class FleetMember implements Ownership, SharedService {
     if (error.code === 'config' || error.code === 'locked') this.#fail(error);
   }
 
-  #report(): Report {
+  #report(): AgentReport {
     const { lagMs, settings } = this.#options;
     const capacity = this.#readiness.capacity(settings.maxJobs, this.#leased.size);
     return {

@@ -32,7 +32,7 @@ export interface AgentAbout {
   readonly view: string | null;
 }
 
-export interface Report {
+export interface AgentReport {
   readonly lagMs: number | null;
   readonly callsLastMinute: number;
   readonly isDraining: boolean;
@@ -43,7 +43,7 @@ export interface Report {
   readonly notFollowed: number;
 }
 
-export interface AgentRow extends Omit<Report, 'capacity' | 'isDraining'>, AgentAbout {
+export interface AgentRow extends Omit<AgentReport, 'capacity' | 'isDraining'>, AgentAbout {
   readonly name: string;
   readonly maxJobs: number;
   readonly jobs: number;
@@ -131,7 +131,7 @@ export class Register {
    * agent that releases them locks it until they are released. @throws JobtailError locked if another agent took the
    * name
    */
-  async report(member: Member, report: Report): Promise<FleetSummary> {
+  async report(member: Member, report: AgentReport): Promise<FleetSummary> {
     const own = (await this.#renew(member, report)) ?? (await this.#rejoin(member, report));
     const { name } = member;
     const [row] = await this.#database.query<SummaryRow>(SUMMARY, [name]);
@@ -143,7 +143,7 @@ export class Register {
     return { ...rest, ...own, agents: takers };
   }
 
-  async #renew({ name, instance }: Member, report: Report): Promise<Renewed | undefined> {
+  async #renew({ name, instance }: Member, report: AgentReport): Promise<Renewed | undefined> {
     const { lagMs, callsLastMinute, isDraining, capacity, lacks, notFollowed } = report;
     const [own] = await this.#database.query<Pick<Renewed, 'drainAsked'> & { readonly seenAt: string }>(
       `UPDATE {s}.agents SET seen_at = now(), is_ended = false, lag_ms = $3, calls_last_minute = $4, is_draining = $5,
@@ -161,7 +161,7 @@ export class Register {
   }
 
   /** After an older backup was restored, the row of this agent is older, of an earlier process, or missing. */
-  async #rejoin(member: Member, report: Report): Promise<Renewed> {
+  async #rejoin(member: Member, report: AgentReport): Promise<Renewed> {
     const own = (await this.join(member)) ? await this.#renew(member, report) : undefined;
     if (own === undefined) throw await this.nameTaken(member.name);
     return { ...own, isRestored: true };

@@ -5,14 +5,14 @@
  */
 import { JobtailError } from '../errors.ts';
 
-export interface Sql {
+export interface Queries {
   query<Row = unknown>(text: string, values?: readonly unknown[]): Promise<Row[]>;
 }
 
-export interface Tables extends Sql {
+export interface Tables extends Queries {
   readonly schema: string;
   readonly where: string;
-  transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
+  transaction<T>(work: (sql: Queries) => Promise<T>): Promise<T>;
 }
 
 const OLDEST_FORMAT = 4;
@@ -150,7 +150,7 @@ export async function migrate(tables: Tables): Promise<void> {
 }
 
 /** 0 where there are no tables. @throws JobtailError config if they are newer, or too old */
-export async function versionOf(tables: Tables, sql: Sql = tables): Promise<number> {
+export async function versionOf(tables: Tables, sql: Queries = tables): Promise<number> {
   const [there] = await sql.query<{ found: string | null }>(`SELECT to_regclass('{s}.version') AS found`);
   if (there?.found == null) return 0;
   const [{ version } = { version: 0 }] = await sql.query<{ version: number }>('SELECT version FROM {s}.version');

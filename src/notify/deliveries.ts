@@ -64,7 +64,7 @@ interface DeliveriesOptions extends SendersOptions {
 const isFresh = ({ attempts }: DeliveryRow) => attempts === 0;
 const countOf = (rows: readonly DeliveryRow[]) => rows.reduce((sum, { event }) => sum + event.count, 0);
 
-interface Window {
+interface RateWindow {
   startedAt: number;
   sent: number;
 }
@@ -72,7 +72,7 @@ interface Window {
 export class Deliveries {
   readonly #options: DeliveriesOptions;
   #isReplaced = false;
-  readonly #windows = new Map<Rule, Window>();
+  readonly #windows = new Map<Rule, RateWindow>();
   readonly #failing = new Set<Rule>();
   /** Until when a rule waits after a failure, by the monotonic clock: one delivery tries for all, which stay combinable. */
   readonly #pausedUntil = new Map<Rule, number>();

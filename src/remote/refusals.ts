@@ -51,7 +51,7 @@ const NO_FILES: readonly (readonly [NoFile, RegExp])[] = [
   ['unreadable', FAILURES.unreadableFile.sign],
 ];
 
-function inPlaceOf({ operation, problem }: Refused): NoFile | undefined {
+function inPlaceOf({ operation, problem }: RefusedCall): NoFile | undefined {
   if (operation !== 'DownloadFileFromCluster' || !problem.isOwn) return undefined;
   return NO_FILES.find(([, sign]) => sign.test(problem.words))?.[0];
 }
@@ -66,7 +66,7 @@ const LOST: Meaning = {
   hint: 'signing in again did not help: a wrong job id, or a job of another user, may look like a lost session',
 };
 
-export interface Refused extends HttpStatus {
+export interface RefusedCall extends HttpStatus {
   readonly operation: Operation;
   readonly problem: Problem;
   /** The keys of the configuration that have the address. */
@@ -82,7 +82,7 @@ interface RefusalOptions {
 const MAX_WORDS = 500;
 
 /** `session-lost` is only a guess: another user's job looks the same (docs/dev/servers.md 3.3). */
-export function refusalOf(refused: Refused, { secrets, isSessionFault }: RefusalOptions): JobtailError {
+export function refusalOf(refused: RefusedCall, { secrets, isSessionFault }: RefusalOptions): JobtailError {
   const { operation, status, retryAfterMs, problem, how = `status ${status}` } = refused;
   const { title, words } = problem;
   const isLost = isSessionLost(status, problem, isSessionFault);
@@ -101,7 +101,7 @@ function isSessionLost(status: number, problem: Problem, isSessionFault: (words:
   return status === 401 || status === 403 || isNamed || isSessionFault(start);
 }
 
-function meaningOf({ operation, status, problem, urlKey }: Refused): Meaning {
+function meaningOf({ operation, status, problem, urlKey }: RefusedCall): Meaning {
   if (isTooLong(status, problem)) return TOO_LONG_FOR[operation] ?? TOO_LONG;
   if (status !== 429 && PASSES.test(startOf(problem))) return PASSING;
   const known = FAILURES.external.sign.test(startOf(problem)) ? undefined : MEANING_OF_STATUS[status];

@@ -14,7 +14,7 @@ export interface Pattern {
 }
 
 /** Whole lines of a file. Each ends with a newline, except the last line of a file and a line that was cut. */
-export class Window {
+export class BufferWindow {
   readonly bytes: Buffer;
   /** Whether the last line goes on in the next window. */
   readonly isCut: boolean;
@@ -80,7 +80,7 @@ const ESC = 0x1b;
 const RARE_CASES = ['\u017f', '\u212a'].map((character) => Buffer.from(character));
 
 /** The offset of the first occurrence at or after `from`; -1 if there is none. */
-type Finder = (window: Window, from: number) => number;
+type Finder = (window: BufferWindow, from: number) => number;
 
 export class LineMatcher {
   /** The line that `next` found; its end includes the newline. */
@@ -109,7 +109,7 @@ export class LineMatcher {
   }
 
   /** Finds the next selected line at or after `from`, the start of a line. */
-  next(window: Window, from: number): boolean {
+  next(window: BufferWindow, from: number): boolean {
     for (let at = from; at < window.bytes.length; at = this.end) {
       const find = this.#mayHideTexts(window) ? undefined : this.#find;
       const found = find === undefined ? at : find(window, at);
@@ -128,7 +128,7 @@ export class LineMatcher {
   }
 
   /** Whether a line may match without one of the texts: with another case of a letter, or a colour within the text. */
-  #mayHideTexts(window: Window): boolean {
+  #mayHideTexts(window: BufferWindow): boolean {
     if (this.#hasRareCases && window.hasRareCases) return true;
     return this.#maxCharacters !== undefined && window.hasColours;
   }

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import { JobtailError } from '../errors.ts';
 import { READ } from '../system/regular-files.ts';
-import { type LineMatcher, NEWLINE, Window } from './pattern.ts';
+import { BufferWindow, type LineMatcher, NEWLINE } from './pattern.ts';
 
 export interface Wanted {
   /** lines: each selected line. ends: the first one with its context, and the last one. count: their number. any: whether there is one. */
@@ -22,7 +22,7 @@ export interface FoundLine {
   readonly isSelected: boolean;
 }
 
-export interface Limits {
+export interface ScanLimits {
   /** Bytes read at a time. Strings above 128 KiB are several times as expensive in V8. */
   readonly chunkBytes: number;
   /** A longer line is searched in pieces, and the piece with the first match is returned. */
@@ -32,18 +32,18 @@ export interface Limits {
 const RETURN = 0x0d;
 const OVERLAP_BYTES = 1024;
 
-export const LIMITS: Limits = { chunkBytes: 64 * 1024, maxLineBytes: 1024 * 1024 };
+export const LIMITS: ScanLimits = { chunkBytes: 64 * 1024, maxLineBytes: 1024 * 1024 };
 
 export function* scanFile(
   file: string,
   matcher: LineMatcher,
   wanted: Wanted,
-  limits: Limits,
+  limits: ScanLimits,
 ): Generator<readonly FoundLine[], number> {
   const fd = fs.openSync(file, READ);
   try {
     if (!fs.fstatSync(fd).isFile()) throw new JobtailError('local-io', `${file} is not a file`);
-    const selection = new Selection(matcher, wanted);
+    const selection = new SelectedLines(matcher, wanted);
     for (const window of windowsOf(fd, limits)) {
       yield selection.take(window);
       if (wanted.what === 'any' && selection.count > 0) break;
@@ -56,7 +56,7 @@ export function* scanFile(
 }
 
 /** A window is valid until the next one. */
-function* windowsOf(fd: number, { chunkBytes, maxLineBytes }: Limits): Generator<Window> {
+function* windowsOf(fd: number, { chunkBytes, maxLineBytes }: ScanLimits): Generator<BufferWindow> {
   let buffer = Buffer.allocUnsafe(2 * chunkBytes);
   let length = 0;
   for (;;) {
@@ -67,20 +67,20 @@ function* windowsOf(fd: number, { chunkBytes, maxLineBytes }: Limits): Generator
     const newline = buffer.subarray(length, length + read).lastIndexOf(NEWLINE);
     let end = newline < 0 ? 0 : length + newline + 1;
     length += read;
-    if (end > 0) yield new Window(buffer.subarray(0, end));
+    if (end > 0) yield new BufferWindow(buffer.subarray(0, end));
     if (length - end > maxLineBytes) {
       // Between two states of a progress bar, or with an overlap, so that no word is cut.
       const state = buffer.subarray(end, end + maxLineBytes).lastIndexOf(RETURN) + 1;
-      yield new Window(buffer.subarray(end, end + (state || maxLineBytes)), true);
+      yield new BufferWindow(buffer.subarray(end, end + (state || maxLineBytes)), true);
       end += state || maxLineBytes - Math.min(OVERLAP_BYTES, maxLineBytes >> 1);
     }
     buffer.copyWithin(0, end, length);
     length -= end;
   }
-  if (length > 0) yield new Window(buffer.subarray(0, length));
+  if (length > 0) yield new BufferWindow(buffer.subarray(0, length));
 }
 
-class Selection {
+class SelectedLines {
   count = 0;
   /** The last selected line, unless it was returned. */
   last: FoundLine | undefined;
@@ -102,7 +102,7 @@ class Selection {
     this.#wanted = { what, maxLines, numbered: numbered || before + after > 0, before, after };
   }
 
-  take(window: Window): FoundLine[] {
+  take(window: BufferWindow): FoundLine[] {
     const found: FoundLine[] = [];
     const { what, maxLines } = this.#wanted;
     const matcher = this.#matcher;
@@ -119,7 +119,7 @@ class Selection {
   }
 
   /** Takes the rest of a line that was cut, which is selected once and has a number; returns where the next line begins. */
-  #takeRest(window: Window, found: FoundLine[]): number {
+  #takeRest(window: BufferWindow, found: FoundLine[]): number {
     const matcher = this.#matcher;
     const end = window.lineEnd(0);
     if (this.#cut?.isSelected === true || matcher.isInverted || !matcher.next(window, 0) || matcher.start > 0)
@@ -132,7 +132,7 @@ class Selection {
   }
 
   /** Takes the line of the matcher, after the lines from `at` on. */
-  #select(window: Window, at: number, found: FoundLine[]): void {
+  #select(window: BufferWindow, at: number, found: FoundLine[]): void {
     const { what, maxLines, before, after } = this.#wanted;
     const { start, end } = this.#matcher;
     this.count++;
@@ -147,7 +147,7 @@ class Selection {
   }
 
   /** Counts the lines [from, to), which are not selected, and returns or keeps those of the context. */
-  #passOver(window: Window, from: number, to: number, found: FoundLine[]): void {
+  #passOver(window: BufferWindow, from: number, to: number, found: FoundLine[]): void {
     if (!this.#wanted.numbered) return;
     const { before } = this.#wanted;
     let at = from;
@@ -159,7 +159,7 @@ class Selection {
     this.#number += window.linesIn(at, to);
   }
 
-  #line(window: Window, start: number, end: number, isSelected: boolean): FoundLine {
+  #line(window: BufferWindow, start: number, end: number, isSelected: boolean): FoundLine {
     if (this.#wanted.numbered) this.#number++;
     return { number: this.#number, bytes: window.line(start, end), isSelected };
   }

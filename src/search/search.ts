@@ -6,12 +6,12 @@ import { asJobtailError, JobtailError } from '../errors.ts';
 import { packageFile } from '../system/package-file.ts';
 import { processorMs } from '../system/processor-time.ts';
 import { LineMatcher, type Pattern } from './pattern.ts';
-import { type FoundLine, LIMITS, type Limits, scanFile, type Wanted } from './scan.ts';
+import { type FoundLine, LIMITS, type ScanLimits, scanFile, type Wanted } from './scan.ts';
 
 interface SearchSettings {
   readonly pattern: Pattern;
   readonly wanted: Wanted;
-  readonly limits?: Limits | undefined;
+  readonly limits?: ScanLimits | undefined;
 }
 
 export interface SearchOptions<File> extends SearchSettings {
@@ -37,7 +37,7 @@ export interface ThreadWork extends SearchSettings {
 }
 
 /** The result of one request to a thread; files are indices in their group. */
-export interface Batch {
+export interface SearchBatch {
   readonly events: readonly (
     | Extract<SearchEvent<number>, { readonly kind: 'end' }>
     | { readonly kind: 'lines'; readonly file: number; readonly packed: PackedLines }
@@ -127,7 +127,7 @@ async function* searchInThreads<File extends SearchedFile>(
     const batches = on(worker, 'message', { close: ['exit'], ...(signal && { signal }) });
     const thread = { worker, batches, paths: own.flat(), asked: BATCHES_AHEAD, silentChecks: 0, ended: 0 };
     for (let ahead = 0; ahead < BATCHES_AHEAD; ahead++) worker.postMessage('next');
-    worker.on('message', (batch: Batch | undefined) => {
+    worker.on('message', (batch: SearchBatch | undefined) => {
       thread.asked -= 1;
       thread.silentChecks = 0;
       thread.ended += batch?.events.filter(({ kind }) => kind === 'end').length ?? 0;
@@ -153,7 +153,7 @@ async function* searchInThreads<File extends SearchedFile>(
       for (let isLast = false; thread !== undefined && !isLast; ) {
         const { done, value } = await thread.batches.next();
         if (done === true) throw slowFile === undefined ? new Error('a thread of the search ended') : tooSlow(slowFile);
-        const [batch] = value as [Batch];
+        const [batch] = value as [SearchBatch];
         thread.worker.postMessage('next');
         thread.asked += 1;
         for (const event of batch.events) {

@@ -1,7 +1,7 @@
 /** A thread of a search: it searches its files, and sends a batch of results for each message. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { LineMatcher } from './pattern.ts';
-import { type Batch, eventsOf, pack, type ThreadWork } from './search.ts';
+import { eventsOf, pack, type SearchBatch, type ThreadWork } from './search.ts';
 
 /** A batch has at least so many bytes, unless so much time has passed: it may be empty then. */
 const BATCH_BYTES = 256 * 1024;
@@ -9,10 +9,10 @@ const BATCH_MS = 100;
 /** What a line takes beside its bytes. */
 const LINE_BYTES = 64;
 
-function* batchesOf({ groups, ...settings }: ThreadWork): Generator<Batch, void> {
+function* batchesOf({ groups, ...settings }: ThreadWork): Generator<SearchBatch, void> {
   const matcher = new LineMatcher(settings.pattern);
   for (const group of groups) {
-    let events: Batch['events'][number][] = [];
+    let events: SearchBatch['events'][number][] = [];
     let bytes = 0;
     let begin = performance.now();
     for (const [file, path] of group.entries()) {

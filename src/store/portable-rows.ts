@@ -37,7 +37,7 @@ const OWN_COLUMNS = ['revision', 'lease_id'];
 /** A poll or report without news changes these alone. */
 const NO_NEWS = [...OWN_COLUMNS, 'polled_at', 'reported_at'];
 
-type Columns = Readonly<Record<string, string | number | null>>;
+type ColumnValues = Readonly<Record<string, string | number | null>>;
 
 export class PortableRows {
   readonly #sql: Sql;
@@ -50,7 +50,11 @@ export class PortableRows {
   read({ jobId, table, key }: RowKey): PortableRow {
     const names = PORTABLE_KEYS[table];
     const where = ['job_id', ...names].map((name) => `${name} = ?`).join(' AND ');
-    const found = this.#sql.get<Columns>(`SELECT * FROM ${table} WHERE ${where}`, jobId, ...(JSON.parse(key) as []));
+    const found = this.#sql.get<ColumnValues>(
+      `SELECT * FROM ${table} WHERE ${where}`,
+      jobId,
+      ...(JSON.parse(key) as []),
+    );
     const row = found && Object.fromEntries(Object.entries(found).filter(([name]) => !OWN_COLUMNS.includes(name)));
     return { jobId, table, key, row: row === undefined ? null : JSON.stringify(row) };
   }
@@ -75,7 +79,9 @@ export class PortableRows {
     return rows.filter(({ table, row }) => {
       if (row === null) return false;
       const found =
-        table === 'live_files' ? withoutSubstitutes(JSON.parse(row) as Columns) : (JSON.parse(row) as Columns);
+        table === 'live_files'
+          ? withoutSubstitutes(JSON.parse(row) as ColumnValues)
+          : (JSON.parse(row) as ColumnValues);
       try {
         if (table === 'result_counts' && hasResults) this.#setWithoutRow(found);
         else this.#put(table, found);
@@ -107,13 +113,13 @@ export class PortableRows {
     return names;
   }
 
-  #setWithoutRow({ job_id, state, without_row }: Columns): void {
+  #setWithoutRow({ job_id, state, without_row }: ColumnValues): void {
     const set = `INSERT INTO result_counts (job_id, state, kept, without_row, bytes) VALUES (?, ?, 0, ?, 0)
       ON CONFLICT (job_id, state) DO UPDATE SET without_row = excluded.without_row`;
     this.#sql.run(set, job_id, state, without_row);
   }
 
-  #put(table: PortableTable, row: Columns): void {
+  #put(table: PortableTable, row: ColumnValues): void {
     const names = this.#columnsOf(table).filter((name) => name in row && !OWN_COLUMNS.includes(name));
     const values = names.map((name) => row[name]);
     const keys = table === 'outbox' ? ['delivery_id'] : ['job_id', ...PORTABLE_KEYS[table]];
@@ -222,7 +228,7 @@ export class FleetLeases extends JobTable<{ readonly jobId: JobId; readonly atte
 }
 
 /** An older agent of the fleet may have written `?` in place of bytes: as in the upgrade of a state (schema.ts). */
-function withoutSubstitutes(row: Columns): Columns {
+function withoutSubstitutes(row: ColumnValues): ColumnValues {
   const [first] = JSON.parse(String(row['inexact'] ?? '[]')) as { readonly start: number }[];
   if (first === undefined) return row;
   const position = Math.min(Number(row['position']), first.start);

@@ -77,7 +77,7 @@ type KeptOtherwise<Row> = {
     : 'json';
 };
 
-interface Column {
+interface ColumnInfo {
   readonly name: string;
   /** 0 for a column that is not of the primary key. */
   readonly pk: number;
@@ -95,7 +95,7 @@ export class Table<Row extends object> {
 
   /** @throws JobtailError `store` if the database has no such table */
   constructor(sql: Sql, name: string, kept: KeptOtherwise<Row>) {
-    const columns = sql.all<Column>('SELECT name, pk FROM pragma_table_info(?)', name);
+    const columns = sql.all<ColumnInfo>('SELECT name, pk FROM pragma_table_info(?)', name);
     if (columns.length === 0) {
       throw new JobtailError('store', `the table ${name} is missing in the state`, {
         hint: 'set another state.directory, or restore a copy of this one',
@@ -167,7 +167,7 @@ export class JobTable<Row extends { readonly jobId: JobId }> {
   }
 }
 
-const memberOf = ({ name }: Column) => name.replaceAll(/_[a-z]/g, (found) => found.slice(1).toUpperCase());
+const memberOf = ({ name }: ColumnInfo) => name.replaceAll(/_[a-z]/g, (found) => found.slice(1).toUpperCase());
 
 /** A value as the JSON text of one column; null stays null. */
 export const jsonOf = (value: unknown) => (value === null ? null : JSON.stringify(value));

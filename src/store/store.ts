@@ -128,7 +128,7 @@ interface CommitsOptions {
   readonly timer: (delayMs: number, callback: () => void) => () => void;
 }
 
-interface Waiting {
+interface WaitingWrite {
   readonly write: () => void;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
@@ -140,7 +140,7 @@ const GATHER_MS = 5;
 /** Groups commits: polls that end within a short time share one transaction, and so one flush of the disk. */
 export class Commits {
   readonly #options: CommitsOptions;
-  #waiting: Waiting[] = [];
+  #waiting: WaitingWrite[] = [];
   #dueInMs = Number.POSITIVE_INFINITY;
   #cancel: (() => void) | undefined;
 

@@ -27,10 +27,10 @@ export interface FileCalls {
 }
 
 /** `mode` is that of a file that is made. */
-export type Opener = (file: string, flags: number, mode?: number) => Soon<OpenFile>;
+export type Opener = (file: string, flags: number, mode?: number) => Soon<RandomAccessFile>;
 
 /** What is needed of an open file; a `FileHandle` is one. It may read and write less than it is asked to. */
-export interface OpenFile {
+export interface RandomAccessFile {
   stat(exact: typeof EXACT): Soon<BigIntStats>;
   read(bytes: Buffer, offset: number, length: number, position: number): Soon<{ readonly bytesRead: number }>;
   /** Writes at `position`, or where the file stands if that is null. */
@@ -72,7 +72,11 @@ export function fileCalls(onNetwork: boolean): FileCalls {
 }
 
 /** Writes all of `bytes` at `position`, or at the current one if null; a failure leaves their right beginning. */
-export async function writeAll(file: Pick<OpenFile, 'write'>, bytes: Buffer, position: number | null): Promise<void> {
+export async function writeAll(
+  file: Pick<RandomAccessFile, 'write'>,
+  bytes: Buffer,
+  position: number | null,
+): Promise<void> {
   for (let written = 0; written < bytes.length; ) {
     const at = position === null ? null : position + written;
     written += (await file.write(bytes, written, bytes.length - written, at)).bytesWritten;
@@ -107,7 +111,7 @@ const ofThreads: FileCalls = {
   open: (file, flags, mode) => fs.promises.open(file, flags, mode),
 };
 
-const localFile = (fd: number): OpenFile => ({
+const localFile = (fd: number): RandomAccessFile => ({
   stat: () => fs.fstatSync(fd, EXACT),
   read(bytes, offset, length, position) {
     if (length > AT_ONCE_BYTES) return byThread.read(fd, bytes, offset, length, position);
@@ -165,13 +169,13 @@ export async function writeNewFile(
   const sha256 = createHash('sha256');
   let bytes = 0;
   let unflushedBytes = 0;
-  let opened: OpenFile | undefined;
+  let opened: RandomAccessFile | undefined;
   let writing = Promise.resolve();
   let flushing = Promise.resolve();
   const named = (error: unknown): never => {
     throw asJobtailError(error instanceof Error ? Object.assign(error, { path: file }) : error);
   };
-  const put = async (target: OpenFile, piece: Buffer) => {
+  const put = async (target: RandomAccessFile, piece: Buffer) => {
     writing = writeAll(target, piece, null).catch(named);
     // Meanwhile, a thread writes.
     sha256.update(piece);

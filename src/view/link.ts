@@ -1,12 +1,12 @@
 /** Where a view listens, its link for a person, and whether the process that listens there is the view. */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
-import type { Hello } from './contract/addresses.ts';
+import type { ProvenHello } from './contract/addresses.ts';
 import { endpointOf, isSame, newNonce, seal, ticketFor } from './proof.ts';
 import type { ViewSettings } from './settings.ts';
 
 type Listen = ViewSettings['listen'];
-type Place = Pick<ViewSettings, 'listen' | 'publicUrl'>;
+type ViewAddress = Pick<ViewSettings, 'listen' | 'publicUrl'>;
 
 const ANSWER_MS = 3_000;
 const MAX_HELLO_BYTES = 1_024;
@@ -26,7 +26,7 @@ export function addressOf(listen: Listen, port?: number): string {
 }
 
 /** With a ticket, which opens the view once, within a minute: for a person. */
-export function linkWith(ticket: string, { listen, publicUrl }: Place, port?: number): string {
+export function linkWith(ticket: string, { listen, publicUrl }: ViewAddress, port?: number): string {
   const base = publicUrl ?? ('path' in listen ? FORWARDED : addressOf(listen, port));
   return `${base}?ticket=${ticket}`;
 }
@@ -67,20 +67,20 @@ export async function findView(listen: Listen, token: string | undefined): Promi
 }
 
 /** The link to a view that was found. */
-export const linkTo = (start: string, token: string, place: Place): string =>
+export const linkTo = (start: string, token: string, place: ViewAddress): string =>
   linkWith(ticketFor(token, start, Date.now()), place);
 
 /** What is in the way of a view, in words. */
 export const unprovenText = (listen: Listen): string =>
   `another process listens at ${addressOf(listen)} and has not proven to be the view`;
 
-async function helloIn(response: IncomingMessage): Promise<Hello> {
+async function helloIn(response: IncomingMessage): Promise<ProvenHello> {
   let text = '';
   for await (const piece of response) {
     text += String(piece);
     if (text.length > MAX_HELLO_BYTES) throw new Error('this is no answer of a view');
   }
-  const { start, proof } = JSON.parse(text) as Partial<Hello>;
+  const { start, proof } = JSON.parse(text) as Partial<ProvenHello>;
   if (typeof start !== 'string' || typeof proof !== 'string') throw new Error('this is no answer of a view');
   return { start, proof };
 }

@@ -9,7 +9,7 @@
  * address. Each is bound to its use: none can stand for another.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Hello, Session } from './contract/addresses.ts';
+import type { PageSession, ProvenHello } from './contract/addresses.ts';
 
 /** A link opens the view for so long. */
 export const TICKET_MS = 60_000;
@@ -63,12 +63,12 @@ export class Proofs {
   }
 
   /** To `agent view`, which has the token. `endpoint`: a proxy in between has another one. */
-  hello(nonce: string, endpoint: string): Hello {
+  hello(nonce: string, endpoint: string): ProvenHello {
     return { start: this.#start, proof: seal(this.#token, 'proof', this.#start, nonce, endpoint) };
   }
 
   /** To the page of a session. */
-  helloTo(number: string, nonce: string): Hello {
+  helloTo(number: string, nonce: string): ProvenHello {
     return { start: this.#start, proof: seal(this.#secretOf(number), 'proof', this.#start, nonce) };
   }
 
@@ -93,7 +93,7 @@ export class Proofs {
   }
 
   /** That of a page that loads again, by what it stored; else a new one. */
-  session(bearer: string): Session {
+  session(bearer: string): PageSession {
     const [number = '', access] = bearer.split('.');
     const own = access === undefined ? newNonce() : number;
     return { access: this.#accessOf(own), key: `${own}.${this.#secretOf(own)}` };

@@ -5,7 +5,7 @@ import type { Database } from '../../src/fleet/database.ts';
 import type { Joined } from '../../src/fleet/joined.ts';
 import { Heartbeat, LeasedJobs } from '../../src/fleet/lease.ts';
 import type { FleetSummary, Member } from '../../src/fleet/register.ts';
-import type { Sql } from '../../src/fleet/tables.ts';
+import type { Queries } from '../../src/fleet/tables.ts';
 import { systemClock } from '../../src/system/clock.ts';
 
 const LEASE_MS = 30_000;
@@ -82,8 +82,8 @@ it('an agent releases the jobs of silent ones a lease after its start, and after
 it('fenced transactions of one agent run one after the other, in the order of the calls', async () => {
   const steps: string[] = [];
   const ends: (() => void)[] = [];
-  const sql = { query: async () => [{ jobId: '1' }] } as unknown as Sql;
-  const database = { transaction: <T>(work: (sql: Sql) => Promise<T>) => work(sql) } as unknown as Database;
+  const sql = { query: async () => [{ jobId: '1' }] } as unknown as Queries;
+  const database = { transaction: <T>(work: (sql: Queries) => Promise<T>) => work(sql) } as unknown as Database;
   const claims = new Claims(database, { seenAt: null }, 'anna', 'first');
   const jobs = [{ jobId: '1', attempt: 1 }] as never;
   const run = (name: string) =>

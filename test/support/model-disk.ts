@@ -1,5 +1,5 @@
 /** The disk under the mirrors: real files, whose handles can run out of room, fail to flush, or be stopped at any call. */
-import { fileCalls, type OpenFile } from '../../src/system/files.ts';
+import { fileCalls, type RandomAccessFile } from '../../src/system/files.ts';
 
 export class ModelDisk {
   /** Bytes that can still be written. */
@@ -11,7 +11,7 @@ export class ModelDisk {
   /** Handles that were not closed. */
   openHandles = 0;
 
-  async open(file: string, flags: number, mode?: number): Promise<OpenFile> {
+  async open(file: string, flags: number, mode?: number): Promise<RandomAccessFile> {
     const handle = await fileCalls(false).open(file, flags, mode);
     this.openHandles++;
     const calls: Partial<Record<PropertyKey, unknown>> = {
@@ -35,7 +35,7 @@ export class ModelDisk {
     });
   }
 
-  async #write(handle: OpenFile, bytes: Buffer, position: number): Promise<{ bytesWritten: number }> {
+  async #write(handle: RandomAccessFile, bytes: Buffer, position: number): Promise<{ bytesWritten: number }> {
     await this.beforeStep('write');
     if (this.room <= 0) throw systemError('ENOSPC', 'write', -28);
     const { bytesWritten } = await handle.write(bytes, 0, Math.min(this.room, bytes.length), position);

@@ -1,7 +1,13 @@
 /** Contents over real HTTP: bytes of the mirrors and results, lines, generations, searches, downloads. */
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { Generations, NumbersLine, Place, ResultEntries, SearchLine } from '../../src/view/contract/addresses.ts';
+import type {
+  Generations,
+  LinePlace,
+  NumbersLine,
+  ResultEntries,
+  SearchLine,
+} from '../../src/view/contract/addresses.ts';
 import { type Answer, STDOUT, ViewPlace } from '../support/view-place.ts';
 
 const TEXT = 'první řádek\r\n\u001b[31mred\u001b[0m\n<script>alert(1)</script>\n';
@@ -39,12 +45,12 @@ describe('the lines of a mirror', () => {
     const place = await placeWith(TEXT.repeat(100_000));
     const before = await place.ask(`/api/lines?${STDOUT}&from=3000000`);
     expect(before.headers['view-line']).toBeUndefined();
-    const found = await place.json<Place>(`/api/place?${STDOUT}&line=123456`);
+    const found = await place.json<LinePlace>(`/api/place?${STDOUT}&line=123456`);
     expect(found.line).toBe(123_456);
     const at = await place.ask(`/api/lines?${STDOUT}&at=${found.byte}`);
     expect(at.headers['view-line']).toBe('123456');
-    expect(await place.json<Place>(`/api/place?${STDOUT}&byte=${found.byte + 3}`)).toEqual(found);
-    const last = await place.json<Place>(`/api/place?${STDOUT}&line=999999999`);
+    expect(await place.json<LinePlace>(`/api/place?${STDOUT}&byte=${found.byte + 3}`)).toEqual(found);
+    const last = await place.json<LinePlace>(`/api/place?${STDOUT}&line=999999999`);
     expect(last).toEqual({
       ...{ version: 'g1', line: 300_000 },
       ...{ byte: Buffer.byteLength(TEXT) * 100_000, bytes: Buffer.byteLength(TEXT) * 100_000 },

@@ -5,7 +5,7 @@ import http from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Hello, Refusal, Session } from '../../src/view/contract/addresses.ts';
+import type { PageSession, ProvenHello, Refusal } from '../../src/view/contract/addresses.ts';
 import { findView, linkTo } from '../../src/view/link.ts';
 import { newNonce, openTicket, seal, TICKET_MS, ticketFor } from '../../src/view/proof.ts';
 import { tokenFileOf } from '../../src/view/token.ts';
@@ -28,7 +28,7 @@ async function placeWithJob(settings: Parameters<typeof ViewPlace.serve>[0] = {}
 async function enter(place: ViewPlace, link: string) {
   const ticket = new URL(link).searchParams.get('ticket');
   const { status, text } = await place.ask('/api/session', { headers: { authorization: `Ticket ${ticket}` } });
-  const { access = '', key = '', message = '' } = JSON.parse(text) as Partial<Session & Refusal>;
+  const { access = '', key = '', message = '' } = JSON.parse(text) as Partial<PageSession & Refusal>;
   return { status, access, key, message };
 }
 
@@ -80,7 +80,7 @@ describe('a link', () => {
     expect({ status, text }).toEqual({ status: 401, text: expect.stringContaining('no session of this start') });
     expect((await enter(place, place.view.link())).key).not.toBe(entered.key);
     // A page that loads again goes on with its session.
-    const { access, key } = JSON.parse((await ask(place, entered.access, '/api/session')).text) as Session;
+    const { access, key } = JSON.parse((await ask(place, entered.access, '/api/session')).text) as PageSession;
     expect({ access, key }).toEqual({ access: entered.access, key: entered.key });
   });
 
@@ -123,7 +123,7 @@ describe('the page of a session', () => {
     const [number = '', secret = ''] = key.split('.');
     const nonce = newNonce();
     const answer = await place.ask(`/api/hello?nonce=${nonce}&session=${number}`, { headers: NO_TOKEN });
-    const { start, proof } = JSON.parse(answer.text) as Hello;
+    const { start, proof } = JSON.parse(answer.text) as ProvenHello;
     return {
       isProven: proof === seal(secret, 'proof', start, nonce),
       access: `${number}.${seal(secret, 'access', start)}`,

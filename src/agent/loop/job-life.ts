@@ -83,7 +83,7 @@ const TIMES = {
   },
 } as const satisfies Record<string, (life: Life, now: number) => Partial<Life>>;
 
-interface Row {
+interface LifeRow {
   /** The same stage if omitted. */
   readonly next?: Stage;
   readonly times?: keyof typeof TIMES;
@@ -121,7 +121,7 @@ const ROWS = {
   22: { next: 'ended' },
   23: { next: 'ending', due: ['pass'] },
   24: { next: 'ended', endsRuns: true },
-} as const satisfies Readonly<Record<number, Row>>;
+} as const satisfies Readonly<Record<number, LifeRow>>;
 
 type RowNumber = keyof typeof ROWS;
 
@@ -155,7 +155,7 @@ const NEXT = {
 
 export type JobEvent = keyof typeof NEXT;
 
-export const rowOf = (stage: Stage, event: JobEvent): Row => ROWS[NEXT[event][stage]];
+export const rowOf = (stage: Stage, event: JobEvent): LifeRow => ROWS[NEXT[event][stage]];
 
 export function happened(life: Life, event: JobEvent, now: number): Life {
   const { next = life.stage, times = 'same' } = rowOf(life.stage, event);

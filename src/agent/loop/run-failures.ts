@@ -16,7 +16,7 @@ interface Failing {
   readonly answers: number;
 }
 
-interface RunEnd {
+interface FinishedRun {
   readonly grew: boolean;
   readonly refused?: number;
   /** Maximum delay of the commit, in milliseconds; the default delay if omitted. */
@@ -99,7 +99,7 @@ export class RunFailures {
     return this.#failing.get(kind)?.backOff.remainingMs ?? 0;
   }
 
-  succeeded(kinds: readonly DueRun[], end: RunEnd): Promise<void> {
+  succeeded(kinds: readonly DueRun[], end: FinishedRun): Promise<void> {
     for (const kind of kinds) this.#failing.delete(kind);
     return this.#note(end);
   }
@@ -128,7 +128,7 @@ export class RunFailures {
     return noted;
   }
 
-  #note({ grew, refused = 0, withinMs, stalledMs }: RunEnd): Promise<void> {
+  #note({ grew, refused = 0, withinMs, stalledMs }: FinishedRun): Promise<void> {
     const jobId = this.#jobId;
     const { clock, store } = this.#context;
     const { commit } = this.#context.poll;

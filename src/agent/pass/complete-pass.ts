@@ -102,7 +102,7 @@ export async function completePass(polls: JobPolls, options: CompletePassOptions
  * fetched again: the same content proves it.
  * What was not there when it was requested is requested after another listing.
  */
-async function syncResults(jobId: JobId, listed: Listed, options: CompletePassOptions) {
+async function syncResults(jobId: JobId, listed: DatedListing, options: CompletePassOptions) {
   const { store, results, remote, isLast, signal, clock } = options;
   const isYoung = listed.names.length > 0 && clock.monotonic() - listed.at < YOUNG_MS;
   const end = await results.sync(jobId, { remote, isFinal: true, signal, ...(isYoung && { listed: listed.names }) });
@@ -169,14 +169,14 @@ async function pollToEnd(polls: JobPolls, options: CompletePassOptions): Promise
   return { appended, ends, errors, isQuiet: maxPolls === 0 || quiet >= 2 };
 }
 
-interface Listed {
+interface DatedListing {
   readonly names: Listing;
   /** By the monotonic clock. */
   readonly at: number;
 }
 
 interface Compared {
-  readonly listed: Listed;
+  readonly listed: DatedListing;
   readonly openEnds: readonly OpenEnd[];
   /** Comparisons that failed, and may succeed later. */
   readonly failures: readonly JobtailError[];

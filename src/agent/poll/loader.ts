@@ -1,22 +1,22 @@
 /** Gathers what the live files of a poll wait for: one call carries it all when each active file waits. */
 import { JobtailError } from '../../errors.ts';
-import type { Answers, BytesRequest } from '../ports/server.ts';
+import type { BytesRequest, LiveAnswers } from '../ports/server.ts';
 
 /** What a file waits for. Both reject with `aborted` if the poll fails meanwhile. */
 export interface FileWaits {
   /** The next call, which carries this request. The file releases its answer. */
-  load(request: BytesRequest): Promise<Answers>;
+  load(request: BytesRequest): Promise<LiveAnswers>;
   /** That each other file waits as well, and what was appended is committed; then one file goes on at a time. */
   waitForCommit(): Promise<void>;
 }
 
 interface LoaderOptions {
-  readonly send: (wanted: readonly BytesRequest[], isFirst: boolean) => Promise<Answers>;
+  readonly send: (wanted: readonly BytesRequest[], isFirst: boolean) => Promise<LiveAnswers>;
   /** Commits what was appended so far. */
   readonly commit: () => Promise<void>;
 }
 
-interface Wait<Value> {
+interface WaitingRead<Value> {
   readonly resume: (value: Value) => void;
   readonly fail: (error: Error) => void;
 }
@@ -26,8 +26,8 @@ export async function followAll(
   files: readonly { follow(waits: FileWaits): Promise<void> }[],
   { send, commit }: LoaderOptions,
 ): Promise<void> {
-  const loading: (Wait<Answers> & { readonly request: BytesRequest })[] = [];
-  const committing: Wait<void>[] = [];
+  const loading: (WaitingRead<LiveAnswers> & { readonly request: BytesRequest })[] = [];
+  const committing: WaitingRead<void>[] = [];
   const failures: unknown[] = [];
   let active = files.length;
   let onAllWait = () => {};
@@ -35,7 +35,7 @@ export async function followAll(
     active -= 1;
     if (active === 0) onAllWait();
   };
-  const wait = <Value>(add: (one: Wait<Value>) => void) =>
+  const wait = <Value>(add: (one: WaitingRead<Value>) => void) =>
     new Promise<Value>((resume, fail) => {
       if (failures.length > 0) return fail(ended());
       add({ resume, fail });

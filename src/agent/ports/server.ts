@@ -164,7 +164,7 @@ export type RawOutcome =
   | { readonly isThere: false; readonly reason: string };
 
 /** What was answered, by `keyText`. A file without an answer does not exist at present. */
-export interface Answers {
+export interface LiveAnswers {
   readonly files: ReadonlyMap<string, LiveBytes | JobtailError>;
   /** Entries that were not requested. */
   readonly refused: number;
@@ -181,7 +181,7 @@ export interface PollCalls {
 /** Where the live files of one job come from. Kept as long as the job is followed. */
 export interface LiveSource {
   /** Answers for many files at once. `isFirst`: of a poll; then it rejects if no file of the job could be read. */
-  bytes(wanted: readonly BytesRequest[], calls: PollCalls, isFirst: boolean): Promise<Answers>;
+  bytes(wanted: readonly BytesRequest[], calls: PollCalls, isFirst: boolean): Promise<LiveAnswers>;
   /** Where in `end`, the last bytes of a mirror, a request begins that shows as many of them as possible again. */
   overlapIn(end: Buffer): number;
 }

@@ -18,7 +18,7 @@ export interface RequestContext {
   readonly mirrorDirectory: string;
 }
 
-export interface Refusal {
+export interface RequestRefusal {
   readonly error: string;
   readonly code: string;
   readonly hint?: string | undefined;
@@ -61,7 +61,7 @@ export class ServiceRequests {
   async #answer(request: ServiceRequestRow, signal: AbortSignal): Promise<void> {
     const { requests } = this.#context.store;
     const { requestId } = request;
-    const refused = (thrown: unknown): Refusal | undefined => {
+    const refused = (thrown: unknown): RequestRefusal | undefined => {
       const { code, message, hint } = asJobtailError(thrown);
       // The next agent serves a request that is stopped.
       return signal.aborted ? undefined : { error: message, code, hint };

@@ -287,7 +287,7 @@ interface ProgressOptions {
   readonly onProgress?: ((progress: ResultSyncRow) => void) | undefined;
 }
 
-type Outcome = 'changed' | 'same' | 'linked' | 'failed' | 'left-out';
+type ResultOutcome = 'changed' | 'same' | 'linked' | 'failed' | 'left-out';
 
 const SAVED_EVERY_MS = 1_000;
 
@@ -328,7 +328,7 @@ export class Progress {
     this.#change({ arriving: bytes === undefined ? others : [...others, [name, bytes]] });
   }
 
-  done(outcome: Outcome): void {
+  done(outcome: ResultOutcome): void {
     if (outcome === 'changed' || outcome === 'same') this.tally.fetched += 1;
     if (outcome === 'changed' || outcome === 'failed') this.tally[outcome] += 1;
     this.#change({ done: this.#row.done + 1 });

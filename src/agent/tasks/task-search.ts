@@ -132,7 +132,7 @@ export class TaskSearch {
   }
 
   /** The likeliest candidates, then those that earlier rounds did not reach; after the last one, from the start again. */
-  *#next<T>(candidates: Iterable<T>, { eachTime, round }: Window): Generator<T, void> {
+  *#next<T>(candidates: Iterable<T>, { eachTime, round }: ProbeWindow): Generator<T, void> {
     const behind = eachTime + this.#passed;
     let at = 0;
     for (const candidate of candidates) {
@@ -151,7 +151,7 @@ export class TaskSearch {
   }
 }
 
-interface Window {
+interface ProbeWindow {
   /** The likeliest candidates are probed in each round: they may have a file by now. */
   readonly eachTime: number;
   /** Maximum candidates, before the round starts at the first one again. */
@@ -160,7 +160,7 @@ interface Window {
 
 const EACH_TIME = 20;
 /** Where each candidate costs a call. */
-const BY_ITSELF: Window = { eachTime: 0, round: 64 };
+const BY_ITSELF: ProbeWindow = { eachTime: 0, round: 64 };
 
 const NOTHING_PROBED: Probed = { found: [], asked: 0, answersAll: false };
 

@@ -41,7 +41,7 @@ async function descriptionOf(url: string, signal: AbortSignal, way: HttpWay): Pr
   return answer?.status === 200 ? answer.text : undefined;
 }
 
-interface Answer {
+interface PageAnswer {
   readonly status: number;
   readonly text: string;
   /** The address that a redirect leads to. */
@@ -51,11 +51,15 @@ interface Answer {
 type Sent = HttpWay & { readonly body?: { readonly contentType: string; readonly text: string } };
 
 /** The response to a GET, or to a POST of `body`; undefined without a response. */
-export const answerOf = (url: string, signal: AbortSignal, sent: Sent = {}): Promise<Answer | undefined> =>
+export const answerOf = (url: string, signal: AbortSignal, sent: Sent = {}): Promise<PageAnswer | undefined> =>
   requestAnswer(url, signal, sent).catch(() => undefined);
 
 /** @throws JobtailError without a response */
-export async function requestAnswer(url: string, signal: AbortSignal, { body, ...way }: Sent = {}): Promise<Answer> {
+export async function requestAnswer(
+  url: string,
+  signal: AbortSignal,
+  { body, ...way }: Sent = {},
+): Promise<PageAnswer> {
   const limits = { connectMs: LIMIT_MS, headersMs: LIMIT_MS, idleMs: LIMIT_MS, totalMs: LIMIT_MS };
   const client = new HttpClient({ limits, ...way });
   try {

@@ -14,7 +14,7 @@ import { REQUEST, SIGN_IN_PATHS } from '../../remote/rest/contract.ts';
 import { commandLog } from '../process.ts';
 import { answerOf, jsonOf } from './description.ts';
 
-interface Question {
+interface ProbeQuestion {
   /** As in the recordings of real servers. */
   readonly name: string;
   readonly path: string;
@@ -34,23 +34,28 @@ const LISTING = 'FileTransfer/ListChangedFilesForJob';
 const JOB = 'JobManagement/CurrentInfoForJob';
 const OF_MISSING_JOB = '?SubmittedJobInfoId=99999999';
 
-const question = (name: string, path: string, expected: readonly string[], body?: Question['body']): Question => ({
+const question = (
+  name: string,
+  path: string,
+  expected: readonly string[],
+  body?: ProbeQuestion['body'],
+): ProbeQuestion => ({
   ...{ name, path, expected, body },
 });
-const parts = (name: string, jobId: number, expected: readonly string[], session?: string): Question => ({
+const parts = (name: string, jobId: number, expected: readonly string[], session?: string): ProbeQuestion => ({
   ...question(name, 'FileTransfer/DownloadPartsOfJobFilesFromCluster', expected, {
     ...{ [REQUEST.jobId]: jobId, [REQUEST.offsets]: [] },
     ...(session !== undefined && { [REQUEST.sessionCode]: session }),
   }),
   isSignedIn: session === undefined,
 });
-const signedIn = (name: string, path: string): Question => ({
+const signedIn = (name: string, path: string): ProbeQuestion => ({
   ...question(name, path, [...NO_ROUTE, ...INVALID]),
   isSignedIn: true,
 });
 
 /** Requests in their order. No sign-in with a wrong password: that may lock an account. */
-export const QUESTIONS: readonly Question[] = [
+export const QUESTIONS: readonly ProbeQuestion[] = [
   question('sign-in no json', SIGN_IN_PATHS.password, ['400 {type,title,status,errors,traceId}'], 'not json'),
   question('sign-in by GET', SIGN_IN_PATHS.password, ['405 page', '500 nothing']),
   question('unknown operation', 'FileTransfer/NotThere', NO_OPERATION, {}),
@@ -111,7 +116,12 @@ export async function probe(config: Config, signal: AbortSignal, job?: ProbedJob
   }
 }
 
-async function answerTo({ path, body }: Question, config: Config, session: string | undefined, signal: AbortSignal) {
+async function answerTo(
+  { path, body }: ProbeQuestion,
+  config: Config,
+  session: string | undefined,
+  signal: AbortSignal,
+) {
   const { service } = config;
   const address = service.protocol === 'rest' ? `${service.baseUrl}${service.path}/${path}` : '';
   const query = session !== undefined && body === undefined ? `&SessionCode=${encodeURIComponent(session)}` : '';

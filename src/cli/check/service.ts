@@ -5,7 +5,7 @@ import { performance } from 'node:perf_hooks';
 import * as v from 'valibot';
 import type { CapabilityStore, JobService, Remote } from '../../agent/ports/server.ts';
 import type { Config } from '../../config/config.ts';
-import { connect, passingCapabilities, wayTo } from '../../daemon/connection.ts';
+import { type Connection, connect, passingCapabilities, wayTo } from '../../daemon/connection.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../job.ts';
 import { countOf, showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
@@ -92,8 +92,6 @@ async function filesOf(
     .flatMap((taskId) => LIVE_FILE_NAMES.map((file) => ({ taskId, file })))
     .map((key) => ({ ...key, position: positionOf(key) }));
 }
-
-type Connection = Awaited<ReturnType<typeof connect>>;
 
 async function checkListing({ remote, secrets }: Connection, jobId: JobId, signal: AbortSignal): Promise<Finding[]> {
   const [names, ms] = await timed(remote.listChangedFiles(jobId, signal));

@@ -14,7 +14,7 @@ import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { lineTyped } from '../init/answers.ts';
 import { commandLog, forEach, untilStopped } from '../process.ts';
 
-interface ForgetOptions extends ConfigOption {
+interface ForgetArguments extends ConfigOption {
   /** In milliseconds. */
   readonly olderThan?: number;
   readonly deleteFiles?: boolean;
@@ -23,7 +23,7 @@ interface ForgetOptions extends ConfigOption {
   readonly yes?: boolean;
 }
 
-export async function forget(jobIds: readonly JobId[], options: ForgetOptions): Promise<void> {
+export async function forget(jobIds: readonly JobId[], options: ForgetArguments): Promise<void> {
   if (jobIds.length === 0 && options.olderThan === undefined)
     throw new JobtailError('usage', 'the id of a job is missing', {
       hint: 'name jobs, or use --older-than 30d for all jobs that ended before',
@@ -31,7 +31,7 @@ export async function forget(jobIds: readonly JobId[], options: ForgetOptions): 
   const config = await configurationAsOwner(options);
   await untilStopped(async (signal) => {
     const { deleteFiles = false } = options;
-    const choose = (store: Store, removing: Forgetting['removing']) =>
+    const choose = (store: Store, removing: Removal['removing']) =>
       forgetChosen(config, jobIds, { store, removing, options, signal });
     if (hasFleet(config)) {
       const { withJobsOfFleet } = await import('../../daemon/fleet-retention.ts');
@@ -42,7 +42,7 @@ export async function forget(jobIds: readonly JobId[], options: ForgetOptions): 
     }
     const kind = deleteFiles ? 'forget-files' : 'forget';
     const { withServedState } = await import('../serve-state.ts');
-    const removing: Forgetting['removing'] = (work) =>
+    const removing: Removal['removing'] = (work) =>
       withServedState(config, async (state, stop) => {
         await work((jobId) => askIn(state, { kind, jobId }, stop));
         return () => {};
@@ -51,15 +51,15 @@ export async function forget(jobIds: readonly JobId[], options: ForgetOptions): 
   });
 }
 
-interface Forgetting {
+interface Removal {
   readonly store: Store;
   /** Runs `work`, which removes jobs one after the other. */
   readonly removing: (work: (remove: (jobId: JobId) => Promise<RemovedFiles>) => Promise<void>) => Promise<void>;
-  readonly options: ForgetOptions;
+  readonly options: ForgetArguments;
   readonly signal: AbortSignal;
 }
 
-async function forgetChosen(config: Config, jobIds: readonly JobId[], forgetting: Forgetting): Promise<void> {
+async function forgetChosen(config: Config, jobIds: readonly JobId[], forgetting: Removal): Promise<void> {
   const { store, removing, options } = forgetting;
   const { deleteFiles = false, yes = false } = options;
   const chosen: JobId[] = [];
@@ -93,7 +93,7 @@ async function forgetChosen(config: Config, jobIds: readonly JobId[], forgetting
 }
 
 /** Whether a job is to be removed; one that is followed, and a named one that is unknown, is an error. */
-function isChosen(jobId: JobId, isNamed: boolean, { store, options }: Forgetting): boolean {
+function isChosen(jobId: JobId, isNamed: boolean, { store, options }: Removal): boolean {
   const job = store.jobs.get(jobId);
   if (job === undefined && isNamed)
     throw new JobtailError('job-unknown', `the state has no job ${jobId}`, {

@@ -57,7 +57,7 @@ export async function grep(args: readonly string[], options: GrepOptions): Promi
     const wanted = wantedBy(options);
     const format = options.json === true ? JSON_FORMAT : textFormat(pattern, options);
     const limit = limitOf(options);
-    let outcome: Outcome = 'nothing';
+    let outcome: GrepOutcome = 'nothing';
     for await (const event of search({ files, pattern, wanted })) {
       if (event.kind === 'lines') await print(format.lines(event.file, limit(event.file, event.lines)));
       else {
@@ -80,12 +80,12 @@ function sourceOf(patterns: readonly string[], { fixedStrings, wordRegexp }: Gre
   return wordRegexp === true ? `(?<!\\w)(?:${any})(?!\\w)` : any;
 }
 
-type Outcome = 'found' | 'nothing' | 'failed';
+type GrepOutcome = 'found' | 'nothing' | 'failed';
 
-const EXIT_CODES: Readonly<Record<Outcome, number>> = { found: EXIT.ok, nothing: EXIT.failed, failed: EXIT.usage };
+const EXIT_CODES: Readonly<Record<GrepOutcome, number>> = { found: EXIT.ok, nothing: EXIT.failed, failed: EXIT.usage };
 
 /** Sets the exit code of grep, also after an error: scripts test for 1. */
-async function withExitCodeOfGrep(work: () => Promise<Outcome>): Promise<void> {
+async function withExitCodeOfGrep(work: () => Promise<GrepOutcome>): Promise<void> {
   try {
     process.exitCode = EXIT_CODES[await work()];
   } catch (error) {
@@ -102,7 +102,7 @@ function mirrorsOrError(directory: string, choice: MirrorChoice): MirrorFile[] {
   });
 }
 
-function reportUnreadable(error: string): Outcome {
+function reportUnreadable(error: string): GrepOutcome {
   process.stderr.write(`agent: ${printable(error)}\n`);
   return 'failed';
 }

@@ -58,10 +58,10 @@ async function endNow(config: Config, jobId: JobId): Promise<void> {
   });
 }
 
-type Kind = 'sync' | 'unwatch';
+type RequestedKind = 'sync' | 'unwatch';
 
 /** Has one complete pass run. The kind `unwatch` ends the job with it. */
-async function runCompletePass(config: Config, jobId: JobId, kind: Kind): Promise<PassSummary> {
+async function runCompletePass(config: Config, jobId: JobId, kind: RequestedKind): Promise<PassSummary> {
   if (hasFleet(config)) return await (await import('../fleet/commands.ts')).passByFleet(config, jobId, kind);
   const progress = resultsProgress(process.stderr);
   const askedAt = Date.now();

@@ -14,7 +14,7 @@ import { jobStateChanges } from '../show/job-text.ts';
 import { type LiveFileChoice, startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
 import { columnsOf, cutToColumns } from '../show/terminal.ts';
 
-interface TailOptions extends ConfigOption, LiveFileChoice {
+interface TailArguments extends ConfigOption, LiveFileChoice {
   readonly follow?: boolean;
   readonly lines: number;
   readonly since?: number;
@@ -28,7 +28,7 @@ const SLOW_TICK_MS = 1_000;
 const CLEAR_LINE = '\r\u001b[2K';
 
 /** Several jobs one after the other, each below a header, as tail does with files. */
-export async function tail(jobIds: readonly JobId[], options: TailOptions): Promise<void> {
+export async function tail(jobIds: readonly JobId[], options: TailArguments): Promise<void> {
   if (options.follow === true && jobIds.length > 1)
     throw new JobtailError('usage', '--follow takes one job', { hint: 'run one agent tail -f for each job' });
   const config = await configurationAsOwner(options);
@@ -40,10 +40,10 @@ export async function tail(jobIds: readonly JobId[], options: TailOptions): Prom
   });
 }
 
-async function tailJob(config: Config, jobId: JobId, options: TailOptions): Promise<void> {
+async function tailJob(config: Config, jobId: JobId, options: TailArguments): Promise<void> {
   await withJobs(config, async (jobs) => {
     const read = () => seenIn(jobs, jobId).catch(() => undefined);
-    const shown = new Shown(config, { jobId, read, known: await read() }, options);
+    const shown = new ShownFile(config, { jobId, read, known: await read() }, options);
     shown.require(config.mirror.directory);
     await untilStopped((signal) => (options.follow === true ? shown.follow(signal) : shown.toEnd()));
   });
@@ -67,16 +67,16 @@ interface ShownJob {
   known: JobSeen | undefined;
 }
 
-class Shown {
+class ShownFile {
   readonly #job: ShownJob;
-  readonly #options: TailOptions;
+  readonly #options: TailArguments;
   readonly #mirrors: TailedMirrors;
   readonly #stateChange = jobStateChanges();
   readonly #reported = new Set<string>();
   /** The mirror whose unfinished line is on the terminal, to be overwritten. */
   #open: string | undefined;
 
-  constructor(config: Config, job: ShownJob, options: TailOptions) {
+  constructor(config: Config, job: ShownJob, options: TailArguments) {
     this.#job = job;
     this.#options = options;
     const { raw = false, prefix, lines, since = Number.NEGATIVE_INFINITY } = options;

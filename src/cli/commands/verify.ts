@@ -18,11 +18,11 @@ import { jsonReport } from '../show/json.ts';
 const NEVER_LISTED =
   'not compared: files that the service never lists, such as those with an older date (tar -x, cp -p), those outside of the directories of the tasks, and those written in the second of the submission (by SSH, --complete finds them)';
 
-interface VerifyOptions extends JsonOption {
+interface VerifyArguments extends JsonOption {
   readonly complete?: boolean;
 }
 
-export async function verify(jobId: JobId, options: VerifyOptions): Promise<void> {
+export async function verify(jobId: JobId, options: VerifyArguments): Promise<void> {
   const config = await configurationAsOwner(options);
   const { complete: isComplete = false, json = false } = options;
   let printed = 0;
@@ -41,7 +41,7 @@ export async function verify(jobId: JobId, options: VerifyOptions): Promise<void
   if (files.length === 0 || !files.every(isHere)) process.exitCode = EXIT.failed;
 }
 
-interface Wanted {
+interface WantedJob {
   readonly config: Config;
   readonly jobId: JobId;
   readonly isComplete: boolean;
@@ -49,7 +49,7 @@ interface Wanted {
 }
 
 /** By the process that serves the state; in a fleet, by its agent here if it has the job, else by the service. */
-async function verificationOf(wanted: Wanted): Promise<Verification> {
+async function verificationOf(wanted: WantedJob): Promise<Verification> {
   const { config, jobId, isComplete } = wanted;
   const request = { kind: isComplete ? 'verify-complete' : 'verify', jobId } as const;
   const prepare = (store: Store) => void requireWatched(store, jobId);
@@ -65,7 +65,7 @@ async function verificationOf(wanted: Wanted): Promise<Verification> {
   });
 }
 
-async function verifyByService(store: Store, wanted: Wanted, signal: AbortSignal): Promise<Verification> {
+async function verifyByService(store: Store, wanted: WantedJob, signal: AbortSignal): Promise<Verification> {
   const { config, jobId, ...options } = wanted;
   requireWatched(store, jobId);
   const { remote, secrets, close } = await connect(config, commandLog(), {

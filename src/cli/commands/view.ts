@@ -19,13 +19,13 @@ import { readToken, tokenFileOf } from '../../view/token.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
 
-export interface ViewOptions extends ConfigOption {
+export interface ViewArguments extends ConfigOption {
   readonly open: boolean;
 }
 
 const ANY_FREE = { host: '127.0.0.1', port: 0 } as const;
 
-export async function view(options: ViewOptions): Promise<void> {
+export async function view(options: ViewArguments): Promise<void> {
   const config = await configurationAsOwner(options);
   const settings = viewSettingsOf(config, { program: versionOfProgram(), agentPid: null });
   const running = await linkOfAgent(config, settings);
@@ -49,7 +49,7 @@ async function linkOfAgent(config: Config, settings: ViewSettings): Promise<stri
   return undefined;
 }
 
-type HereOptions = ViewOptions & { readonly signal: AbortSignal };
+type HereOptions = ViewArguments & { readonly signal: AbortSignal };
 
 async function serveHere(config: Config, settings: ViewSettings, { signal, ...options }: HereOptions): Promise<void> {
   const plain = plainView(config.view);
@@ -88,7 +88,7 @@ async function serve(config: Config, settings: ViewSettings): Promise<RunningVie
   }
 }
 
-function show(link: string, settings: ViewSettings, { open }: ViewOptions): void {
+function show(link: string, settings: ViewSettings, { open }: ViewArguments): void {
   process.stdout.write(`${link}\n`);
   const { listen, publicUrl } = settings;
   if ('path' in listen && publicUrl === null) {

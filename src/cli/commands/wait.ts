@@ -44,7 +44,7 @@ const EXIT_CODES = {
   finished: EXIT.ok,
 } as const;
 
-interface Waiting {
+interface WaitContext {
   readonly signal: AbortSignal;
   /** The state that this process serves if no other one does, and its requests to follow the jobs. */
   readonly served?: { readonly state: SharedState; readonly pending: ReadonlyMap<JobId, PendingRequest> };
@@ -52,17 +52,17 @@ interface Waiting {
   readonly commands?: readonly string[];
 }
 
-type Outcome = keyof typeof EXIT_CODES;
+type WaitOutcome = keyof typeof EXIT_CODES;
 
 export interface Ended {
-  readonly outcome: Outcome;
+  readonly outcome: WaitOutcome;
   readonly unproven: readonly string[];
   readonly job: JobReport;
 }
 
 export function endOf(job: JobReport): Ended | undefined {
   if (job.state === 'watched' || job.state === 'ending') return undefined;
-  const ends: Readonly<Record<string, Outcome>> = { Finished: 'finished', Failed: 'failed', Canceled: 'canceled' };
+  const ends: Readonly<Record<string, WaitOutcome>> = { Finished: 'finished', Failed: 'failed', Canceled: 'canceled' };
   const end = ends[job.jobState ?? ''];
   const isSettled = job.state === 'settled';
   const unproven = isSettled ? [...(job.unproven ?? [])] : ['it is not followed any more'];
@@ -143,7 +143,7 @@ function waitOf(config: Config, jobIds: readonly JobId[], options: WaitOptions) 
   const lines = options.tail === true ? linesOf(config, jobIds, options) : undefined;
   const ended = new Map<JobId, Ended>();
   const isDone = () => (any ? ended.size > 0 : ended.size === jobIds.length);
-  return async (jobs: FollowedJobs, { signal, served, commands = [] }: Waiting): Promise<() => void> => {
+  return async (jobs: FollowedJobs, { signal, served, commands = [] }: WaitContext): Promise<() => void> => {
     await requireEnds(config, jobIds, jobs);
     const unanswered = new Set(commands);
     let isTimeUp = false;

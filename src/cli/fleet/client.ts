@@ -9,7 +9,7 @@ import { printable } from '../../printable.ts';
 import { Secrets } from '../../redact.ts';
 import type { Store } from '../../store/store.ts';
 import { resultOf } from '../ask-agent.ts';
-import { type Follower, NOT_FOLLOWED } from '../follower.ts';
+import { type JobFollower, NOT_FOLLOWED } from '../follower.ts';
 import { commandLog } from '../process.ts';
 import { type Report, reportOf } from '../show/status-report.ts';
 
@@ -33,7 +33,7 @@ export const isAnyThere = async (client: FleetClient): Promise<boolean> =>
   (await client.register.all()).some(({ state }) => state !== 'gone');
 
 /** Who follows a job of the fleet, as `followerOf` for the state of one machine. */
-export async function followerIn(client: FleetClient, jobId: JobId): Promise<Follower> {
+export async function followerIn(client: FleetClient, jobId: JobId): Promise<JobFollower> {
   if (!(await isAnyThere(client))) return NOT_FOLLOWED;
   const owner = (await client.owners(jobId))[0]?.owner ?? null;
   return { by: 'fleet', text: `${owner === null ? 'the next agent with room' : printable(owner)} follows it` };
@@ -77,7 +77,7 @@ export function jobsOfFleet(config: FleetConfig) {
     },
     report: (only: JobId | 'all' | undefined): Promise<FleetReport> =>
       reader.read((client) => fleetReport(config, client, only === 'all' ? undefined : only)),
-    follower: (jobId: JobId): Promise<Follower> => reader.read((client) => followerIn(client, jobId)),
+    follower: (jobId: JobId): Promise<JobFollower> => reader.read((client) => followerIn(client, jobId)),
     async isExecuted(commandId: string): Promise<boolean> {
       const answer = await reader.read((client) => client.commands.answerOf(commandId));
       if (answer !== undefined) resultOf(answer);

@@ -118,7 +118,7 @@ async function requireResponse(address: string, { namespace }: InitFlags, signal
   });
 }
 
-interface Place {
+interface ServicePlace {
   readonly address: string;
   readonly found: FoundService | undefined;
   readonly signsIn: boolean;
@@ -126,7 +126,7 @@ interface Place {
 
 /** Detected values, unless a flag sets another; asks for the rest. */
 async function serviceOf(
-  { address, found, signsIn }: Place,
+  { address, found, signsIn }: ServicePlace,
   flags: InitFlags,
   ask: Ask,
   signal: AbortSignal,

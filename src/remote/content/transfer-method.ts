@@ -6,12 +6,12 @@ import { type Fields, fieldsOf, longOf, textOf, type Value } from './values.ts';
 
 const HIGHEST_PORT = 65_535;
 
-type Protocol = TransferMethod['protocol'];
+type TransferProtocol = TransferMethod['protocol'];
 
 /** Adds the secrets to `secrets`. `protocols`: by the text of the service. @throws JobtailError malformed */
 export function transferMethodOf(
   value: Value | undefined,
-  protocols: ReadonlyMap<string, Protocol>,
+  protocols: ReadonlyMap<string, TransferProtocol>,
   secrets: Secrets,
 ): TransferMethod | null {
   const fields = fieldsOf(value);
@@ -51,7 +51,7 @@ function credentialsOf(fields: Fields): TransferMethod['credentials'] {
   };
 }
 
-function protocolOf(text: string | null, protocols: ReadonlyMap<string, Protocol>): Protocol {
+function protocolOf(text: string | null, protocols: ReadonlyMap<string, TransferProtocol>): TransferProtocol {
   if (text === null) return null;
   const protocol = protocols.get(text);
   if (protocol === undefined) throw malformed('its transfer protocol is none that files can be fetched by');

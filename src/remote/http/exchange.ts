@@ -4,7 +4,7 @@ import { performance } from 'node:perf_hooks';
 import type { Dispatcher } from 'undici';
 
 type Handler = Dispatcher.DispatchHandler;
-type Controller = Dispatcher.DispatchController;
+type DispatchController = Dispatcher.DispatchController;
 
 interface ExchangeOptions {
   readonly countOpened: () => number;
@@ -30,7 +30,7 @@ export class Exchange implements Handler {
   firstByteMs = Number.NaN;
   readonly #options: ExchangeOptions;
   readonly #openedBefore: number;
-  #controller: Controller | undefined;
+  #controller: DispatchController | undefined;
   #sentAt = Number.NaN;
   #timer: NodeJS.Timeout | undefined;
   #header: ResponseHeader | undefined;
@@ -64,7 +64,7 @@ export class Exchange implements Handler {
     controller?.abort(reason);
   }
 
-  onRequestStart(controller: Controller): void {
+  onRequestStart(controller: DispatchController): void {
     this.#controller = controller;
     this.#sentAt = performance.now();
     this.isOnOpenConnection = this.#options.countOpened() === this.#openedBefore;
@@ -72,7 +72,7 @@ export class Exchange implements Handler {
     else this.#limit(this.#options.headersMs, true);
   }
 
-  onResponseStart(_: Controller, status: number, headers: IncomingHttpHeaders): void {
+  onResponseStart(_: DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (status < 200) return;
     clearTimeout(this.#timer);
     this.firstByteMs = performance.now() - this.#sentAt;
@@ -80,7 +80,7 @@ export class Exchange implements Handler {
     this.#wake();
   }
 
-  onResponseData(controller: Controller, chunk: Buffer): void {
+  onResponseData(controller: DispatchController, chunk: Buffer): void {
     if (this.#waiting.push(chunk) >= MAX_WAITING) controller.pause();
     this.#wake();
   }
@@ -90,7 +90,7 @@ export class Exchange implements Handler {
     this.#end();
   }
 
-  onResponseError(_: Controller, error: Error): void {
+  onResponseError(_: DispatchController, error: Error): void {
     this.#fail(error);
   }
 

@@ -89,7 +89,7 @@ function describing(connector: Connector, target: (to: buildConnector.Options) =
     });
 }
 
-interface Opening {
+interface OpeningSocket {
   readonly address: URL;
   readonly options: https.RequestOptions;
   readonly connectMs: number;
@@ -97,7 +97,7 @@ interface Opening {
 }
 
 /** @throws JobtailError that names the proxy and what it did */
-function openTunnel(target: Target, { address, options, connectMs, roundTrip }: Opening): Promise<Socket> {
+function openTunnel(target: Target, { address, options, connectMs, roundTrip }: OpeningSocket): Promise<Socket> {
   const { request } = address.protocol === 'https:' ? https : http;
   const authority = `${target.host}:${target.port}`;
   const headers = { ...options.headers, host: authority };

@@ -35,7 +35,7 @@ export interface RestCallsOptions extends ServiceCallsOptions {
   readonly capabilities: RestCapabilities;
 }
 
-export interface Call extends ServiceCall {
+export interface RestServiceCall extends ServiceCall {
   /** The arguments without the session; they may depend on the address. */
   readonly members: (address: Address) => Members;
   readonly maxBytes: number;
@@ -64,7 +64,7 @@ export class RestCalls {
   }
 
   /** The response without what was taken. @throws JobtailError */
-  call(call: Call): Promise<JsonRest> {
+  call(call: RestServiceCall): Promise<JsonRest> {
     const { operation, members, signal } = call;
     const [address] = this.#options.capabilities.addressesOf(operation);
     const jobId = address === undefined ? '' : String(members(address)[REQUEST.jobId] ?? '');
@@ -72,13 +72,13 @@ export class RestCalls {
   }
 
   /** Gives each item of the response to `onItem`. @throws JobtailError */
-  async list(call: Call): Promise<void> {
+  async list(call: RestServiceCall): Promise<void> {
     const { value } = await this.call(call);
     if (value !== null) throw unexpected('it contains no list');
   }
 
   /** Tries the possible addresses of an operation, and keeps the one that works. */
-  async #attempt(call: Call, grant: Grant, count: Count): Promise<JsonRest> {
+  async #attempt(call: RestServiceCall, grant: Grant, count: Count): Promise<JsonRest> {
     const { operation, onInvalid } = call;
     const { capabilities } = this.#options;
     this.#sessionBytes = grant.kind === 'session' ? Buffer.byteLength(grant.code) : 0;
@@ -99,7 +99,7 @@ export class RestCalls {
     throw first ?? new JobtailError('internal', `${operation} has no address`);
   }
 
-  #request({ members }: Call, address: Address, grant: Grant) {
+  #request({ members }: RestServiceCall, address: Address, grant: Grant) {
     const { verb: method, path } = address;
     const session = grant.kind === 'session' ? { [REQUEST.sessionCode]: JSON.stringify(grant.code) } : {};
     const sent = { ...members(address), ...session };

@@ -18,7 +18,7 @@ import { StreamedFile } from '../content/lifted.ts';
 import { ListedNames } from '../content/listed-names.ts';
 import { readParts, type SpillPlace } from '../content/response-texts.ts';
 import { keepSecrets, transferMethodOf } from '../content/transfer-method.ts';
-import { type Call, ONLY_BY_SSH, RestCalls, type RestCallsOptions, unexpected } from './calls.ts';
+import { ONLY_BY_SSH, RestCalls, type RestCallsOptions, type RestServiceCall, unexpected } from './calls.ts';
 import type { RestCapabilities } from './capabilities.ts';
 import { FILE_TYPES, JOB_STATES, PROTOCOLS, REQUEST } from './contract.ts';
 import { DecodedFiles } from './decoded-files.ts';
@@ -45,7 +45,7 @@ const LISTING_TIMES = 4;
 /** Parts are refused where files are not reached by SSH (docs/dev/rest.md 5.2). */
 const PERHAPS_DECODED = `if its files are listed all the same, the cluster may be one of FirecREST: ${ONLY_BY_SSH}`;
 
-type MembersOf = Call['members'];
+type MembersOf = RestServiceCall['members'];
 
 export class RestRemote implements Remote {
   readonly #options: RestRemoteOptions;
@@ -174,7 +174,7 @@ export class RestRemote implements Remote {
     return length;
   }
 
-  #small(call: Omit<Call, 'maxBytes'>) {
+  #small(call: Omit<RestServiceCall, 'maxBytes'>) {
     return this.#calls.call({ ...call, maxBytes: this.#options.maxSmallAnswerBytes });
   }
 }

@@ -37,7 +37,7 @@ export interface SignInOptions {
 }
 
 /** A sign-in is under way, once for all calls that wait for it. */
-interface Opening {
+interface OpeningSession {
   readonly result: Promise<Grant>;
   readonly stop: AbortController;
   waiting: number;
@@ -52,7 +52,7 @@ export class SignIn implements Session {
   #grant: Grant | undefined;
   /** Since when the grant is in force, by `nowMs`; infinite if there is none. */
   signedInAt = Number.POSITIVE_INFINITY;
-  #opening: Opening | undefined;
+  #opening: OpeningSession | undefined;
   /** Of the last sign-in: the next one waits for the end of its pause. */
   #failure: JobtailError | undefined;
 
@@ -88,23 +88,23 @@ export class SignIn implements Session {
     this.signedInAt = Number.POSITIVE_INFINITY;
   }
 
-  #begin(): Opening {
+  #begin(): OpeningSession {
     const stop = new AbortController();
     const result = Promise.resolve()
       .then(() => this.#signIn(stop.signal))
       .finally(() => this.#end(opening));
-    const opening: Opening = { result, stop, waiting: 0 };
+    const opening: OpeningSession = { result, stop, waiting: 0 };
     this.#opening = opening;
     return opening;
   }
 
   /** However it ends, a sign-in does not stay under way. */
-  #end(opening: Opening): void {
+  #end(opening: OpeningSession): void {
     if (this.#opening === opening) this.#opening = undefined;
   }
 
   /** Rejects with `aborted` when `signal` fires. The sign-in is stopped when its last caller has gone. */
-  #wait(opening: Opening, signal: AbortSignal): Promise<Grant> {
+  #wait(opening: OpeningSession, signal: AbortSignal): Promise<Grant> {
     opening.waiting += 1;
     return new Promise((resolve, reject) => {
       const leave = () => {

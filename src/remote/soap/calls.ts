@@ -8,7 +8,7 @@ import type { HttpAnswer } from '../http/http-client.ts';
 import { type Problem, problemOf } from '../problem.ts';
 import { refusalOf } from '../refusals.ts';
 import { type Count, grantHeaders, type ServiceCallsOptions, SessionCalls } from '../session-calls.ts';
-import { Envelopes, type EnvelopesOptions, type Fields, inSession } from './envelope.ts';
+import { Envelopes, type EnvelopesOptions, inSession, type RequestFields } from './envelope.ts';
 import { unexpected, urlKeyOf } from './faults.ts';
 import { XmlReader } from './xml-reader.ts';
 
@@ -25,9 +25,9 @@ export interface SoapCallsOptions extends EnvelopesOptions, ServiceCallsOptions 
   readonly maxSmallAnswerBytes: number;
 }
 
-export interface Call extends ServiceCall {
+export interface SoapServiceCall extends ServiceCall {
   /** In the order of the contract, without the session. */
-  readonly fields: Fields;
+  readonly fields: RequestFields;
 }
 
 export class SoapCalls {
@@ -48,13 +48,13 @@ export class SoapCalls {
   }
 
   /** The result without what was taken; null if the response was not read to its end. @throws JobtailError */
-  call(call: Call): Promise<Value> {
+  call(call: SoapServiceCall): Promise<Value> {
     const { operation, fields, signal } = call;
     const jobId = String(fields['submittedJobInfoId'] ?? '');
     return this.#sessions.call(operation, jobId, (grant, count) => this.#attempt(call, grant, count), signal);
   }
 
-  async #attempt(call: Call, grant: Grant, count: Count): Promise<Value> {
+  async #attempt(call: SoapServiceCall, grant: Grant, count: Count): Promise<Value> {
     const { operation, fields } = call;
     const { xml: body, headers } = await this.#envelopes.write(operation, inSession(fields, grant));
     const sent = { ...headers, 'user-agent': 'jobtail', ...grantHeaders(grant) };

@@ -18,7 +18,7 @@ import { keepSecrets, transferMethodOf } from '../content/transfer-method.ts';
 import type { Value } from '../content/values.ts';
 import { SoapCalls, type SoapCallsOptions } from './calls.ts';
 import { FILE_TYPE_OF, PROTOCOLS } from './contract.ts';
-import { type Fields, taskFileOffsets, textArgument, transferMethodArgument } from './envelope.ts';
+import { type RequestFields, taskFileOffsets, textArgument, transferMethodArgument } from './envelope.ts';
 import { unexpected } from './faults.ts';
 
 /** `url` is {file_transfer_url}. Limits exclude the content of files. */
@@ -29,7 +29,7 @@ export interface SoapRemoteOptions extends SoapCallsOptions {
 const FILES = new Map(LIVE_FILE_NAMES.map((file) => [FILE_TYPE_OF[file] as string, file]));
 const TRANSFER_PROTOCOLS = new Map(PROTOCOLS.map((protocol) => [protocol as string, protocol]));
 
-const ofJob = (jobId: JobId, fields: Fields = {}): Fields => ({ submittedJobInfoId: jobId, ...fields });
+const ofJob = (jobId: JobId, fields: RequestFields = {}): RequestFields => ({ submittedJobInfoId: jobId, ...fields });
 
 export class SoapRemote implements Remote {
   readonly #options: SoapRemoteOptions;

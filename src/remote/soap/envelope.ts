@@ -24,7 +24,7 @@ export class Envelopes {
   }
 
   /** `args` in the order of the contract; null is nil, an absent one is omitted. */
-  async write(operation: Operation, args: Fields): Promise<Envelope> {
+  async write(operation: Operation, args: RequestFields): Promise<Envelope> {
     const { namespace, soapVersion } = this.#options;
     const contract = await this.#readContract();
     const body = contract.objectToDocumentXML(operation, args, 'tns', namespace, operation);
@@ -57,17 +57,17 @@ function headersOf(soapVersion: SoapVersion, action: string): Envelope['headers'
 }
 
 /** In the order of the contract, which the `soap` package does not correct. */
-export type Fields = Readonly<Record<string, unknown>>;
+export type RequestFields = Readonly<Record<string, unknown>>;
 
 /** The session is the last field (docs/dev/soap.md 4.1). */
-export function inSession(fields: Fields, grant: Grant): Fields {
+export function inSession(fields: RequestFields, grant: Grant): RequestFields {
   return grant.kind === 'session'
     ? { ...fields, sessionCode: textArgument(grant.code, 'session code', 'config') }
     : fields;
 }
 
 /** ArrayOfTaskFileOffsetExt (docs/dev/soap.md 2.5). @throws JobtailError usage */
-export function taskFileOffsets(wanted: readonly PartRequest[]): Fields {
+export function taskFileOffsets(wanted: readonly PartRequest[]): RequestFields {
   return {
     TaskFileOffsetExt: wanted.map(({ taskId, file, offset }) => ({
       submittedTaskInfoId: taskId,
@@ -84,7 +84,7 @@ function offsetArgument(offset: number): string {
 }
 
 /** FileTransferMethodExt (docs/dev/soap.md 2.1): null members are omitted, unless the contract requires nil. */
-export function transferMethodArgument(method: TransferMethod): Fields {
+export function transferMethodArgument(method: TransferMethod): RequestFields {
   const { serverHostname, sharedBasepath, protocol, credentials } = method;
   const texts = (fields: Readonly<Record<string, string | null>>) =>
     Object.fromEntries(

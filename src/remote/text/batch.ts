@@ -13,7 +13,7 @@ import { slicesOf } from '../../slices.ts';
  * The responses of one round, by `keyText`: a part, an error of that file alone, or neither (the file does not exist).
  * Both: the service reads the file, but cannot send its text; the part is empty, and has `isBeginning`.
  */
-export interface Batch {
+export interface PartBatch {
   readonly parts: Map<string, Part>;
   readonly errors: Map<string, JobtailError>;
   refused: number;
@@ -55,8 +55,8 @@ export class BatchReader {
   }
 
   /** Requests all parts; throws in the first round of a poll if no file of the job could be read. */
-  async read(remote: Remote, { wanted, isFirstCall }: Round, signal: AbortSignal): Promise<Batch> {
-    const batch: Batch = { parts: new Map(), errors: new Map(), refused: 0 };
+  async read(remote: Remote, { wanted, isFirstCall }: Round, signal: AbortSignal): Promise<PartBatch> {
+    const batch: PartBatch = { parts: new Map(), errors: new Map(), refused: 0 };
     const readOnce = async (requests: readonly PartRequest[]) => {
       const { parts, refused, beginning } = await remote.readParts(this.#jobId, requests, signal);
       for (const part of parts) batch.parts.set(keyText(part), part);
@@ -163,7 +163,7 @@ interface BatchCall {
   readonly readOnce: (wanted: readonly PartRequest[]) => Promise<Content | undefined>;
   /** The requests in calls that the service takes. */
   readonly sized: (wanted: readonly PartRequest[]) => readonly (readonly PartRequest[])[];
-  readonly batch: Batch;
+  readonly batch: PartBatch;
   readonly isFirstCall: boolean;
   /** Whether the service answered a call: if it hangs on another, the files of that are the cause. */
   isAnswered: boolean;

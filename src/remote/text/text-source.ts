@@ -1,8 +1,8 @@
 /** The live files of one job over a service that sends text: docs/dev/servers.md 1. */
 import type {
-  Answers,
   BytesRequest,
   CapabilityStore,
+  LiveAnswers,
   LiveBytes,
   LiveSource,
   Part,
@@ -12,7 +12,7 @@ import type {
 import type { DirectBytes } from '../../agent/ports/transfer.ts';
 import type { JobtailError } from '../../errors.ts';
 import { type JobId, keyText } from '../../job.ts';
-import { type Batch, type BatchLimit, BatchReader } from './batch.ts';
+import { type BatchLimit, BatchReader, type PartBatch } from './batch.ts';
 import { placeWithoutMark, shownFrom, shownWidth, UNCUT_BYTES } from './blocks.ts';
 import { TextDecoding } from './decoding.ts';
 import { type RawPlace, RawText } from './raw-text.ts';
@@ -54,7 +54,7 @@ class TextSource implements LiveSource {
     this.#batches = new BatchReader(jobId, options.batchLimit);
   }
 
-  async bytes(wanted: readonly BytesRequest[], calls: PollCalls, isFirst: boolean): Promise<Answers> {
+  async bytes(wanted: readonly BytesRequest[], calls: PollCalls, isFirst: boolean): Promise<LiveAnswers> {
     const requests = wanted.map((request) => this.#partRequest(request));
     const batch = await this.#read(requests, calls, isFirst);
     const texts = new Map<string, TextBytes>();
@@ -105,7 +105,7 @@ class TextSource implements LiveSource {
     return skipped + (whole < 0 ? placeWithoutMark(bytes) : whole);
   }
 
-  #read(wanted: readonly PartRequest[], { remote, signal }: PollCalls, isFirstCall: boolean): Promise<Batch> {
+  #read(wanted: readonly PartRequest[], { remote, signal }: PollCalls, isFirstCall: boolean): Promise<PartBatch> {
     return this.#batches.read(remote, { wanted, isFirstCall }, signal);
   }
 

@@ -16,7 +16,7 @@ export interface Source {
 /** So much at a time is read, or looked through: other requests get their turn in between. */
 export const SLICE_BYTES = 128 * 1024;
 
-export class Content implements Source {
+export class FileContent implements Source {
   readonly version: string;
   /** For a download. */
   readonly name: string;

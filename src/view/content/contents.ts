@@ -8,7 +8,7 @@ import type { Store } from '../../store/store.ts';
 import type { Generations } from '../contract/addresses.ts';
 import { changed, notThere } from '../refused.ts';
 import { namesBelow, openBelow } from './below.ts';
-import { Content } from './content.ts';
+import { FileContent } from './content.ts';
 
 /** A file of a job as a request names it, with the version that it wants. */
 export type ContentName =
@@ -26,7 +26,7 @@ export class Contents {
   }
 
   /** @throws Refused (404, 409) */
-  open(name: ContentName): Content {
+  open(name: ContentName): FileContent {
     if ('live' in name) return this.#openLive(name.jobId, name.live, name.version);
     const row = this.#storeOf(name.jobId).results.get(name.jobId, name.result);
     if (row === undefined || row.state === 'refused') throw notThere('result of this name');
@@ -60,7 +60,7 @@ export class Contents {
     return { now, former, began };
   }
 
-  #openLive(jobId: JobId, live: LiveFileKey, version: string | undefined): Content {
+  #openLive(jobId: JobId, live: LiveFileKey, version: string | undefined): FileContent {
     const now = this.versionOf(jobId, live);
     if (now === undefined) throw notThere('live file of this name');
     for (const name of version?.startsWith('f') ? this.#formerNames(jobId, live) : []) {
@@ -73,7 +73,7 @@ export class Contents {
     const file = openBelow(this.#root, liveParts(jobId, live));
     if (file === undefined) throw notThere('mirror of this name');
     const versionNow = () => this.versionOf(jobId, live) ?? '';
-    return new Content(file, now, `${jobId}-${live.taskId}-${live.file}.log`, versionNow);
+    return new FileContent(file, now, `${jobId}-${live.taskId}-${live.file}.log`, versionNow);
   }
 
   /** `stdout.log.1`, `.2`, ...: the youngest first. */
@@ -86,19 +86,19 @@ export class Contents {
     return numbers.sort((a, b) => a - b).map((number) => `${mirror}${number}`);
   }
 
-  #openFormer(jobId: JobId, live: LiveFileKey, name: string): Content | undefined {
+  #openFormer(jobId: JobId, live: LiveFileKey, name: string): FileContent | undefined {
     const file = openBelow(this.#root, [...liveParts(jobId, live).slice(0, -1), name]);
     if (file === undefined) return undefined;
     const version = versionOfFile('f', file);
-    return new Content(file, version, `${jobId}-${live.taskId}-${name}`);
+    return new FileContent(file, version, `${jobId}-${live.taskId}-${name}`);
   }
 
-  #openResult({ jobId, name }: ResultRow, version: string | undefined): Content {
+  #openResult({ jobId, name }: ResultRow, version: string | undefined): FileContent {
     const path = resultPath(name);
     const file = 'refused' in path ? undefined : openBelow(this.#root, [...resultsParts(jobId), ...path.parts]);
     if (file === undefined) throw notThere('file of this result yet');
     const now = versionOfFile('r', file);
-    if (version === undefined || version === now) return new Content(file, now, name.split('/').at(-1) ?? name);
+    if (version === undefined || version === now) return new FileContent(file, now, name.split('/').at(-1) ?? name);
     fs.closeSync(file);
     throw changed(now);
   }

@@ -4,7 +4,7 @@
  */
 import { setImmediate as otherWork } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
-import { type Content, NEWLINE, SLICE_BYTES, type Source } from './content.ts';
+import { type FileContent, NEWLINE, SLICE_BYTES, type Source } from './content.ts';
 
 const BLOCK_BYTES = 1024 * 1024;
 
@@ -97,13 +97,13 @@ function lineEndsIn(bytes: Buffer): number {
 
 const MAX_KEPT = 64;
 
-interface Kept {
+interface KeptIndex {
   readonly index: LineIndex;
   counting: Promise<void> | undefined;
 }
 
 export class LineIndexes {
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new Map<string, KeptIndex>();
 
   /** `key` names a version of a content. */
   of(key: string): LineIndex {
@@ -115,7 +115,7 @@ export class LineIndexes {
    * for first. Ends early when the signal fires.
    * @throws Refused (409) if the content became another
    */
-  async count(key: string, content: Content, signal: AbortSignal): Promise<void> {
+  async count(key: string, content: FileContent, signal: AbortSignal): Promise<void> {
     const kept = this.#keptOf(key);
     const { index } = kept;
     const countOn = async () => {
@@ -136,7 +136,7 @@ export class LineIndexes {
   }
 
   /** Least recently requested first. */
-  #keptOf(key: string): Kept {
+  #keptOf(key: string): KeptIndex {
     const kept = this.#kept.get(key) ?? { index: new LineIndex(), counting: undefined };
     this.#kept.delete(key);
     this.#kept.set(key, kept);

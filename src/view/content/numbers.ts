@@ -3,7 +3,7 @@ import { setImmediate as otherWork } from 'node:timers/promises';
 import { MAX_LINE_BYTES, numbersIn, type Shape, shapeOf } from '../../number-lines.ts';
 import type { NumbersLine } from '../contract/addresses.ts';
 import { Refused } from '../refused.ts';
-import { type Content, NEWLINE, SLICE_BYTES, type Source } from './content.ts';
+import { type FileContent, NEWLINE, SLICE_BYTES, type Source } from './content.ts';
 
 /** The line that a byte is in, and the first one. @throws Refused (400) */
 export function shapeAt(source: Source, byte: number): Shape {
@@ -59,7 +59,7 @@ function rowsIn(lines: Buffer, begin: number, shape: Shape): Omit<Rows, 'to'> {
 const MAX_ROWS = 50_000;
 
 /** Rows for a plot: beyond so many, only each second one is sent, then each fourth, ... */
-export async function* thinnedRows(content: Content, shape: Shape, from: number): AsyncGenerator<NumbersLine> {
+export async function* thinnedRows(content: FileContent, shape: Shape, from: number): AsyncGenerator<NumbersLine> {
   yield { columns: shape.columns, version: content.version };
   let seen = 0;
   let reported = 0;

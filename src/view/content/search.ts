@@ -10,7 +10,7 @@ import { characterStart, endOfWholeUtf8, firstCharacter } from '../../bytes.ts';
 import { ExpressionThread } from '../../search/expression-thread.ts';
 import type { SearchLine } from '../contract/addresses.ts';
 import { Refused } from '../refused.ts';
-import { type Content, NEWLINE, SLICE_BYTES, type Source } from './content.ts';
+import { type FileContent, NEWLINE, SLICE_BYTES, type Source } from './content.ts';
 
 export interface PatternOptions {
   readonly text: string;
@@ -18,11 +18,11 @@ export interface PatternOptions {
   readonly isExpression: boolean;
 }
 
-export type Match = readonly [byte: number, length: number];
+export type ByteMatch = readonly [byte: number, length: number];
 
 /** Matches that begin at or behind `from`; `bytes` are lines, or a piece of one, and positions count from them. */
-export interface Pattern {
-  find(bytes: Buffer, from: number): Match[] | Promise<Match[]>;
+export interface ContentPattern {
+  find(bytes: Buffer, from: number): ByteMatch[] | Promise<ByteMatch[]>;
   /** Ends its thread, if it has one. */
   close(): void;
 }
@@ -30,7 +30,7 @@ export interface Pattern {
 const MAX_CHARACTERS = 256;
 
 /** @throws Refused (400) */
-export function patternOf(options: PatternOptions): Pattern {
+export function patternOf(options: PatternOptions): ContentPattern {
   const { text, matchCase, isExpression } = options;
   if (text === '' || text.length > MAX_CHARACTERS || /[\r\n]/.test(text))
     throw new Refused(400, `what is looked for has 1 to ${MAX_CHARACTERS} characters, on one line`);
@@ -38,7 +38,7 @@ export function patternOf(options: PatternOptions): Pattern {
   return expressionPattern(text, matchCase);
 }
 
-function textPattern({ text, matchCase }: PatternOptions): Pattern {
+function textPattern({ text, matchCase }: PatternOptions): ContentPattern {
   const characters = [...text].map((character) => (matchCase ? [character] : waysOf(character)));
   const expression = new RegExp(characters.map((ways) => oneOf([...new Set(ways.map(bytesOf))])).join(''), 'g');
   const lengths = characters.map((ways) => [...new Set(ways.map((way) => Buffer.byteLength(way)))]);
@@ -50,7 +50,7 @@ function textPattern({ text, matchCase }: PatternOptions): Pattern {
   const onlyWay = characters.every((ways) => ways.length === 1) ? Buffer.from(text) : undefined;
   const small = onlyWay === undefined && /^\p{ASCII}*$/u.test(text) ? text.toLowerCase() : '';
   const find = (bytes: Buffer, from: number) => {
-    const found: Match[] = [];
+    const found: ByteMatch[] = [];
     if (onlyWay !== undefined && !bytes.includes(onlyWay)) return found;
     const piece = bytes.toString('latin1');
     if (small !== '' && !piece.toLowerCase().includes(small)) return found;
@@ -73,7 +73,7 @@ const bytesOf = (text: string) =>
   [...Buffer.from(text)].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('');
 
 /** @throws Refused (400) */
-export function expressionPattern(source: string, matchCase = false): Pattern {
+export function expressionPattern(source: string, matchCase = false): ContentPattern {
   const flags = matchCase ? 'gmu' : 'gimu';
   try {
     new RegExp(source, flags);
@@ -95,7 +95,7 @@ export function expressionPattern(source: string, matchCase = false): Pattern {
 }
 
 /** Text of bytes from `start` on, in which matches are wanted that begin at or behind `from`. */
-interface Piece {
+interface ReadPiece {
   readonly start: number;
   readonly text: string;
   readonly encoding: 'utf8' | 'latin1';
@@ -103,14 +103,14 @@ interface Piece {
 }
 
 /** All of the bytes if they are text, else each line; one that is none, as if each byte were a character. */
-function textsOf(bytes: Buffer, from: number): Piece[] {
-  const piece = (start: number, end: number): Piece => {
+function textsOf(bytes: Buffer, from: number): ReadPiece[] {
+  const piece = (start: number, end: number): ReadPiece => {
     const encoding = isUtf8(bytes.subarray(start, end)) ? 'utf8' : 'latin1';
     const before = bytes.toString(encoding, start, Math.max(start, Math.min(from, end)));
     return { start, encoding, text: bytes.toString(encoding, start, end), from: before.length };
   };
   if (isUtf8(bytes)) return [piece(0, bytes.length)];
-  const pieces: Piece[] = [];
+  const pieces: ReadPiece[] = [];
   for (let start = 0; start < bytes.length; ) {
     const end = bytes.indexOf(NEWLINE, start) + 1 || bytes.length;
     if (end > from) pieces.push(piece(start, end));
@@ -120,8 +120,8 @@ function textsOf(bytes: Buffer, from: number): Piece[] {
 }
 
 /** Indexes and lengths in a text, one after the other, as those in the bytes. */
-function inBytes(found: readonly number[], { start, text, encoding }: Piece): Match[] {
-  const matches: Match[] = [];
+function inBytes(found: readonly number[], { start, text, encoding }: ReadPiece): ByteMatch[] {
+  const matches: ByteMatch[] = [];
   let byte = start;
   let at = 0;
   for (let each = 0; each < found.length; each += 2) {
@@ -138,7 +138,7 @@ function inBytes(found: readonly number[], { start, text, encoding }: Piece): Ma
 
 /** A slice that was looked through, up to `searched`. */
 interface Searched {
-  readonly matches: readonly Match[];
+  readonly matches: readonly ByteMatch[];
   readonly searched: number;
 }
 
@@ -151,7 +151,7 @@ const BEFORE_BYTES = 7;
 const TURN_MS = 5;
 
 /** All matches from `start` on, in order, each once. */
-export async function* searchForward(source: Source, pattern: Pattern, start: number): AsyncGenerator<Searched> {
+export async function* searchForward(source: Source, pattern: ContentPattern, start: number): AsyncGenerator<Searched> {
   let turnAt = performance.now();
   // None begins within another one.
   let from = start;
@@ -162,7 +162,7 @@ export async function* searchForward(source: Source, pattern: Pattern, start: nu
     const slice = read.subarray(skipped);
     const begin = first + skipped;
     const { end, sure } = edgesOf(slice, begin + slice.length === source.bytes);
-    const matches: Match[] = [];
+    const matches: ByteMatch[] = [];
     for (const [byte, length] of await pattern.find(slice.subarray(0, end), Math.max(at, from) - begin)) {
       if (byte >= sure) break;
       matches.push([begin + byte, length]);
@@ -188,14 +188,14 @@ const REPORT_MS = 150;
 
 /** All matches, or up to `max` from a byte on: as they are found. */
 export async function* matchesOf(
-  content: Content,
-  pattern: Pattern,
+  content: FileContent,
+  pattern: ContentPattern,
   { from, max = 1 }: { readonly from: number | undefined; readonly max: number | undefined },
 ): AsyncGenerator<SearchLine> {
   const { version } = content;
   try {
     if (from === undefined) return yield* allMatches(content, pattern);
-    const found: Match[] = [];
+    const found: ByteMatch[] = [];
     const wanted = Math.min(max, MAX_LISTED);
     for await (const { matches } of searchForward(content, pattern, from)) {
       found.push(...matches.slice(0, wanted - found.length));
@@ -211,11 +211,11 @@ export async function* matchesOf(
   }
 }
 
-async function* allMatches(content: Content, pattern: Pattern): AsyncGenerator<SearchLine> {
+async function* allMatches(content: FileContent, pattern: ContentPattern): AsyncGenerator<SearchLine> {
   const { bytes: of, version } = content;
   let count = 0;
   let reported = 0;
-  let unreported: Match[] = [];
+  let unreported: ByteMatch[] = [];
   let reportedAt = performance.now();
   for await (const { matches, searched } of searchForward(content, pattern, 0)) {
     count += matches.length;

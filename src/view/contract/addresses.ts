@@ -80,7 +80,7 @@ export interface LinesQuery {
   readonly bytes?: number;
 }
 
-export interface Place {
+export interface LinePlace {
   readonly version: string;
   /** Where the line begins, and its number from 0. */
   readonly byte: number;
@@ -138,7 +138,7 @@ export interface ErrorGroups {
   /** Tasks with such a line. */
   readonly tasks: number;
   /** The first 200, those of most tasks first; the place is that of the first of them. */
-  readonly groups: readonly (FoundLine & { readonly tasks: number })[];
+  readonly groups: readonly (FoundViewLine & { readonly tasks: number })[];
 }
 
 interface FoundPlace {
@@ -153,7 +153,7 @@ interface FoundText {
   readonly text: string;
 }
 
-export interface FoundLine extends FoundPlace, FoundText {}
+export interface FoundViewLine extends FoundPlace, FoundText {}
 
 export interface FoundLines extends FoundPlace {
   readonly lines: readonly FoundText[];
@@ -212,14 +212,14 @@ export interface ResultFile {
 }
 
 /** What answers at an address: `GET api/hello?nonce=...`. */
-export interface Hello {
+export interface ProvenHello {
   /** Names this start of the server. */
   readonly start: string;
   readonly proof: string;
 }
 
 /** What a page gets: it sends `Authorization: Bearer ACCESS`, and keeps the key (`NUMBER.SECRET`) to itself. */
-export interface Session {
+export interface PageSession {
   readonly access: string;
   readonly key: string;
 }

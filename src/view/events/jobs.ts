@@ -15,7 +15,7 @@ import type { JobStores } from '../fleet.ts';
 const NO_FILES: LiveSums = { tasks: 0, bytes: 0, error: null };
 
 /** What is known of one job besides its row. */
-interface Known {
+interface JobFacts {
   readonly live: LiveSums;
   readonly reported: JobInformationRow | undefined;
   readonly counts: ResultCounts | undefined;
@@ -74,7 +74,7 @@ export function filesOf(stores: JobStores, jobId: JobId): FileState[] {
   }));
 }
 
-function summaryOf(stores: JobStores, job: JobRow, { live, reported, counts, isSearching }: Known): JobSummary {
+function summaryOf(stores: JobStores, job: JobRow, { live, reported, counts, isSearching }: JobFacts): JobSummary {
   const { jobId, state, source, watchedAt, grownAt, stalledAt } = job;
   const isFollowed = state === 'watched' || state === 'ending';
   const { name = null, state: jobState = null, submitTime, startTime, endTime } = reported?.information ?? {};
@@ -96,7 +96,7 @@ function summaryOf(stores: JobStores, job: JobRow, { live, reported, counts, isS
   };
 }
 
-interface Followed {
+interface FollowedState {
   readonly state: WatchState;
   readonly polledAt: number | null;
   readonly error: StoredError | null;
@@ -110,7 +110,7 @@ function shownError(error: StoredError | null): ShownError | null {
 }
 
 /** The first failure since the service last answered a poll of any job; null while it answers one of them. */
-export function serviceErrorOf(jobs: readonly Followed[]): ShownError | null {
+export function serviceErrorOf(jobs: readonly FollowedState[]): ShownError | null {
   const followed = jobs.filter(({ state }) => state === 'watched' || state === 'ending');
   const errors = followed.flatMap(({ error }) => (error !== null && isOfService(error) ? [error] : []));
   const answered = followed.filter(({ error }) => error === null || !isOfService(error));

@@ -1,7 +1,7 @@
 /** Responses: bodies that are made while they are sent, and how a file is downloaded or previewed. */
 import type { HttpBindings } from '@hono/node-server';
 import type { Context, Hono } from 'hono';
-import type { Content } from '../content/content.ts';
+import type { FileContent } from '../content/content.ts';
 import type { PreviewKind } from '../contract/addresses.ts';
 import type { ViewParts } from '../parts.ts';
 import { Refused } from '../refused.ts';
@@ -65,16 +65,16 @@ export function attachment(name: string): string {
   return `attachment; filename="${ascii}"; filename*=UTF-8''${encoded}`;
 }
 
-interface Known {
+interface KnownType {
   readonly kind: PreviewKind;
   readonly type: string;
   readonly begins: RegExp;
 }
 
-const PDF: Known = { kind: 'pdf', type: 'application/pdf', begins: /^%PDF-/ };
-const JPEG: Known = { kind: 'image', type: 'image/jpeg', begins: /^\xff\xd8\xff/ };
+const PDF: KnownType = { kind: 'pdf', type: 'application/pdf', begins: /^%PDF-/ };
+const JPEG: KnownType = { kind: 'image', type: 'image/jpeg', begins: /^\xff\xd8\xff/ };
 
-const KNOWN: Readonly<Record<string, Known>> = {
+const KNOWN: Readonly<Record<string, KnownType>> = {
   avif: { kind: 'image', type: 'image/avif', begins: /^....ftypavi/s },
   bmp: { kind: 'image', type: 'image/bmp', begins: /^BM/ },
   gif: { kind: 'image', type: 'image/gif', begins: /^GIF8[79]a/ },
@@ -93,7 +93,7 @@ const extensionOf = (name: string) => /\.([a-z]{1,5})$/i.exec(name)?.[1]?.toLowe
 export const previewKindOf = (name: string): PreviewKind => KNOWN[extensionOf(name)]?.kind ?? 'text';
 
 /** Undefined if it is only shown as text. */
-export function previewTypeOf(content: Content): string | undefined {
+export function previewTypeOf(content: FileContent): string | undefined {
   const known = KNOWN[extensionOf(content.name)];
   const beginning = content.read(0, Math.min(content.bytes, BEGINNING_BYTES)).toString('latin1');
   return known?.begins.test(beginning) ? known.type : undefined;

@@ -1,11 +1,11 @@
 /** What is asked of one content: bytes, lines, matches and numbers. */
 import { keyText } from '../../job.ts';
 import { errorExpression } from '../../search/errors.ts';
-import { type Content, piecesOf, windowOf } from '../content/content.ts';
+import { type FileContent, piecesOf, windowOf } from '../content/content.ts';
 import type { ContentName } from '../content/contents.ts';
 import { shapeAt, thinnedRows } from '../content/numbers.ts';
 import { expressionPattern, matchesOf, patternOf } from '../content/search.ts';
-import type { Place } from '../contract/addresses.ts';
+import type { LinePlace } from '../contract/addresses.ts';
 import type { ViewParts } from '../parts.ts';
 import { type Limited, Refused } from '../refused.ts';
 import { attachment, jsonLines, previewTypeOf, type Routes, streamed, type ViewContext } from './answers.ts';
@@ -60,7 +60,7 @@ export function contentRoutes(parts: ViewParts): Routes {
             line: found,
             byte: index.startOf(content, found) ?? 0,
             bytes,
-          } satisfies Place);
+          } satisfies LinePlace);
         } finally {
           end();
         }
@@ -109,7 +109,7 @@ export function contentRoutes(parts: ViewParts): Routes {
 }
 
 /** Under which the lines of a version of a content are counted. */
-function indexKey(name: ContentName, { version }: Content): string {
+function indexKey(name: ContentName, { version }: FileContent): string {
   return `${name.jobId}/${'live' in name ? keyText(name.live) : `results/${name.result}`}/${version}`;
 }
 
@@ -118,11 +118,11 @@ function opened<Answer extends Response | Promise<Response>>(
   { contents, limits }: ViewParts,
   { req }: ViewContext,
   kind: Limited,
-  answer: (content: Content, end: () => void) => Answer,
+  answer: (content: FileContent, end: () => void) => Answer,
 ): Answer {
   const name = new Query(req.url).content();
   const release = limits.take(kind);
-  let content: Content | undefined;
+  let content: FileContent | undefined;
   const end = () => {
     content?.close();
     release();
@@ -140,7 +140,7 @@ function opened<Answer extends Response | Promise<Response>>(
 function withContent(
   parts: ViewParts,
   context: ViewContext,
-  make: (content: Content) => AsyncIterable<unknown>,
+  make: (content: FileContent) => AsyncIterable<unknown>,
 ): Response {
   return opened(parts, context, 'searches', (content, end) =>
     streamed(parts, context, jsonLines(make(content)), { headers: NDJSON, end }),
@@ -151,7 +151,7 @@ function withContent(
 function sent(
   parts: ViewParts,
   context: ViewContext,
-  headersOf: (content: Content) => Readonly<Record<string, string>>,
+  headersOf: (content: FileContent) => Readonly<Record<string, string>>,
 ): Response {
   return opened(parts, context, 'downloads', (content, end) => {
     const { bytes, version } = content;

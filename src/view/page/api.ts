@@ -1,8 +1,8 @@
 /** Requests to the server of this page. Addresses are relative: a reverse proxy may put a path before all of it. */
-import type { ContentQuery, LinesQuery, Place, Refusal } from '../contract/addresses.ts';
+import type { ContentQuery, LinePlace, LinesQuery, Refusal } from '../contract/addresses.ts';
 
 /** The error of the server, or of the connection to it. */
-export class Refused extends Error {
+export class RefusedByView extends Error {
   readonly status: number;
   readonly hint: string | undefined;
   /** The current version of the content, if it is not the requested one. */
@@ -41,7 +41,7 @@ export async function ask(to: string, signal?: AbortSignal): Promise<Response> {
   if (response.ok) return response;
   const refusal = (await response.json().catch(() => ({}))) as Partial<Refusal>;
   const retryAfter = Number(response.headers.get('retry-after'));
-  throw new Refused(response.status, refusal, retryAfter > 0 ? retryAfter * 1000 : undefined);
+  throw new RefusedByView(response.status, refusal, retryAfter > 0 ? retryAfter * 1000 : undefined);
 }
 
 export async function askJson<T>(to: string, signal?: AbortSignal): Promise<T> {
@@ -98,7 +98,7 @@ export async function askBytes(content: ContentQuery, from: number, to: number):
 }
 
 export function askPlace(content: ContentQuery, at: { line: number } | { byte: number }, signal?: AbortSignal) {
-  return askJson<Place>(address('place', { ...content, ...at }), signal);
+  return askJson<LinePlace>(address('place', { ...content, ...at }), signal);
 }
 
 /** Resolves after so long, or when the signal fires. */

@@ -3,19 +3,19 @@ import type { ShownError } from '../contract/addresses.ts';
 import type { AgentState, Events, FleetState } from '../contract/events.ts';
 
 /** `open`: everything is current. `lost`: it is tried again. `refused`: the session is over, or there was none. */
-export type Connection = 'connecting' | 'open' | 'lost' | 'refused';
+export type ConnectionState = 'connecting' | 'open' | 'lost' | 'refused';
 
-type Kind =
+type ConditionKind =
   | ('current' | 'connecting')
   | ('view-lost' | 'refused' | 'agent-stopped' | 'state-unreadable' | 'fleet-lost' | 'service-down');
 
 export interface Condition {
-  readonly kind: Kind;
-  readonly problem?: Problem;
+  readonly kind: ConditionKind;
+  readonly problem?: ShownProblem;
 }
 
 /** What the banner shows. */
-export interface Problem {
+export interface ShownProblem {
   readonly message: string;
   readonly hint: string | null;
   readonly since: number | null;
@@ -23,8 +23,8 @@ export interface Problem {
   readonly next: number | string | null;
 }
 
-export interface Known {
-  readonly connection: Connection;
+export interface KnownState {
+  readonly connection: ConnectionState;
   /** When the connection broke. */
   readonly lostAt: number | null;
   /** Why there is no access. */
@@ -35,7 +35,7 @@ export interface Known {
 }
 
 /** What is nearest to the page comes first: behind a lost view nothing else is known. */
-export function conditionOf({ connection, lostAt, refusal, agent, fleet, stateError }: Known): Condition {
+export function conditionOf({ connection, lostAt, refusal, agent, fleet, stateError }: KnownState): Condition {
   if (connection === 'connecting') return { kind: connection };
   if (connection === 'refused')
     return problem('refused', {
@@ -71,10 +71,10 @@ export function conditionOf({ connection, lostAt, refusal, agent, fleet, stateEr
   return { kind: 'current' };
 }
 
-const problem = (kind: Kind, shown: Problem): Condition => ({ kind, problem: shown });
+const problem = (kind: ConditionKind, shown: ShownProblem): Condition => ({ kind, problem: shown });
 
 /** What the corner of the page shows. */
-export const CONDITION_WORDS: Readonly<Record<Kind, string>> = {
+export const CONDITION_WORDS: Readonly<Record<ConditionKind, string>> = {
   connecting: 'connecting',
   current: 'live',
   'view-lost': 'view lost',

@@ -16,8 +16,8 @@ import type {
   ServiceState,
   StreamTopics,
 } from '../contract/events.ts';
-import { address, askLines, pause, Refused } from './api.ts';
-import { type Connection, conditionOf } from './condition.ts';
+import { address, askLines, pause, RefusedByView } from './api.ts';
+import { type ConnectionState, conditionOf } from './condition.ts';
 import { canGoOn, isProven, onEntry } from './session.ts';
 
 const UNPROVEN = 'what answers at this address has not proven to be the view';
@@ -26,7 +26,7 @@ const RECONNECTS = { firstMs: 250, maxMs: 5_000 };
 const MAX_FIGURES = 1_440;
 
 export class Live {
-  readonly connection: Signal<Connection> = signal('connecting');
+  readonly connection: Signal<ConnectionState> = signal('connecting');
   readonly agent = signal<AgentState | undefined>(undefined);
   /** Undefined without a fleet. */
   readonly fleet = signal<FleetState | undefined>(undefined);
@@ -108,12 +108,12 @@ export class Live {
     const { signal } = over;
     const read = async () => {
       // What answers after a break may be another process.
-      if (this.#failures > 0 && canGoOn() && !(await isProven())) throw new Refused(401, { message: UNPROVEN });
+      if (this.#failures > 0 && canGoOn() && !(await isProven())) throw new RefusedByView(401, { message: UNPROVEN });
       for await (const [name, data] of askLines<EventLine>(to, signal)) this.#taken[name]?.(data as never);
     };
     const goOn = async (error?: unknown) => {
       if (signal.aborted) return;
-      const isRefused = error instanceof Refused && error.status === 401;
+      const isRefused = error instanceof RefusedByView && error.status === 401;
       this.#lostAt.value ??= this.now.value;
       this.#refusal.value = isRefused ? error.message : '';
       this.connection.value = isRefused ? 'refused' : 'lost';

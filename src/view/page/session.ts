@@ -3,7 +3,7 @@
  * The key of the session, which opens its later starts, is in the memory of this page alone, and never sent: after a
  * restart, the server proves first that it has the same key.
  */
-import type { Hello, Session } from '../contract/addresses.ts';
+import type { PageSession, ProvenHello } from '../contract/addresses.ts';
 
 /** A proxy may show several views under one origin. */
 const STORED_AS = `jobtail-session ${location.pathname}`;
@@ -54,7 +54,7 @@ async function prove(): Promise<boolean> {
   const { number, secret } = key;
   const nonce = base64url(crypto.getRandomValues(new Uint8Array(32)));
   const response = await fetch(`api/hello?nonce=${nonce}&session=${number}`, { cache: 'no-store' });
-  const { start, proof } = (await response.json().catch(() => ({}))) as Partial<Hello>;
+  const { start, proof } = (await response.json().catch(() => ({}))) as Partial<ProvenHello>;
   if (start === undefined || proof !== (await seal(secret, 'proof', start, nonce))) return false;
   localStorage.setItem(STORED_AS, `${number}.${await seal(secret, 'access', start)}`);
   return true;
@@ -71,7 +71,7 @@ async function enterBy(ticket: string | null): Promise<void> {
 async function take(authorization: string): Promise<Response | undefined> {
   const response = await fetch('api/session', { headers: { authorization }, cache: 'no-store' }).catch(() => undefined);
   if (response?.ok !== true) return response;
-  const { access, key: given } = (await response.json()) as Session;
+  const { access, key: given } = (await response.json()) as PageSession;
   wrongTicket = undefined;
   const [number = '', secret = ''] = given.split('.');
   const hmac = { name: 'HMAC', hash: 'SHA-256' };

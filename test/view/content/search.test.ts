@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  type Match,
-  type Pattern,
+  type ByteMatch,
+  type ContentPattern,
   type PatternOptions,
   patternOf,
   searchForward,
@@ -16,16 +16,16 @@ const SLICE = 128 * 1024;
 const PLAIN: PatternOptions = { text: '', matchCase: true, isExpression: false };
 const pattern = (text: string, options: Partial<PatternOptions> = {}) => patternOf({ ...PLAIN, text, ...options });
 
-async function all(bytes: Buffer, wanted: Pattern, start = 0): Promise<Match[]> {
-  const found: Match[] = [];
+async function all(bytes: Buffer, wanted: ContentPattern, start = 0): Promise<ByteMatch[]> {
+  const found: ByteMatch[] = [];
   for await (const { matches } of searchForward(sourceOf(bytes), wanted, start)) found.push(...matches);
   return found;
 }
 
 /** Where a text stands in bytes, none within another. */
-function plainly(bytes: Buffer, text: string): Match[] {
+function plainly(bytes: Buffer, text: string): ByteMatch[] {
   const needle = Buffer.from(text);
-  const found: Match[] = [];
+  const found: ByteMatch[] = [];
   for (let at = bytes.indexOf(needle); at >= 0; at = bytes.indexOf(needle, at + needle.length))
     found.push([at, needle.length]);
   return found;

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { AgentState, FleetAgent, FleetState } from '../../../src/view/contract/events.ts';
-import { conditionOf, isOwn, isStale, type Known } from '../../../src/view/page/condition.ts';
+import { conditionOf, isOwn, isStale, type KnownState } from '../../../src/view/page/condition.ts';
 
 const error = { code: 'unreachable', message: 'refused', hint: 'wait', since: 5, retryAt: 9, isOfService: true };
 const agent: AgentState = { running: true, pid: 1, watchMine: null, serviceError: null, lastPolledAt: null };
-const known: Known = {
+const known: KnownState = {
   ...{ connection: 'open', lostAt: null, refusal: '' },
   ...{ agent, fleet: undefined, stateError: null },
 };
@@ -16,7 +16,7 @@ const fleet: FleetState = { name: 'ben', agents: [member], waitingJobs: 0, error
 const stopped = { ...agent, running: false };
 
 describe('the condition of the page', () => {
-  it.each<[string, Partial<Known>, string, boolean]>([
+  it.each<[string, Partial<KnownState>, string, boolean]>([
     ['all is well', {}, 'current', false],
     ['nothing came so far', { connection: 'connecting', agent: undefined }, 'connecting', false],
     ['nothing of the agent came so far', { agent: undefined }, 'current', false],

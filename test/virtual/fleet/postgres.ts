@@ -3,7 +3,7 @@
  * the simulated time. `statements.ts` has what each statement of src/fleet does; `contract.test.ts` compares all of it
  * with a real server.
  */
-import type { ConnectionOptions, Connections, Listener, Session } from '../../../src/fleet/connections.ts';
+import type { ConnectionOptions, ConnectionPool, DatabaseSession, Listener } from '../../../src/fleet/connections.ts';
 import type { FleetAddress } from '../../../src/fleet/database.ts';
 import { Secrets } from '../../../src/redact.ts';
 import type { Clock } from '../../../src/system/clock.ts';
@@ -65,7 +65,7 @@ export class SimulatedPostgres {
 
   /** For one process. */
   address(member: FleetProcess): FleetAddress {
-    const connect = async ({ listener }: ConnectionOptions): Promise<Connections> => {
+    const connect = async ({ listener }: ConnectionOptions): Promise<ConnectionPool> => {
       if (listener !== undefined) return this.#listening(new ServerSession(member, listener), listener);
       return {
         query: async (text, values) => {
@@ -96,7 +96,7 @@ export class SimulatedPostgres {
   }
 
   /** One connection, which is opened again by the first statement after it was lost. */
-  #listening(first: ServerSession, listener: Listener): Connections {
+  #listening(first: ServerSession, listener: Listener): ConnectionPool {
     let current = first;
     let last: Promise<unknown> = Promise.resolve();
     const query = async (text: string, values?: readonly unknown[]) => {
@@ -123,7 +123,7 @@ export class SimulatedPostgres {
     };
   }
 
-  #session(session: ServerSession): Session {
+  #session(session: ServerSession): DatabaseSession {
     this.#sessions.add(session);
     return {
       query: async (text, values = []) => ({

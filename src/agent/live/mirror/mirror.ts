@@ -12,7 +12,14 @@ import type { KeptMismatch } from '../../../mismatch.ts';
 import { liveParts } from '../../../safe-names.ts';
 import type { LiveFileRow } from '../../../store/rows.ts';
 import { flushPath, makeDirectories } from '../../../system/directories.ts';
-import { EXACT, type FileCalls, fileCalls, type Opener, type OpenFile, writeAll } from '../../../system/files.ts';
+import {
+  EXACT,
+  type FileCalls,
+  fileCalls,
+  type Opener,
+  type RandomAccessFile,
+  writeAll,
+} from '../../../system/files.ts';
 import { inTheWay } from '../../../system/regular-files.ts';
 import { ALONE, type Ownership } from '../../ownership.ts';
 
@@ -106,7 +113,7 @@ export interface LiveFileOptions {
 
 export class Mirror {
   readonly path: string;
-  readonly #file: OpenFile;
+  readonly #file: RandomAccessFile;
   /** Called directly before each write. @throws JobtailError if the agent may not write */
   readonly #requireRight: () => void;
   #length = 0;
@@ -116,7 +123,7 @@ export class Mirror {
   #ahead = 0;
   #flushingAhead: Promise<void> = Promise.resolve();
 
-  private constructor(at: string, file: OpenFile, requireRight: () => void) {
+  private constructor(at: string, file: RandomAccessFile, requireRight: () => void) {
     this.path = at;
     this.#file = file;
     this.#requireRight = requireRight;
@@ -182,7 +189,7 @@ export class Mirror {
 
   /** Writes all of `bytes` at `position`; a failure leaves a prefix of them. */
   async write(position: number, bytes: Buffer): Promise<void> {
-    const write: OpenFile['write'] = (...piece) => {
+    const write: RandomAccessFile['write'] = (...piece) => {
       this.#requireRight();
       return this.#file.write(...piece);
     };
@@ -266,7 +273,7 @@ export class Mirror {
   }
 }
 
-async function openExisting(file: string, open: Opener): Promise<OpenFile | undefined> {
+async function openExisting(file: string, open: Opener): Promise<RandomAccessFile | undefined> {
   try {
     return await open(file, FLAGS);
   } catch (error) {

@@ -8,8 +8,8 @@ import {
   EXACT,
   type FileCalls,
   type FileDigest,
-  type OpenFile,
   PIECE_BYTES,
+  type RandomAccessFile,
 } from '../../../system/files.ts';
 import { READ } from '../../../system/regular-files.ts';
 
@@ -85,9 +85,9 @@ let spare: Buffer | undefined;
 async function readRegular<T>(
   calls: FileCalls,
   file: string,
-  read: (opened: OpenFile, size: number) => Promise<T>,
+  read: (opened: RandomAccessFile, size: number) => Promise<T>,
 ): Promise<T | undefined> {
-  let opened: OpenFile;
+  let opened: RandomAccessFile;
   try {
     opened = await calls.open(file, READ);
   } catch (error) {
@@ -103,12 +103,12 @@ async function readRegular<T>(
   }
 }
 
-async function readSmall(file: OpenFile, size: number, buffer: Buffer): Promise<Buffer | undefined> {
+async function readSmall(file: RandomAccessFile, size: number, buffer: Buffer): Promise<Buffer | undefined> {
   const { bytesRead } = await file.read(buffer, 0, size + 1, 0);
   return bytesRead === size ? buffer.subarray(0, size) : undefined;
 }
 
-async function readLarge(file: OpenFile, end: number, buffer: Buffer): Promise<FileDigest> {
+async function readLarge(file: RandomAccessFile, end: number, buffer: Buffer): Promise<FileDigest> {
   const sha256 = createHash('sha256');
   for (let at = 0; ; ) {
     const { bytesRead } = await file.read(buffer, 0, Math.min(buffer.length, end - at), at);

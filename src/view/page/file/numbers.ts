@@ -2,7 +2,7 @@
 import { type Signal, signal } from '@preact/signals';
 import { MAX_LINE_BYTES, numbersIn } from '../../../number-lines.ts';
 import type { ContentQuery, NumbersLine } from '../../contract/addresses.ts';
-import { address, askLines, type Refused } from '../api.ts';
+import { address, askLines, type RefusedByView } from '../api.ts';
 import { decode } from '../text/terminal.ts';
 import type { TextWindow } from './text-window.ts';
 
@@ -10,7 +10,7 @@ const MAX_SEARCHED_ROWS = 500;
 const MAX_WORDS = 80;
 
 /** A kind of lines: what its lines have around their numbers, and where one of them is. */
-export interface Kind {
+export interface LineKind {
   readonly words: string;
   readonly byte: number;
 }
@@ -19,7 +19,7 @@ export interface Kind {
  * The kinds among the rows around a chosen one, its own first; among the last rows if it is not here. Each is named by
  * its last line: measured ones come first, then the most frequent; kinds of one line are none.
  */
-export function kindsNear(window: TextWindow, chosenByte: number | undefined): Kind[] {
+export function kindsNear(window: TextWindow, chosenByte: number | undefined): LineKind[] {
   const { rows } = window;
   const found = chosenByte === undefined ? -1 : rows.indexOf(chosenByte);
   const chosen = found < 0 ? rows.length : found;
@@ -84,14 +84,14 @@ export class Numbers {
       const to = address('numbers', { ...this.#content(), like: this.#like, from: this.#to });
       for await (const line of askLines<NumbersLine>(to, signal)) this.#take(line);
     } catch (error) {
-      if (!signal.aborted) this.#failed(error as Error & Partial<Refused>);
+      if (!signal.aborted) this.#failed(error as Error & Partial<RefusedByView>);
     } finally {
       this.#isAsking = false;
     }
   }
 
   /** What is no word of the server about the content is tried again. */
-  #failed({ message, status = 503, retryAfterMs = RETRY_MS }: Error & Partial<Refused>): void {
+  #failed({ message, status = 503, retryAfterMs = RETRY_MS }: Error & Partial<RefusedByView>): void {
     this.series.value = { ...this.series.value, problem: message };
     if (status === 429 || status >= 500) setTimeout(() => void this.grow(), retryAfterMs);
   }

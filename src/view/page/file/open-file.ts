@@ -4,8 +4,8 @@
  */
 import { computed, type Signal, signal } from '@preact/signals';
 import { nominalPause } from '../../../back-off.ts';
-import type { LinesQuery, Place } from '../../contract/addresses.ts';
-import type { Refused, Stretch } from '../api.ts';
+import type { LinePlace, LinesQuery } from '../../contract/addresses.ts';
+import type { RefusedByView, Stretch } from '../api.ts';
 import { TextWindow } from './text-window.ts';
 
 /** Of bytes that are fetched at once. */
@@ -19,7 +19,7 @@ const WAITS = { firstMs: 500, maxMs: 10_000 };
 /** Where the bytes come from. `version` undefined: what stands there now. */
 export interface ByteSource {
   stretch(where: LinesQuery, version: string | undefined, signal: AbortSignal): Promise<Stretch>;
-  place(at: { line: number } | { byte: number }, version: string, signal: AbortSignal): Promise<Place>;
+  place(at: { line: number } | { byte: number }, version: string, signal: AbortSignal): Promise<LinePlace>;
   /** Before what came is taken in: the next frame of the screen. */
   frame(): Promise<void>;
   wait(ms: number, signal: AbortSignal): Promise<void>;
@@ -47,7 +47,7 @@ const NEXT: Readonly<Record<Phase, Readonly<Record<Event, Phase | 'anew'>>>> = {
   former: { loaded: 'former', follow: 'anew', pause: 'former', rewritten: 'former' },
 };
 
-export interface Condition {
+export interface FileCondition {
   readonly phase: Phase;
   readonly version: string | undefined;
   /** The length of the content. */
@@ -59,7 +59,7 @@ export interface Condition {
 type Wish = { readonly around: number } | 'before' | 'behind' | undefined;
 
 /** Where the rows are to be scrolled to; each object is one wish. */
-export type Target = { readonly byte: number } | 'end';
+export type ScrollTarget = { readonly byte: number } | 'end';
 
 export interface Opening {
   /** Undefined: what stands there now. */
@@ -75,8 +75,8 @@ export class OpenFile {
   readonly window = new TextWindow();
   /** Counts the changes of the window. */
   readonly changes: Signal<number> = signal(0);
-  readonly target: Signal<Target | undefined> = signal(undefined);
-  readonly condition: Signal<Condition>;
+  readonly target: Signal<ScrollTarget | undefined> = signal(undefined);
+  readonly condition: Signal<FileCondition>;
   readonly following = computed(() => ['coming', 'followed'].includes(this.condition.value.phase));
   /** How long it was when it was last followed. */
   readonly followedTo: Signal<number> = signal(0);
@@ -139,7 +139,7 @@ export class OpenFile {
     this.#show(Math.max(0, this.condition.value.bytes - 1), 'end');
   }
 
-  #show(byte: number, target: Target): void {
+  #show(byte: number, target: ScrollTarget): void {
     this.pause();
     const { start, end } = this.window;
     const isHere = byte >= start && (byte < end || (byte === end && byte === this.condition.value.bytes));
@@ -188,7 +188,7 @@ export class OpenFile {
     void this.#run();
   }
 
-  #set(change: Partial<Condition>): void {
+  #set(change: Partial<FileCondition>): void {
     this.condition.value = { ...this.condition.value, ...change };
   }
 
@@ -209,7 +209,7 @@ export class OpenFile {
   }
 
   async #failed(error: Error, signal: AbortSignal): Promise<void> {
-    const { status, version, retryAfterMs } = error as Partial<Refused>;
+    const { status, version, retryAfterMs } = error as Partial<RefusedByView>;
     const now = this.condition.value.version;
     if (status === 409 && version !== undefined && now !== undefined && version !== now) {
       this.#send('rewritten', version);
@@ -260,7 +260,7 @@ export class OpenFile {
     if (typeof this.#wish !== 'object') await this.#take(stretch, 'end');
   }
 
-  async #take(stretch: Stretch, target: Target): Promise<void> {
+  async #take(stretch: Stretch, target: ScrollTarget): Promise<void> {
     await this.#source.frame();
     this.window.replace(stretch, stretch.bytes);
     const { bytes } = this.condition.value;

@@ -5,7 +5,7 @@ import type { ContentQuery, SearchLine } from '../../contract/addresses.ts';
 import { address, askLines } from '../api.ts';
 import { decode, plainLine } from '../text/terminal.ts';
 
-export interface Query {
+export interface TextQuery {
   readonly text: string;
   readonly matchesCase: boolean;
   readonly regex: boolean;
@@ -23,7 +23,7 @@ export interface Found {
   readonly problem: string | undefined;
 }
 
-export type Match = readonly [byte: number, length: number];
+export type ShownMatch = readonly [byte: number, length: number];
 
 const NOTHING: Found = { count: 0, searched: 0, of: 0, isDone: false, problem: undefined };
 /** Delay while the user types, in milliseconds. */
@@ -36,15 +36,15 @@ const OVERLAP_BYTES = 2_048;
 const MAX_LISTED = 10_000;
 
 export class Search {
-  readonly query: Signal<Query> = signal({ text: '', matchesCase: false, regex: false });
+  readonly query: Signal<TextQuery> = signal({ text: '', matchesCase: false, regex: false });
   /** As it is found in shown text; undefined for regular expressions, which the server runs. */
   readonly #needle = computed(() => needleOf(this.query.value));
   readonly found: Signal<Found | undefined> = signal(undefined);
   /** Where the shown match starts and how long it is. */
-  readonly current: Signal<Match | undefined> = signal(undefined);
+  readonly current: Signal<ShownMatch | undefined> = signal(undefined);
   readonly #content: () => ContentQuery;
   /** The reported matches, in order. */
-  #reported: Match[] = [];
+  #reported: ShownMatch[] = [];
   /** Up to here everything is counted. */
   #to = 0;
   #isGathering = false;
@@ -56,7 +56,7 @@ export class Search {
   }
 
   /** Searches for something else; `near` is the byte from which on the first match is shown. */
-  start(query: Query, near: number): void {
+  start(query: TextQuery, near: number): void {
     this.stop();
     this.query.value = query;
     this.current.value = undefined;
@@ -107,12 +107,12 @@ export class Search {
     return matched.length === 0 ? undefined : new RegExp([...new Set(matched)].map(literal).join('|'), 'gu');
   }
 
-  #keep(matches: readonly Match[]): void {
+  #keep(matches: readonly ShownMatch[]): void {
     this.#reported.push(...matches.slice(0, MAX_LISTED - this.#reported.length));
   }
 
   /** The first one that begins at a byte or after it: a reported one if it can be, else the server finds it. */
-  async #next(at: number): Promise<Match | undefined> {
+  async #next(at: number): Promise<ShownMatch | undefined> {
     const all = this.#reported;
     const { isDone = false, count = 0 } = this.found.value ?? {};
     const reported = all.find(([byte]) => byte >= at);
@@ -147,7 +147,7 @@ export class Search {
   async #searchOn(bytes: number): Promise<void> {
     const before = this.#to;
     const { signal } = this.#running;
-    const came: Match[] = [];
+    const came: ShownMatch[] = [];
     try {
       const where = { from: Math.max(0, before - OVERLAP_BYTES), max: MAX_LISTED };
       for await (const line of this.#ask(where))
@@ -185,8 +185,8 @@ export class Search {
   }
 }
 
-const isEmpty = ({ text, errors }: Query) => text === '' && errors !== true;
+const isEmpty = ({ text, errors }: TextQuery) => text === '' && errors !== true;
 
-function needleOf({ text, matchesCase, regex }: Query): RegExp | undefined {
+function needleOf({ text, matchesCase, regex }: TextQuery): RegExp | undefined {
   return text === '' || regex ? undefined : new RegExp(literal(text), matchesCase ? 'gu' : 'giu');
 }

@@ -22,9 +22,9 @@ const chosen = {
   sort: signal<Sort<ColumnName>>(FAILED_FIRST),
 };
 
-type Jobs = ReadonlyMap<string, JobSummary> | undefined;
+type ListedJobs = ReadonlyMap<string, JobSummary> | undefined;
 
-const matchingOf = (all: Jobs) => [...(all?.values() ?? [])].filter((job) => matches(job, chosen.filter.value));
+const matchingOf = (all: ListedJobs) => [...(all?.values() ?? [])].filter((job) => matches(job, chosen.filter.value));
 
 function shownOf(matching: readonly JobSummary[], now: number): readonly JobSummary[] {
   const { group, sort } = chosen;

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { printable } from '../../../printable.ts';
 import { literal } from '../../../quick-pattern.ts';
-import type { ErrorGroups, FindLine, FoundFile, FoundLine, FoundLines } from '../../contract/addresses.ts';
+import type { ErrorGroups, FindLine, FoundFile, FoundLines, FoundViewLine } from '../../contract/addresses.ts';
 import { address, askLines, askPlace } from '../api.ts';
 import { useLive } from '../live.ts';
 import { Failure, Outside } from '../parts/words.tsx';
@@ -14,7 +14,9 @@ import { levelOf } from '../text/values.ts';
 import { groupOf } from './list.ts';
 
 /** Undefined before a search; `files` once it is done. */
-type Outcome = { readonly files?: number; readonly cut?: string | undefined; readonly problem?: string } | undefined;
+type SearchOutcome =
+  | { readonly files?: number; readonly cut?: string | undefined; readonly problem?: string }
+  | undefined;
 
 /** How often what was found is shown, in milliseconds. */
 const SHOW_MS = 150;
@@ -24,7 +26,7 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
   const field = useRef<HTMLInputElement>(null);
   const expression = useRef<HTMLInputElement>(null);
   const hits = useSignal<readonly FoundFile[]>([]);
-  const outcome = useSignal<Outcome>(undefined);
+  const outcome = useSignal<SearchOutcome>(undefined);
   const live = useLive();
   useEffect(() => live.subscribe({ jobs: '1' }), [live]);
   useEffect(() => {
@@ -107,7 +109,7 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
   );
 }
 
-function summary(outcome: Outcome, hits: readonly FoundFile[]): string {
+function summary(outcome: SearchOutcome, hits: readonly FoundFile[]): string {
   if (outcome === undefined || outcome.problem !== undefined) return '';
   const lines = hits.reduce((sum, { matches }) => sum + matches, 0);
   const text = `${counted(lines, 'line')} in ${counted(hits.length, 'file')}`;
@@ -142,7 +144,7 @@ function Found({ hits: { job, task, file, lines }, note, more = 0, needle }: Fou
 }
 
 /** A line with its number, in the colour of its level; a click leads to its place. */
-function Line({ found: { job, task, file, line, text }, needle }: { found: FoundLine; needle: string }) {
+function Line({ found: { job, task, file, line, text }, needle }: { found: FoundViewLine; needle: string }) {
   const linkTo = (at?: number) => hashOf({ page: 'live', jobId: job, files: [{ taskId: task, file, at }] });
   return (
     <li class={`row level-${levelOf(text) ?? 'none'}`}>

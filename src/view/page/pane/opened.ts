@@ -1,10 +1,10 @@
 /** One opened content: its loaded part, the search in it, the selection in it. */
 import { effect, signal } from '@preact/signals';
 import type { ContentQuery } from '../../contract/addresses.ts';
-import { askBytes, askPlace, askStretch, pause, Refused } from '../api.ts';
-import { type Kind, kindsNear } from '../file/numbers.ts';
+import { askBytes, askPlace, askStretch, pause, RefusedByView } from '../api.ts';
+import { kindsNear, type LineKind } from '../file/numbers.ts';
 import { type ByteSource, OpenFile, type Opening } from '../file/open-file.ts';
-import { type Query, Search } from '../file/search.ts';
+import { Search, type TextQuery } from '../file/search.ts';
 import { plainText } from '../text/terminal.ts';
 import { counted } from '../text/units.ts';
 import { WARNINGS } from '../text/values.ts';
@@ -28,7 +28,7 @@ export class Opened {
   /** Of a traceback, the first and the last line are shown. */
   readonly foldsTracebacks = signal(true);
   /** Of the lines that are plotted; undefined if nothing is. */
-  readonly kinds = signal<readonly Kind[] | undefined>(undefined);
+  readonly kinds = signal<readonly LineKind[] | undefined>(undefined);
   readonly selection = signal<Selection | undefined>(undefined);
   /** The bytes on the screen. */
   readonly seen = signal({ from: 0, to: 0 });
@@ -84,7 +84,7 @@ export class Opened {
     await this.#stepTo({ text: WARNINGS, regex: true, matchesCase: true, errors: false }, false);
   }
 
-  async #stepTo(query: Query, isBack: boolean): Promise<void> {
+  async #stepTo(query: TextQuery, isBack: boolean): Promise<void> {
     const { text, errors = false } = this.search.query.value;
     const isShown = this.isSearching.value && text === query.text && errors === query.errors;
     if (!isShown) this.search.start(query, this.seen.value.from);
@@ -130,7 +130,7 @@ export class Opened {
   /** Copies the chosen lines, or those on the screen, as text, and reports it for a moment. */
   async copy(): Promise<void> {
     this.notice.value = await this.#copied().catch((error) =>
-      error instanceof Refused ? error.message : 'this browser refuses to copy',
+      error instanceof RefusedByView ? error.message : 'this browser refuses to copy',
     );
     setTimeout(() => {
       this.notice.value = '';

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { ContentQuery } from '../../contract/addresses.ts';
-import type { Refused } from '../api.ts';
+import type { RefusedByView } from '../api.ts';
 import type { OpenFile, Opening } from '../file/open-file.ts';
 import { Icon } from '../parts/button.tsx';
 import { Failure } from '../parts/words.tsx';
@@ -99,7 +99,7 @@ function Notices({ file }: { file: OpenFile }) {
   return (
     <>
       {problem !== undefined && (
-        <Failure error={{ message: problem.message, hint: (problem as Refused).hint ?? null }} />
+        <Failure error={{ message: problem.message, hint: (problem as RefusedByView).hint ?? null }} />
       )}
       {isFormer && (
         <p class="notice">

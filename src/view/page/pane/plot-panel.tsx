@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { printable } from '../../../printable.ts';
 import type { ContentQuery } from '../../contract/addresses.ts';
-import { type Kind, Numbers } from '../file/numbers.ts';
+import { type LineKind, Numbers } from '../file/numbers.ts';
 import { Check, IconButton } from '../parts/button.tsx';
 import { Plot } from '../parts/plot.tsx';
 import { risingColumn } from '../text/plotted.ts';
@@ -11,7 +11,7 @@ import { grouped } from '../text/units.ts';
 
 interface PlotPanelProps {
   readonly content: () => ContentQuery;
-  readonly kinds: readonly Kind[];
+  readonly kinds: readonly LineKind[];
   readonly bytes: number;
   readonly onLine: (byte: number) => void;
   readonly onClose: () => void;

@@ -29,7 +29,7 @@ const SHOWN_PROPS = [
   ...(['isContinued', 'isSelected', 'isFound'] as const),
 ];
 
-export class Row extends Component<RowProps> {
+export class PaneRow extends Component<RowProps> {
   /** In the same era, what has the same length is the same. */
   override shouldComponentUpdate(next: RowProps): boolean {
     const now = this.props;

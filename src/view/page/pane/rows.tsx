@@ -10,7 +10,7 @@ import { foldOf } from '../text/tracebacks.ts';
 import { counted } from '../text/units.ts';
 import { highlight, reveal } from './marks.ts';
 import type { Opened } from './opened.ts';
-import { Row } from './row.tsx';
+import { PaneRow } from './row.tsx';
 import { copySelected } from './selected-text.ts';
 
 const ROW_PX = 20;
@@ -92,7 +92,7 @@ export function Rows({ opened, label }: { opened: Opened; label: string }) {
               );
             return (
               <div key={key} data-index={index} ref={list.measureElement}>
-                <Row
+                <PaneRow
                   start={start}
                   era={window.era}
                   bytes={bytes}

@@ -1,6 +1,6 @@
 /** Where one types what to look for, and reads how often it is there. */
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import type { Query, Search } from '../file/search.ts';
+import type { Search, TextQuery } from '../file/search.ts';
 import { IconButton } from '../parts/button.tsx';
 import { grouped } from '../text/units.ts';
 import type { Opened } from './opened.ts';
@@ -19,7 +19,7 @@ export function SearchBar({ opened, onClose }: SearchBarProps) {
   useLayoutEffect(() => {
     if (!isForErrors) field.current?.focus();
   }, []);
-  const change = (part: Partial<Query>) => search.start({ ...query, ...part }, opened.seen.value.from);
+  const change = (part: Partial<TextQuery>) => search.start({ ...query, ...part }, opened.seen.value.from);
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Enter') void opened.step(event.shiftKey);
     if (event.key === 'Escape') onClose();

@@ -1,11 +1,11 @@
 /** Rows of a table that a click on the head of a column sorts. */
 
 /** Null comes last in both directions. */
-type Value<Row> = (row: Row, now: number) => number | string | null;
+type SortValue<Row> = (row: Row, now: number) => number | string | null;
 
 export interface Column<Row> {
   readonly label: string;
-  readonly value: Value<Row>;
+  readonly value: SortValue<Row>;
   /** The direction of the first click: most people look for the newest, the longest, the largest. */
   readonly isDown: boolean;
 }
@@ -17,7 +17,11 @@ export interface Sort<Name extends string> {
   readonly isDown: boolean;
 }
 
-export const column = <Row>(label: string, value: Value<Row>, isDown = true): Column<Row> => ({ label, value, isDown });
+export const column = <Row>(label: string, value: SortValue<Row>, isDown = true): Column<Row> => ({
+  label,
+  value,
+  isDown,
+});
 
 /** A click on the head of a column: another column, or the other direction. */
 export const clicked = <Name extends string>(

@@ -18,7 +18,7 @@ interface EntryRow {
 }
 
 /** `more`: there are others in this directory. */
-export type Row = EntryRow | { readonly more: string; readonly depth: number };
+export type ResultsRow = EntryRow | { readonly more: string; readonly depth: number };
 
 interface TreeState {
   readonly jobId: string;
@@ -32,7 +32,7 @@ type EntryCells = Record<'name' | 'size' | 'state', ComponentChildren>;
 
 const INDENT_PX = 20;
 
-export function cellsOf(row: Row, tree: TreeState): EntryCells {
+export function cellsOf(row: ResultsRow, tree: TreeState): EntryCells {
   const cells = 'more' in row ? moreCells(row.more, tree) : entryCells(row, tree);
   const indented = <div style={{ paddingLeft: `${row.depth * INDENT_PX}px` }}>{cells.name}</div>;
   return { ...cells, name: indented };

@@ -9,7 +9,7 @@ import { useAnswer } from '../parts/hooks.ts';
 import { Cells, Table } from '../parts/table.tsx';
 import { Failure } from '../parts/words.tsx';
 import type { ResultsRoute } from '../route.ts';
-import { cellsOf, type Row } from './entry.tsx';
+import { cellsOf, type ResultsRow } from './entry.tsx';
 import { LastSync, ResultView } from './result-view.tsx';
 
 const ROW_PX = 32;
@@ -56,7 +56,7 @@ function Tree({ jobId, changed, opened, arriving }: TreeProps) {
     (isAlone || first.current?.startsWith(directory) === true) !== turned.value.has(directory);
   /** As they are now, directory by directory. */
   const loadAll = async () => {
-    const rows: Row[] = [];
+    const rows: ResultsRow[] = [];
     const load = async (under: string, depth: number) => {
       const all: ResultEntries[] = [];
       while (all.length < (pages.value.get(under) ?? 1) && all.at(-1)?.more !== false) {

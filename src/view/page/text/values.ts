@@ -1,6 +1,6 @@
 /** What is read out of text: how far a job is, the level of a line of a log. */
 
-export interface Progress {
+export interface ProgressValue {
   /** From 0 to 1. */
   readonly done: number;
   /** The line. */
@@ -12,7 +12,7 @@ const PERCENT = /(?<![\w.,-])([0-9]+(?:[.,][0-9]+)?)\s*%/g;
 const COUNT = /(?<![\w.,/-])([0-9]+)\s*(?:\/|of|out of|von|z|de|di|из)\s*([0-9]+)(?![\w/-]|[.,][0-9])/giu;
 
 /** Undefined if the last line with any value does not have it. */
-export function progressOf(text: string): Progress | undefined {
+export function progressOf(text: string): ProgressValue | undefined {
   const words =
     text
       .trimEnd()
@@ -28,7 +28,7 @@ export function progressOf(text: string): Progress | undefined {
   return undefined;
 }
 
-const within = (done: number, words: string): Progress | undefined =>
+const within = (done: number, words: string): ProgressValue | undefined =>
   done >= 0 && done <= 1 ? { done, words } : undefined;
 
 const LEVELS = {

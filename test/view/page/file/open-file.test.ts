@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { windowOf } from '../../../../src/view/content/content.ts';
 import type { LinesQuery } from '../../../../src/view/contract/addresses.ts';
-import { Refused } from '../../../../src/view/page/api.ts';
+import { RefusedByView } from '../../../../src/view/page/api.ts';
 import { type ByteSource, OpenFile } from '../../../../src/view/page/file/open-file.ts';
 import { MAX_BYTES } from '../../../../src/view/page/file/text-window.ts';
 import { sourceOf } from '../../../support/view-memory-source.ts';
@@ -52,7 +52,7 @@ class MemoryContent implements ByteSource {
     const failure = this.failures.shift();
     if (failure !== undefined) throw failure;
     const content = this.versions.get(version ?? this.now);
-    if (content === undefined) throw new Refused(409, { message: 'it is another by now', version: this.now });
+    if (content === undefined) throw new RefusedByView(409, { message: 'it is another by now', version: this.now });
     return content;
   }
 }
@@ -270,7 +270,11 @@ describe('an opened content', () => {
 
   it('says what failed, and tries again with pauses that grow', async () => {
     const content = new MemoryContent(lines(3));
-    content.failures = [new Error('no answer'), new Error('no answer'), new Refused(429, { message: 'busy' }, 3_000)];
+    content.failures = [
+      new Error('no answer'),
+      new Error('no answer'),
+      new RefusedByView(429, { message: 'busy' }, 3_000),
+    ];
     const problems: (string | undefined)[] = [];
     const file = new OpenFile(content, { follows: true });
     file.condition.subscribe(({ problem }) => problems.push(problem?.message));
