@@ -1,6 +1,6 @@
 // Takes the pictures of README.md and docs/view.md: the built program on the simulated cluster, its view in Debian's Chromium, into
-// docs/images/. `npm run setup && node scripts/screenshots.mjs`; for all scripts of the demo's output it takes the packages
-// chromium, fonts-dejavu-core, fonts-noto-cjk and fonts-noto-color-emoji.
+// docs/images/. `npm run setup && node scripts/screenshots.mjs`; it takes the packages
+// chromium and fonts-dejavu-core.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -60,10 +60,10 @@ async function startCluster() {
     if (!response.ok) throw new Error(await response.text());
     return await response.json();
   };
-  await submit('mesh preparation', ['progress'], 4);
-  await submit('protein folding α-7', ['languages'], SECONDS * 3);
-  await submit('cfd wing sweep', ['progress', 'progress'], SECONDS * 2);
-  return await submit('channel flow Re 5600', ['languages', 'progress'], SECONDS + 25);
+  await submit('mesh preparation', ['training'], 4);
+  await submit('protein folding α-7', ['sensors'], SECONDS * 3);
+  await submit('image classifier', ['training', 'training'], SECONDS * 2);
+  return await submit('channel flow Re 5600', ['solver', 'training'], SECONDS + 25);
 }
 
 /** A link opens the view once. */
@@ -73,7 +73,7 @@ const linkNow = () =>
 async function takePictures(job) {
   const args = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
   const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args });
-  const [languages, progress] = job.tasks.map(({ taskId }) => taskId);
+  const [solver, training] = job.tasks.map(({ taskId }) => taskId);
   const picture = async (name, hash, { width, height, colorScheme = 'light', prepare }) => {
     const context = await browser.newContext({ viewport: { width, height }, colorScheme });
     const page = await context.newPage();
@@ -89,7 +89,7 @@ async function takePictures(job) {
     await context.close();
   };
   try {
-    await picture('view-job', `#/job/${job.jobId}/live?file=${languages}/stdout&file=${progress}/stdout`, {
+    await picture('view-job', `#/job/${job.jobId}/live?file=${solver}/stdout&file=${solver}/log`, {
       width: 1280,
       height: 760,
       colorScheme: 'dark',
@@ -102,17 +102,17 @@ async function takePictures(job) {
         await plotted.getByLabel('logarithmic').check();
       },
     });
-    await picture('view-search', `#/job/${job.jobId}/live?file=${languages}/stdout`, {
+    await picture('view-search', `#/job/${job.jobId}/live?file=${solver}/stdout`, {
       width: 1280,
       height: 640,
       prepare: async (page) => {
         await page.locator('.row').nth(20).waitFor();
         await page.getByRole('button', { name: 'Search' }).click();
-        await page.getByRole('searchbox').fill('converged');
+        await page.getByRole('searchbox').fill('solving for p');
         await page.locator('.row.found').waitFor();
       },
     });
-    await picture('view-phone', `#/job/${job.jobId}/live?file=${progress}/log`, {
+    await picture('view-phone', `#/job/${job.jobId}/live?file=${training}/log`, {
       width: 390,
       height: 700,
       prepare: (page) => page.locator('.row').nth(20).waitFor(),

@@ -76,11 +76,12 @@ async function demoOfOne(
   const release = releaseNamed(options.release);
   const sandbox = await parts.startSandbox({ release });
   const job = await sandbox.submitJob({ ...demoJob({ seconds, names: demoNames(protocol, release) }), held: true });
-  const [languages, numbers] = job.tasks.map(({ taskId }) => taskId);
+  const [solver, training, sensors] = job.tasks.map(({ taskId }) => taskId);
   const spoken = protocol === 'rest' ? ` over REST, as release ${release}` : '';
   screen.line(`${sandbox.baseUrl} answers as the real ones do${spoken}. Job ${job.jobId} is in its queue:`);
-  screen.line(`task ${languages} writes many languages, in colour, in pieces that cut characters;`);
-  screen.line(`task ${numbers} CRLF lines, progress bars, a file that is rewritten, large results.`);
+  screen.line(`task ${solver} writes the log of a flow solver, in pieces that end anywhere;`);
+  screen.line(`task ${training} CRLF lines of a training, a progress bar, a file that is rewritten, large results;`);
+  screen.line(`task ${sensors} bytes that are no UTF-8, and many languages.`);
 
   screen.step('The agent');
   screen.line('config.yaml is all it needs:');

@@ -1,4 +1,4 @@
-/** The job of `agent demo`: two tasks, real processes. It needs the built program (`dist`). */
+/** The job of `agent demo`: three tasks, real processes. It needs the built program (`dist`). */
 import type { ReleaseName } from '../../src/remote/rest/releases.ts';
 import { packageFile } from '../../src/system/package-file.ts';
 import type { JobSpec } from '../cluster/specs.ts';

@@ -1,4 +1,4 @@
-/** The program that a task of the demo runs: `demo-task.js languages|progress SECONDS any|plain|flat SEED`. */
+/** The program that a task of the demo runs: `demo-task.js solver|training|sensors SECONDS any|plain|flat SEED`. */
 import '../../src/system/no-debugger.ts';
 import { writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,11 +1,11 @@
 /**
- * What the two tasks of the demo do: output that is hard to mirror, and result files. The same seed writes the same
- * bytes; only the moments at which they appear differ.
+ * What the three tasks of the demo do: output as people know it, which is also hard to mirror, and result files. The same
+ * seed writes the same bytes; only the moments at which they appear differ.
  */
 import { appendFile, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-export const DEMO_TASKS = ['languages', 'progress'] as const;
+export const DEMO_TASKS = ['solver', 'training', 'sensors'] as const;
 type DemoTask = (typeof DEMO_TASKS)[number];
 
 /**
@@ -29,52 +29,65 @@ interface DemoWorld {
   readonly names: DemoNames;
 }
 
+/** Comments of operators, in UTF-8. */
 const SENTENCES = [
   'Příliš žluťoučký kůň úpěl ďábelské ódy nad hladinou řeky.',
   'Ξεσκεπάζω την ψυχοφθόρα βδελυγμία, γράφει η ουρά των εργασιών.',
   'いろはにほへと散りぬるを 計算ノードは静かに動いている。',
   'نص حكيم له سر قاطع وذو شأن عظيم مكتوب على ثوب أخضر',
-  'solver ✓ converged 🚀 after 👩🏽‍🔬 looked at 🌡️ and 📈',
+  'calibration ✓ after 👩🏽‍🔬 looked at 🌡️ and 📈',
   'plain text & <markup> "quoted" \ttabbed',
 ];
-const COLOURS = [31, 32, 33, 34, 35, 36];
+const WRITERS = { solver: writeSolver, training: writeTraining, sensors: writeSensors } as const;
 
 /** Runs one task to its end. */
-export async function runDemoTask(task: DemoTask, world: DemoWorld): Promise<void> {
-  await (task === 'languages' ? writeLanguages(world) : writeProgress(world));
-}
+export const runDemoTask = (task: DemoTask, world: DemoWorld): Promise<void> => WRITERS[task](world);
 
-/** Many languages in colour, flushed at places that cut characters, and small result files. */
-async function writeLanguages(world: DemoWorld): Promise<void> {
+/** The log of a flow solver, in pieces that end anywhere; its residuals, and fields that it writes. */
+async function writeSolver(world: DemoWorld): Promise<void> {
   const random = randomNumbers(world.seed);
+  const { steps, directory } = world;
   const stdout = cutter(random, world.stdout);
-  const stderr = cutter(random, world.stderr);
-  const log = cutter(random, (bytes) => appendFile(join(world.directory, 'task.log'), bytes));
-  for (let step = 1; step <= world.steps; step++) {
-    for (let count = 5 + random(20); count > 0; count--) await stdout.add(`${sentence(random)}\n`);
-    await log.add(`[${step}/${world.steps}] ${sentence(random)}\n`);
-    await appendFile(join(world.directory, 'progress.txt'), `krok ${step} z ${world.steps} · 第${step}歩\n`);
-    if (step % 4 === 0) await stderr.add(`\u001b[1;31mvarování\u001b[0m: krok ${step} → ${sentence(random)}\n`);
-    const name = `část ${step % 7}/měření №${step} 測定.dat`;
-    if (step % 3 === 1) await writeResult(world, name, randomBytes(random, random(8_000)));
+  const noise = (value: number) => value * (0.8 + random(400) / 1_000);
+  await stdout.add(
+    'Create time\n\nCreate mesh for time = 0\n\nSIMPLE: convergence criteria 1e-05\n\nStarting time loop\n\n',
+  );
+  for (let step = 1; step <= steps; step++) {
+    const residuals = ['Ux', 'Uy', 'Uz', 'p'].map(
+      (field, index) => [field, noise(1 / step ** (1.1 + index / 10))] as const,
+    );
+    const solved = residuals.map(([field, initial]) => {
+      const [solver, final] = [field === 'p' ? 'GAMG' : 'smoothSolver', initial / 20].map(String);
+      return `${solver}:  Solving for ${field}, Initial residual = ${initial.toExponential(5)}, Final residual = ${Number(final).toExponential(5)}, No Iterations ${1 + random(9)}`;
+    });
+    const continuity = `time step continuity errors : sum local = ${noise(1e-6).toExponential(5)}, global = ${noise(1e-9).toExponential(5)}`;
+    const time = `ExecutionTime = ${(step * 0.1).toFixed(2)} s  ClockTime = ${Math.floor(step / 10)} s`;
+    await stdout.add(`Time = ${step}\n\n${[...solved, continuity, time].join('\n')}\n\n`);
+    const [, pressure = 0] = residuals[3] ?? [];
+    await appendFile(join(directory, 'task.log'), `step ${step}  residual ${pressure.toExponential(3)}\n`);
+    if (step % 10 === 0)
+      world.stderr(Buffer.from(`--> FOAM Warning : bounding k, min: ${-noise(0.1)} at time ${step}\n`));
+    await appendFile(join(directory, 'progress.txt'), `${step} of ${steps} steps\n`);
+    if (step % 3 === 1) await writeResult(world, `fields/p at ${step}`, randomBytes(random, random(8_000)));
     await world.pause();
   }
-  for (const stream of [stdout, stderr, log]) await stream.end();
-  await writeResult(world, 'summary/Σύνοψη.txt', Buffer.from(SENTENCES.join('\n')));
-  await writeResult(world, 'summary/empty file', Buffer.alloc(0));
+  await stdout.add('End\n\nFinalising parallel run\n');
+  await stdout.end();
+  await writeResult(world, 'postProcessing/empty file', Buffer.alloc(0));
 }
 
-/** CRLF lines, CR progress bars, a progress file that is written anew twice besides being appended to, and large result files that grow. */
-async function writeProgress(world: DemoWorld): Promise<void> {
+/** Lines of a training with CRLF, a progress bar, a progress file that each stage writes anew, and growing checkpoints. */
+async function writeTraining(world: DemoWorld): Promise<void> {
   const random = randomNumbers(world.seed + 1);
   const { steps, directory } = world;
   const progress = join(directory, 'progress.txt');
   const stages = [Math.ceil(steps / 3), Math.ceil((2 * steps) / 3)];
   for (let step = 1; step <= steps; step++) {
     const percent = Math.round((100 * step) / steps);
-    world.stdout(Buffer.from(`iteration ${step}\r\nresidual\t${(1 / step).toExponential(3)}\r\n`));
-    world.stderr(Buffer.from(`\r[${'█'.repeat(percent / 4).padEnd(25, '░')}] ${percent} %`));
-    await appendFile(join(directory, 'task.log'), `step ${step}: ${sentence(random)}\r\n`);
+    const loss = (2 / Math.sqrt(step)) * (0.9 + random(200) / 1_000);
+    world.stdout(Buffer.from(`step ${step} of ${steps}  \u001b[36mloss ${loss.toFixed(4)}\u001b[0m  lr 3.0e-4\r\n`));
+    world.stderr(Buffer.from(`\rtraining ${'█'.repeat(percent / 4).padEnd(25, '░')} ${percent} %`));
+    await appendFile(join(directory, 'task.log'), `step ${step}: gradient norm ${(loss * 3).toFixed(3)}\r\n`);
     const line = `${percent} % after ${step} of ${steps} steps\n`;
     if (stages.includes(step)) await writeFile(progress, `a new stage begins\n${line}`);
     else await appendFile(progress, line);
@@ -86,9 +99,23 @@ async function writeProgress(world: DemoWorld): Promise<void> {
   world.stderr(Buffer.from('\ndone\r\n'));
 }
 
-function sentence(random: (below: number) => number): string {
-  const colour = COLOURS[random(COLOURS.length)];
-  return `\u001b[${colour}m${SENTENCES[random(SENTENCES.length)]}\u001b[0m`;
+/** Measurements of an old program, whose degree signs are no UTF-8, and comments in many languages. */
+async function writeSensors(world: DemoWorld): Promise<void> {
+  const random = randomNumbers(world.seed + 2);
+  const { steps, directory } = world;
+  const stderr = cutter(random, world.stderr);
+  for (let step = 1; step <= steps; step++) {
+    const value = (20 + random(800) / 100).toFixed(2).replace('.', ',');
+    world.stdout(Buffer.from(`Fühler ${1 + random(8)}  ${value} °C\n`, 'latin1'));
+    await appendFile(join(directory, 'task.log'), `[${step}/${steps}] ${SENTENCES[random(SENTENCES.length)]}\n`);
+    await appendFile(join(directory, 'progress.txt'), `krok ${step} z ${steps} · 第${step}歩\n`);
+    if (step % 4 === 0) await stderr.add(`\u001b[1;31mvarování\u001b[0m: ${SENTENCES[random(SENTENCES.length)]}\n`);
+    const name = `část ${step % 7}/měření №${step} 測定.dat`;
+    if (step % 3 === 1) await writeResult(world, name, randomBytes(random, random(8_000)));
+    await world.pause();
+  }
+  await stderr.end();
+  await writeResult(world, 'summary/Σύνοψη.txt', Buffer.from(SENTENCES.join('\n')));
 }
 
 /** Writes text in pieces that end anywhere, also inside a character; the rest waits for the next piece. */

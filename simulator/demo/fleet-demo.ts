@@ -58,7 +58,7 @@ export async function demoOfFleet(
   return comparison;
 }
 
-/** A job of one task that does not begin yet: one of the two tasks of the demo. */
+/** A job of one task that does not begin yet: one of the tasks of the demo. */
 function jobOf(seconds: number, number: number): JobSpec {
   const { tasks } = demoJob({ seconds, seed: number });
   return { tasks: tasks.filter((_, index) => index === number % tasks.length), held: true };

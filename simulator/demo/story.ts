@@ -112,7 +112,9 @@ async function killAndFinish(story: Story, agent: AgentProcess, view: LiveView):
   screen.line(
     `Exit code ${waited}. Without a time limit it waits until no byte came for a minute and all files are verified.`,
   );
-  screen.line('Then it is 0 for Finished, 10 for Failed: a step of a script.');
+  screen.line(
+    'Then it is 0 for Finished, 10 for Failed: a step of a script. Here, unwatch makes that last pass at once:',
+  );
   await command(story, 'unwatch', job.jobId);
   await stopAgent(story, 'the agent', second.process);
   showEvents(story);

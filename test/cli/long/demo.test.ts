@@ -29,7 +29,7 @@ describe.concurrent('the demo', demoOptions(), () => {
     for (const text of shown) expect(stdout).toContain(text);
     expect(stdout).toMatch(/process \d+ is dead \(SIGKILL\)/);
     expect(stdout).toMatch(/^ *501 +demo +Finished /m);
-    expect(stdout).toContain('8 verified against the raw bytes of the server');
+    expect(stdout).toContain('12 verified against the raw bytes of the server');
     expect(stdout).toMatch(/\nall \d+ files equal \([\d.]+ MiB\), in [\d.]+ s\n$/);
     await expectNothingLeft(directory);
   });
