@@ -1,5 +1,5 @@
 /**
- * What the three tasks of the demo do: output as people know it, which is also hard to mirror, and result files. The same
+ * What the three tasks of the demo do: output as programs of clusters write it, hard to mirror, and result files. The same
  * seed writes the same bytes; only the moments at which they appear differ.
  */
 import { appendFile, mkdir, writeFile } from 'node:fs/promises';

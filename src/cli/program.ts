@@ -42,11 +42,11 @@ export function programOf(): AgentCommand {
     .exitOverride();
   const groups = [
     ['Follow:', addFollowing],
-    ['Look:', addReading],
-    ['Prove:', addPasses],
+    ['Inspect:', addReading],
+    ['Verify:', addPasses],
     ['Set up:', addSetup],
     ['Get help:', addHelp],
-    ['Try:', addTryOut],
+    ['Demonstrate:', addTryOut],
   ] as const;
   for (const [heading, add] of groups) add(program.commandsGroup(heading));
   program.hook('preAction', (_, command) => {
@@ -135,7 +135,7 @@ function addFollowing(program: AgentCommand): void {
     .jobs('[job...]', 'ids of jobs; with --older-than, all jobs by default')
     .option('--older-than <time>', 'only jobs that the agent last worked on before this time: 30d', durationArgument)
     .option('--delete-files', 'delete the mirrors and results of the jobs, too')
-    .option('--unverified', 'also jobs whose files are not all verified')
+    .option('--unproven', 'also jobs whose files are not all proven to be here')
     .option('--dry-run', 'only print which jobs would be removed')
     .option('--yes', 'do not ask')
     .quiet()
@@ -169,7 +169,7 @@ function addReading(program: AgentCommand): void {
   program
     .with('tail', 'print the lines of the live files of a job, with or without a running agent')
     .jobs('<job...>', 'ids of jobs; with -f, one')
-    .option('-f, --follow', 'print new lines until the job is settled or ended, or until Ctrl-C')
+    .option('-f, --follow', 'print new lines until the job is settled or unwatched, or until Ctrl-C')
     .option('-n, --lines <number>', 'number of last lines of each file, or "all"', linesArgument, 10)
     .task('only this task (repeatable)', 'all')
     .file()
@@ -237,7 +237,10 @@ function addReading(program: AgentCommand): void {
 
 function addPasses(program: AgentCommand): void {
   program
-    .with('wait', 'wait until each job has ended and its files are verified; the exit code shows how the jobs ended')
+    .with(
+      'wait',
+      'wait until each job is settled: over, and its files compared; the exit code shows how the jobs ended',
+    )
     .jobs('<job...>', 'ids of jobs; those that are not watched yet are watched')
     .option('--any', 'return when one of the jobs is over')
     .option('--tail', 'print the lines of the live files meanwhile')

@@ -65,7 +65,7 @@ export async function fleetOf(options: DaemonFleetOptions): Promise<FleetMember>
     about: { host: os.hostname(), pid: process.pid, version, view: config.view?.publicUrl ?? null },
     unready: options.unready,
     endTransfer: (jobId) => transfers.end(jobId),
-    lagMs: () => {
+    pollAgeMs: () => {
       const { oldestPollAt } = store.totals.watched();
       return oldestPollAt === null ? null : Math.max(0, clock.now() - oldestPollAt);
     },

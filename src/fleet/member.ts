@@ -23,7 +23,7 @@ interface MemberOptions extends FleetAddress, Pick<Membership, 'store' | 'log' |
   readonly settings: FleetSettings;
   readonly about: AgentAbout;
   /** Milliseconds since the last poll of the job that waits longest; null if there is none. */
-  readonly lagMs: () => number | null;
+  readonly pollAgeMs: () => number | null;
   readonly unready: () => string | undefined;
 }
 
@@ -315,10 +315,10 @@ export class FleetMember implements Ownership, SharedService {
   }
 
   #report(): AgentReport {
-    const { lagMs, settings } = this.#options;
+    const { pollAgeMs, settings } = this.#options;
     const capacity = this.#readiness.capacity(settings.maxJobs, this.#leased.size);
     return {
-      ...{ lagMs: lagMs(), callsLastMinute: this.#callsLastMinute, isDraining: this.#isDraining },
+      ...{ pollAgeMs: pollAgeMs(), callsLastMinute: this.#callsLastMinute, isDraining: this.#isDraining },
       ...{ capacity, lacks: this.#readiness.lacks, notFollowed: this.numbers.notFollowed },
     };
   }

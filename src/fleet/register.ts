@@ -33,7 +33,7 @@ export interface AgentAbout {
 }
 
 export interface AgentReport {
-  readonly lagMs: number | null;
+  readonly pollAgeMs: number | null;
   readonly callsLastMinute: number;
   readonly isDraining: boolean;
   /** Maximum jobs that it may own now; below `maxJobs` while it is not ready. */
@@ -144,14 +144,14 @@ export class Register {
   }
 
   async #renew({ name, instance }: Member, report: AgentReport): Promise<Renewed | undefined> {
-    const { lagMs, callsLastMinute, isDraining, capacity, lacks, notFollowed } = report;
+    const { pollAgeMs, callsLastMinute, isDraining, capacity, lacks, notFollowed } = report;
     const [own] = await this.#database.query<Pick<Renewed, 'drainAsked'> & { readonly seenAt: string }>(
       `UPDATE {s}.agents SET seen_at = now(), is_ended = false, lag_ms = $3, calls_last_minute = $4, is_draining = $5,
          capacity = $6, lacks = $7, not_followed = $8
        WHERE name = $1 AND instance = $2 AND seen_at >= $9::timestamptz
        RETURNING drain_asked AS "drainAsked", seen_at::text AS "seenAt"`,
       [
-        ...[name, instance, lagMs === null ? null : Math.round(lagMs), callsLastMinute],
+        ...[name, instance, pollAgeMs === null ? null : Math.round(pollAgeMs), callsLastMinute],
         ...[isDraining, capacity, lacks, notFollowed, this.seenAt],
       ],
     );
@@ -198,7 +198,7 @@ export class Register {
   /** The agents that are alive, and those that were seen within a week and did not stop in order. */
   async all(): Promise<AgentRow[]> {
     const rows = await this.#database.query<Omit<AgentRow, keyof AgentAbout> & { readonly about: unknown }>(
-      `SELECT name, most_jobs AS "maxJobs", ${JOBS} AS jobs, lag_ms::float8 AS "lagMs", calls_last_minute AS "callsLastMinute",
+      `SELECT name, most_jobs AS "maxJobs", ${JOBS} AS jobs, lag_ms::float8 AS "pollAgeMs", calls_last_minute AS "callsLastMinute",
          lacks, not_followed AS "notFollowed", about, floor(extract(epoch FROM started_at)::float8 * 1000::float8) AS "startedAt",
          floor(extract(epoch FROM seen_at)::float8 * 1000::float8) AS "seenAt",
          CASE WHEN NOT (${SEEN}) THEN 'gone' WHEN is_draining THEN 'draining' ELSE 'alive' END AS state

@@ -43,7 +43,7 @@ interface TestMemberOptions {
   /** Called when a job is left, before it is. */
   readonly onRelease?: (jobId: JobId) => Promise<void>;
   readonly unready?: () => string | undefined;
-  readonly lagMs?: () => number | null;
+  readonly pollAgeMs?: () => number | null;
   readonly clock?: Clock;
   readonly mirror?: string;
   readonly separateMirrors?: boolean;
@@ -136,7 +136,7 @@ export class FleetParts {
       settings: { ...settings, name, maxJobs, url: null, urlFile: null, urlCredential: null },
       about: { host: 'here', pid: process.pid, version: '0', view: null },
       endTransfer: async () => {},
-      lagMs: options.lagMs ?? (() => null),
+      pollAgeMs: options.pollAgeMs ?? (() => null),
       unready,
     });
     const follower: Follower = {

@@ -18,7 +18,7 @@ interface ForgetArguments extends ConfigOption {
   /** In milliseconds. */
   readonly olderThan?: number;
   readonly deleteFiles?: boolean;
-  readonly unverified?: boolean;
+  readonly unproven?: boolean;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
 }
@@ -102,10 +102,10 @@ function isChosen(jobId: JobId, isNamed: boolean, { store, options }: Removal): 
   if (job === undefined || (!isNamed && !isOver(job))) return false;
   requireOver(job);
   if (options.olderThan !== undefined && lastWorkOn(job) > Date.now() - options.olderThan) return false;
-  const [reason, ...more] = options.unverified === true ? [] : unprovenIn(store, jobId);
+  const [reason, ...more] = options.unproven === true ? [] : unprovenIn(store, jobId);
   if (reason === undefined) return true;
-  const what = `job ${jobId} is not verified: ${reason}${more.length === 0 ? '' : `, and ${countOf(more.length, 'other reason')}`}`;
-  process.stderr.write(`agent: ${printableLines(what)}: it stays (--unverified removes it, too)\n`);
+  const what = `job ${jobId} is not proven: ${reason}${more.length === 0 ? '' : `, and ${countOf(more.length, 'other reason')}`}`;
+  process.stderr.write(`agent: ${printableLines(what)}: it stays (--unproven removes it, too)\n`);
   process.exitCode = EXIT.failed;
   return false;
 }

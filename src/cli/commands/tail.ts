@@ -150,7 +150,8 @@ class ShownFile {
       await drained(signal);
       if (isOver && !more) {
         await this.toEnd();
-        process.stderr.write(`job ${this.#job.jobId} has ended: no more lines\n`);
+        const end = this.#job.known?.state === 'settled' ? 'settled' : 'unwatched';
+        process.stderr.write(`job ${this.#job.jobId} is ${end}: no more lines\n`);
         return;
       }
       if (!more) await sleep(TICK_MS, undefined, { signal }).catch(() => {});

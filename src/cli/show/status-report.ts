@@ -73,7 +73,7 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
     // A long poll commits what it appended before it ends.
     grownAt: files.reduce((latest, { grownAt }) => Math.max(latest, grownAt ?? 0), job.grownAt ?? 0) || null,
     stalledAt: job.stalledAt,
-    lagMs: lagOf(job),
+    pollAgeMs: pollAgeOf(job),
     failures: job.failures,
     refusedEntries: job.refused,
     files: files.map((row) => fileReport(directory, row)),
@@ -90,7 +90,7 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
 }
 
 /** Milliseconds since the last poll, or since polls fail. */
-function lagOf({ state, error, polledAt }: JobRow): number | null {
+function pollAgeOf({ state, error, polledAt }: JobRow): number | null {
   if (polledAt === null || state === 'ended' || state === 'settled') return null;
   return Math.max(0, Date.now() - Math.min(polledAt, error?.since ?? polledAt));
 }

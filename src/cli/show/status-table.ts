@@ -24,7 +24,7 @@ export function overview(all: ShownReport, columns: number, maxJobs = Number.POS
   if (report.jobs.length === 0)
     lines.push(...(report.watchMine === null ? ['no job is watched: agent watch JOB'] : []));
   else {
-    const head = ['job', 'name', 'owner', 'state', 'job state', 'live files', 'last growth', 'lag', 'results'];
+    const head = ['job', 'name', 'owner', 'state', 'job state', 'live files', 'last growth', 'poll age', 'results'];
     lines.push(...fitted({ head, rows: report.jobs.map(overviewRow) }, columns));
     const failing = new Map<string | undefined, JobReport[]>();
     for (const job of report.jobs) {
@@ -57,7 +57,7 @@ function overviewRow(job: OwnedJob): string[] {
     cutToColumns(printable(job.name ?? ''), MAX_NAME_COLUMNS),
     owner === undefined ? '' : printable(owner ?? 'none'),
     ...[colouredStateOf(job), showJobState(job.jobState), live],
-    ...[ageOf(job.grownAt), lagOf(job), resultsOf(job)],
+    ...[ageOf(job.grownAt), pollAgeOf(job), resultsOf(job)],
   ];
 }
 
@@ -104,7 +104,7 @@ export function detail(all: ShownReport, columns: number): string {
   const lines = [...whoRuns(report, columns), ...agentLines(report)];
   for (const job of report.jobs) {
     const ages = [`last growth ${ageOf(job.grownAt)}`, `last poll ${ageOf(answeredAt(job))}`];
-    lines.push(`job ${job.jobId}: ${listed(stateOf(job), ownerText(job), ...ages, named('lag', lagOf(job)))}`);
+    lines.push(`job ${job.jobId}: ${listed(stateOf(job), ownerText(job), ...ages, named('poll age', pollAgeOf(job)))}`);
     if (job.error !== null) lines.push(...failureLines('', job.error));
     lines.push(...jobStateLines(job), ...searchLines(job));
     if (job.refusedEntries > 0) lines.push(`  entries of responses that were not requested: ${job.refusedEntries}`);
@@ -239,7 +239,7 @@ const stateOf = ({ state, stalledAt, error }: JobReport) =>
   );
 const ageOf = (at: number | null) => (at === null ? 'never' : `${showAge(Date.now() - at)} ago`);
 
-const lagOf = ({ lagMs }: JobReport) => (lagMs === null ? '' : showAge(lagMs));
+const pollAgeOf = ({ pollAgeMs }: JobReport) => (pollAgeMs === null ? '' : showAge(pollAgeMs));
 
 function resultsOf({ results }: JobReport): string {
   const { directory, synced, listed: names, bytes, queued, inFlux, failed, refused, leftOut } = results;
@@ -264,14 +264,14 @@ type OwnedJob = JobReport & { readonly owner?: string | null; readonly attempt?:
 
 function fleetLines({ agents, waitingJobs }: FleetPart, columns: number): string[] {
   if (agents.length === 0) return [pc.yellow('no agent of the fleet is running (agent run)')];
-  const head = ['agent', 'state', 'jobs', 'lag', 'calls'];
+  const head = ['agent', 'state', 'jobs', 'poll age', 'calls'];
   const rows = agents.map((agent) => {
     const { name, jobs, maxJobs, callsLastMinute } = agent;
     return [
       printable(name),
       agentStateOf(agent),
       `${showCount(jobs)} of ${showCount(maxJobs)}`,
-      agentLagOf(agent),
+      agentPollAgeOf(agent),
       `${showCount(callsLastMinute)} a minute`,
     ];
   });
@@ -294,7 +294,8 @@ function agentStateOf({ state, seenAt }: ShownAgent): string {
   return state === 'alive' ? pc.green(state) : pc.yellow(state);
 }
 
-const agentLagOf = ({ lagMs, state }: ShownAgent) => (lagMs === null || state === 'gone' ? '' : showAge(lagMs));
+const agentPollAgeOf = ({ pollAgeMs, state }: ShownAgent) =>
+  pollAgeMs === null || state === 'gone' ? '' : showAge(pollAgeMs);
 
 function ownerText({ owner, attempt }: OwnedJob): string {
   if (owner === undefined) return '';

@@ -76,7 +76,7 @@ export interface FleetAgent {
   readonly state: 'alive' | 'draining' | 'gone';
   readonly jobs: number;
   readonly maxJobs: number;
-  readonly lagMs: number | null;
+  readonly pollAgeMs: number | null;
   readonly callsLastMinute: number;
   /** Why it is not ready; null if it is. */
   readonly lacks: string | null;

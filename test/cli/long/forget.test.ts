@@ -116,19 +116,19 @@ describe('agent forget', () => {
     expect(await jobsOf()).toEqual(['501']);
   });
 
-  it('keeps a job that is not verified, unless --unverified is given', async () => {
+  it('keeps a job that is not proven, unless --unproven is given', async () => {
     await withJobs({ 501: 'settled' }, false);
     const kept = await forget('501', '--delete-files', '--yes');
     expect(kept.code).toBe(1);
-    expect(kept.stderr).toContain('job 501 is not verified: task 9001 stdout: not verified: it stays (--unverified');
+    expect(kept.stderr).toContain('job 501 is not proven: task 9001 stdout: not verified: it stays (--unproven');
     expect(await jobsOf()).toEqual(['501']);
-    expect((await forget('501', '--delete-files', '--yes', '--unverified')).code).toBe(0);
+    expect((await forget('501', '--delete-files', '--yes', '--unproven')).code).toBe(0);
     expect(await jobsOf()).toEqual([]);
   });
 
   it('refuses a followed job, also with every flag', async () => {
     await withJobs({ 501: 'watched' });
-    const { code, stderr } = await forget('501', '--yes', '--unverified', '--delete-files');
+    const { code, stderr } = await forget('501', '--yes', '--unproven', '--delete-files');
     expect(code).toBe(2);
     expect(stderr).toBe('agent: job 501 is followed\n       end it first: agent unwatch 501\n');
     expect(fs.existsSync(at('501/results/out/a.dat'))).toBe(true);

@@ -25,7 +25,7 @@ function jobOf(jobId: string, state: JobReport['state'], more: Partial<JobReport
       polledAt: 0,
       grownAt: 0,
       stalledAt: null,
-      lagMs: null,
+      pollAgeMs: null,
     },
     ...{ failures: 0, refusedEntries: 0, files: [], results },
     ...more,

@@ -79,7 +79,7 @@ describe('agent tail', () => {
     fs.appendFileSync(task.files.stdout, 'the last line\n');
     expect(await place.agent('unwatch', job.jobId)).toMatchObject({ code: 0 });
     const end = await tail.ended;
-    expect(end).toMatchObject({ code: 0, stderr: `job ${job.jobId} has ended: no more lines\n` });
+    expect(end).toMatchObject({ code: 0, stderr: `job ${job.jobId} is unwatched: no more lines\n` });
     expect(end.stdout.split('\n')).toEqual([
       'before',
       'more',

@@ -100,7 +100,7 @@ it('a poll that an owner did not write is shown by the lag of the owner', needs(
   await commands.give(
     [1, 2].map((number) => ({ jobId: orderFor(number).jobId, kind: 'watch', body: orderFor(number) })),
   );
-  const anna = fleet.start('anna', { lagMs: () => 7_000 });
+  const anna = fleet.start('anna', { pollAgeMs: () => 7_000 });
   await until('both to be followed', () => anna.followed.size === 2);
   const client = await FleetClient.openReadOnly(fleet.address);
   const polled = async () => (await client.jobs()).jobs.all().map(({ polledAt }) => polledAt ?? 0);

@@ -9,7 +9,7 @@ const known: KnownState = {
   ...{ agent, fleet: undefined, stateError: null },
 };
 const member: FleetAgent = {
-  ...{ name: 'anna', state: 'alive', jobs: 3, maxJobs: 9, lagMs: 0, callsLastMinute: 1, lacks: null },
+  ...{ name: 'anna', state: 'alive', jobs: 3, maxJobs: 9, pollAgeMs: 0, callsLastMinute: 1, lacks: null },
   ...{ notFollowed: 0, seenAt: 1, host: 'h', version: '1', view: null },
 };
 const fleet: FleetState = { name: 'ben', agents: [member], waitingJobs: 0, error: null };

@@ -183,7 +183,7 @@ export const OF_OWNERS: Readonly<Record<string, Statement>> = {
       .sort(byKey)
       .map(([, one]) => ({
         ...{ name: one['name'], maxJobs: one['most_jobs'], jobs: jobsOf(on, one['name']).length },
-        ...{ lagMs: one['lag_ms'], callsLastMinute: one['calls_last_minute'] },
+        ...{ pollAgeMs: one['lag_ms'], callsLastMinute: one['calls_last_minute'] },
         ...{ lacks: one['lacks'], notFollowed: one['not_followed'], about: one['about'] },
         ...{ startedAt: one['started_at'], seenAt: one['seen_at'] },
         state: !isSeen(on, one) ? 'gone' : one['is_draining'] === true ? 'draining' : 'alive',

@@ -12,7 +12,7 @@ const COLUMNS = {
   state: column('State', ({ state }) => state, false),
   jobs: column('Jobs', ({ jobs }) => jobs),
   seen: column('Last heartbeat', ({ seenAt }) => seenAt),
-  lag: column('Lag', ({ lagMs }) => lagMs),
+  lag: column('Poll age', ({ pollAgeMs }) => pollAgeMs),
   calls: column('Calls a minute', ({ callsLastMinute }) => callsLastMinute),
   host: column('Host', ({ host }) => host, false),
   version: column('Version', ({ version }) => version, false),
@@ -45,7 +45,8 @@ export function Agents({ fleet: { name, agents, waitingJobs }, now }: { fleet: F
 }
 
 function cellsOf(agent: FleetAgent, isHere: boolean, now: number): Record<keyof typeof COLUMNS, ComponentChildren> {
-  const { name, state, jobs, maxJobs, seenAt, lagMs, callsLastMinute, host, version, view, lacks, notFollowed } = agent;
+  const { name, state, jobs, maxJobs, seenAt, pollAgeMs, callsLastMinute, host, version, view, lacks, notFollowed } =
+    agent;
   const isGone = state === 'gone';
   return {
     name: (
@@ -66,7 +67,7 @@ function cellsOf(agent: FleetAgent, isHere: boolean, now: number): Record<keyof 
     ),
     jobs: `${grouped(jobs)} of ${grouped(maxJobs)}`,
     seen: ago(seenAt, now),
-    lag: lagMs === null || isGone ? '' : duration(lagMs),
+    lag: pollAgeMs === null || isGone ? '' : duration(pollAgeMs),
     calls: isGone ? '' : grouped(callsLastMinute),
     host: <Outside text={host} />,
     version: <Outside text={version} />,

@@ -122,7 +122,7 @@ function operation(chance: Chance): readonly [what: string, Operation] {
     });
     return [owned, meanwhile];
   };
-  const report = { lagMs: 5, callsLastMinute: 1, isDraining, capacity, lacks: null, notFollowed: 0 };
+  const report = { pollAgeMs: 5, callsLastMinute: 1, isDraining, capacity, lacks: null, notFollowed: 0 };
   const all: Readonly<Record<string, Operation>> = {
     command: (side) => on(side).commands.give([{ jobId, kind, body: kind === 'watch' ? orderFor(number) : null }]),
     join: (side) => on(side).register.join(memberOf(name, 1)),
