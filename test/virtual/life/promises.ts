@@ -251,11 +251,17 @@ export class Promises {
     const { state, startTime, endTime } = information;
     const isFollowed = row.state === 'watched' || row.state === 'ending';
     const job = this.#world.service.jobs.get(row.jobId);
-    if (job === undefined || state === null || state === 'Deleted' || !isFollowed) return;
+    if (job === undefined || state === null || state === 'Deleted') return;
     const [before, startedMs] = [seen.run, seen.startedMs];
     seen.startedMs = startTime?.ms ?? null;
     seen.run = job.runsByText.get(startTime?.text ?? '') ?? 0;
     const run = `${seen.run} of watch ${seen.watches}`;
+    if (!isFollowed) {
+      // The list was on its way when the job was unwatched.
+      seen.starts.add(run);
+      seen.mayEnds.add(run);
+      return;
+    }
     if (phaseOf(state) === 'active') {
       seen.isActive = true;
       if (isRunning(state)) seen.starts.add(run);
