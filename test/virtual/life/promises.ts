@@ -205,6 +205,8 @@ export class Promises {
     seen.isProven = unproven.length === 0;
     const lacks = this.lacksOf(job);
     const what = `job ${job.id} is settled`;
+    // It may run again, and the agent does not know yet.
+    if (job.runs.length > seen.settledRuns) return;
     if (seen.isProven && lacks.length > 0) throw new Error(`${what} and counts as proven: ${lacks.join('; ')}`);
     const { error } = row;
     if (error !== null && OUTAGES.includes(error.code) && !service.faultsOf(job.id).some(isSilent))
