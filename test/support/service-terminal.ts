@@ -45,7 +45,10 @@ export class Terminal {
       this.#text += text;
       this.#emulator.write(text);
     });
-    this.ended = new Promise((resolve) => this.#child.once('close', (code) => resolve(code)));
+    // The emulator takes what is written a moment later.
+    this.ended = new Promise((resolve) => {
+      this.#child.once('close', (code) => this.#emulator.write('', () => resolve(code)));
+    });
     context.onTestFinished(() => void this.#child.kill('SIGKILL'));
   }
 
