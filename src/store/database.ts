@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { asJobtailError, JobtailError } from '../errors.ts';
+import { withOwner } from '../system/storage.ts';
 import { NEWEST_VERSION, OLDEST_VERSION, SCHEMA, UPGRADES, VERSIONS } from './schema.ts';
 import { asStoreError, isOfWriting, keepAlive, openNative, pragma } from './sql.ts';
 import { makePrivateDatabase, requireRegularDatabase } from './state-files.ts';
@@ -60,7 +61,7 @@ function isMissing(file: string): boolean {
   try {
     return fs.statSync(file, { throwIfNoEntry: false }) === undefined;
   } catch (thrown) {
-    throw asJobtailError(thrown);
+    throw withOwner(asJobtailError(thrown), path.dirname(file));
   }
 }
 

@@ -72,11 +72,20 @@ function withoutName(directory: string): number | undefined {
 export const isRefusedToUser = ({ cause }: JobtailError) =>
   /^(EACCES|EPERM)$/.test((cause as NodeJS.ErrnoException | undefined)?.code ?? '');
 
-function withOwner(error: JobtailError, at: string, owner: number): JobtailError {
-  if (!isRefusedToUser(error)) return error;
+/** Names who may do it. */
+export function withOwner(error: JobtailError, at: string, owner = ownerOf(at)): JobtailError {
+  if (!isRefusedToUser(error) || owner === undefined) return error;
   const [name, user] = [userName(owner), ownUserName()];
   return new JobtailError('permission', `${error.message}; ${at} belongs to the user ${name}, this is ${user}`, {
     cause: error.cause,
     hint: `run it as the user ${name}, or give the user ${user} the right to write ${at}`,
   });
+}
+
+function ownerOf(file: string): number | undefined {
+  try {
+    return fs.statSync(file).uid;
+  } catch {
+    return undefined;
+  }
 }

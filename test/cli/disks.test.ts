@@ -8,6 +8,7 @@ import { loadConfig } from '../../src/config/load.ts';
 import { makeDirectories, openOwnStore } from '../../src/daemon/own-state.ts';
 import { asJobtailError } from '../../src/errors.ts';
 import type { JobId } from '../../src/job.ts';
+import { openDatabase } from '../../src/store/database.ts';
 import { SmallDisk } from '../support/e2e-mount.ts';
 import { SILENT } from '../support/silent-log.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
@@ -88,6 +89,38 @@ it('status names a full disk, whether an agent runs or not', async (context) => 
     expect(page).toContain('no space left on device');
     expect(page).toContain('free some space');
   }
+});
+
+it('a state of another user is named as such, with who it belongs to', (context) => {
+  if (process.geteuid?.() !== 0 || process.seteuid === undefined) context.skip('becoming another user needs root');
+  const home = temporaryDirectory('/tmp');
+  fs.chmodSync(home, 0o755);
+  const directory = path.join(home, 'state');
+  fs.mkdirSync(directory, { mode: 0o700 });
+  try {
+    process.seteuid?.(65_534);
+    const open = () => openDatabase({ file: path.join(directory, 'agent.db'), owner: false, now: () => 0 });
+    expect(open).toThrow(/permission denied.*belongs to the user (root|0), this is (nobody|65534)/);
+    expect(open).toThrow(expect.objectContaining({ hint: expect.stringMatching(/^run it as the user (root|0),/) }));
+  } finally {
+    process.seteuid?.(0);
+  }
+});
+
+it('a file system that does not answer is named, and keeps status waiting for moments only', async (context) => {
+  const { file, state, served } = await diskWithState(context);
+  const owned = served();
+  const { stat } = fs.promises;
+  const hanging = vi
+    .spyOn(fs.promises, 'stat')
+    .mockImplementation(((at: fs.PathLike) => (at === state ? new Promise(() => {}) : stat(at))) as typeof stat);
+  const exit = vi.spyOn(process, 'exit').mockImplementation((() => {}) as never);
+  context.onTestFinished(() => [hanging, exit].forEach((spy) => void spy.mockRestore()));
+  const page = await statusOf(file);
+  owned.close();
+  expect(page).toMatch(/501.*watched/);
+  expect(page).toContain(`state.directory ${state}: its file system does not answer`);
+  expect(exit, 'Node.js would wait for the call').toHaveBeenCalledOnce();
 });
 
 it('check and run name a read-only disk, whoever asks and whether the directory is there', async (context) => {

@@ -39,7 +39,9 @@ export async function watchHere(config: Config, request: WatchRequest, lines: nu
       if (gathered !== '') bottom.write(gathered);
       gathered = '';
     };
-    const mirrors = new TailedMirrors((line) => (gathered += line), { mirror: config.mirror, jobIds: [jobId] });
+    const chosen = { task: request.tasks ?? [], file: request.files };
+    const source = { mirror: config.mirror, jobIds: [jobId], ...chosen };
+    const mirrors = new TailedMirrors((line) => (gathered += line), source);
     const stored = () => read((store) => store.jobs.get(jobId));
     const polledBefore = stored()?.polledAt ?? null;
     let hasBegun = false;

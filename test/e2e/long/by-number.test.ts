@@ -1,5 +1,6 @@
 /** A job that is followed by its number alone: in the foreground, and after one of its tasks was named. */
 import fs from 'node:fs';
+import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { placeWithJob } from '../../support/e2e-by-number.ts';
 import { until } from '../../support/e2e-until.ts';
@@ -26,7 +27,12 @@ describe.concurrent('watch --foreground', () => {
     const [task] = job.tasks;
     if (task === undefined) throw new Error('it has a task');
     fs.writeFileSync(task.files.stdout, Array.from({ length: 5_000 }, (_, at) => `line ${at}\n`).join(''));
-    const watching = place.start(['watch', job.jobId, '--task', task.taskId, '--foreground', '-n', '3']);
+    // Of an earlier watch, which chose more.
+    const other = place.mirrorOf(job.jobId, task.taskId, 'stderr');
+    fs.mkdirSync(path.dirname(other), { recursive: true });
+    fs.writeFileSync(other, 'not chosen\n');
+    const chosen = ['--task', task.taskId, '--file', 'stdout'];
+    const watching = place.start(['watch', job.jobId, ...chosen, '--foreground', '-n', '3']);
     const linesIn = () => watching.stdout.match(/\| .*/g) ?? [];
     await until('the last lines', () => linesIn().length > 0);
     fs.appendFileSync(task.files.stdout, 'one\ntwo\nthree\nfour\n');
