@@ -1,5 +1,6 @@
 /** The log of failures: each is logged when it begins and when it is over. */
 import type { ErrorCode, JobtailError } from '../errors.ts';
+import type { StoredError } from '../store/rows.ts';
 import type { Log } from './ports/host.ts';
 
 const SERVICE = 'the service';
@@ -92,4 +93,16 @@ export class Failures {
     });
     this.#log[error.policy.isAlarm ? 'error' : 'warn'](fields, 'operation failed');
   }
+}
+
+/** A failure as it is stored; `since` is when it was first seen, as long as its code is the same. */
+export function storedErrorFrom(
+  error: JobtailError | undefined,
+  before: StoredError | null,
+  now: number,
+): StoredError | null {
+  if (error === undefined) return null;
+  const { code, message } = error;
+  const since = before?.code === code ? before.since : now;
+  return { code, message, hint: error.hint ?? null, since };
 }

@@ -2,8 +2,7 @@
 import { BackOff } from '../../back-off.ts';
 import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
-import { Failures, STATE } from '../failures.ts';
-import { storedErrorFrom } from '../poll/poll.ts';
+import { Failures, STATE, storedErrorFrom } from '../failures.ts';
 import { DUE_RUNS, type DueRun } from '../schedule/due-runs.ts';
 import type { AgentContext } from './context.ts';
 

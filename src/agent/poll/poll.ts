@@ -6,8 +6,9 @@
 import type { JobtailError } from '../../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
 import { slicesOf } from '../../slices.ts';
-import type { LiveFileRow, StoredError } from '../../store/rows.ts';
+import type { LiveFileRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
+import { storedErrorFrom } from '../failures.ts';
 import { FileMemory } from '../live/memory.ts';
 import type { LiveFileOptions } from '../live/mirror/mirror.ts';
 import type { RawBytes } from '../live/raw-bytes.ts';
@@ -139,16 +140,4 @@ export class JobPolls {
     }
     if (writes.length > 0) await commit(() => writes.forEach((write) => void write()));
   }
-}
-
-/** A failure as it is stored; `since` is when it was first seen, as long as its code is the same. */
-export function storedErrorFrom(
-  error: JobtailError | undefined,
-  before: StoredError | null,
-  now: number,
-): StoredError | null {
-  if (error === undefined) return null;
-  const { code, message } = error;
-  const since = before?.code === code ? before.since : now;
-  return { code, message, hint: error.hint ?? null, since };
 }

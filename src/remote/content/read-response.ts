@@ -35,13 +35,13 @@ interface ResponseReading<Rest> {
 }
 
 /** nothing: status 204. enough: the rest was not needed. refusal: `head` is the beginning of its body. */
-export type Response<Rest> =
+export type ServiceResponse<Rest> =
   | { readonly kind: 'success'; readonly rest: Rest }
   | { readonly kind: 'nothing' | 'enough' }
   | { readonly kind: 'refusal'; readonly head: Buffer };
 
 /** @throws JobtailError what the body throws; redirected, unexpected-answer, malformed, answer-too-large */
-async function readResponse<Rest>(answer: HttpAnswer, reading: ResponseReading<Rest>): Promise<Response<Rest>> {
+async function readResponse<Rest>(answer: HttpAnswer, reading: ResponseReading<Rest>): Promise<ServiceResponse<Rest>> {
   const { operation, format } = reading;
   const { status } = answer;
   if (status === 200) return await readSuccess(answer, reading);
@@ -54,7 +54,7 @@ async function readResponse<Rest>(answer: HttpAnswer, reading: ResponseReading<R
   });
 }
 
-async function readSuccess<Rest>(answer: HttpAnswer, reading: ResponseReading<Rest>): Promise<Response<Rest>> {
+async function readSuccess<Rest>(answer: HttpAnswer, reading: ResponseReading<Rest>): Promise<ServiceResponse<Rest>> {
   const { reader, lifted, count, format } = reading;
   if (!format.hasType(answer.contentType)) throw anotherFormat(answer, await readHead(answer, reading), reading);
   if (!['', 'utf-8', 'utf8', 'us-ascii'].includes(answer.charset)) throw malformed('its encoding is not UTF-8');
@@ -130,10 +130,12 @@ export async function sendCall<Rest>(
   { http, secrets }: ServiceCallsOptions,
   request: HttpMessage,
   reading: Pick<ResponseReading<Rest>, 'format' | 'reader' | 'count'>,
-): Promise<{ readonly answer: HttpAnswer; readonly response: Response<Rest> }> {
+): Promise<{ readonly answer: HttpAnswer; readonly response: ServiceResponse<Rest> }> {
   const answer = await http.request({
     ...request,
-    ...{ headersMs, signal, isRepeatable: isIdempotent(operation) },
+    headersMs,
+    signal,
+    isRepeatable: isIdempotent(operation),
     totalMs: bulky === true ? Number.POSITIVE_INFINITY : undefined,
   });
   return { answer, response: await readResponse(answer, { operation, lifted, secrets, ...reading }) };

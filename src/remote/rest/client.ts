@@ -89,7 +89,9 @@ export class RestRemote implements Remote {
     const { maxSmallAnswerBytes } = this.#options;
     const names = new ListedNames(maxSmallAnswerBytes);
     await this.#calls.list({
-      ...{ operation: 'ListChangedFilesForJob', members: ofJob(jobId), signal },
+      operation: 'ListChangedFilesForJob',
+      members: ofJob(jobId),
+      signal,
       onItem: (item) => names.add(item),
       maxBytes: LISTING_TIMES * maxSmallAnswerBytes,
     });
@@ -162,7 +164,12 @@ export class RestRemote implements Remote {
     const file = new StreamedFile(watched.sink, signal);
     const members: MembersOf = () => ({ [REQUEST.jobId]: jobId, [REQUEST.path]: JSON.stringify(path) });
     const call = this.#calls.call({
-      ...{ operation: 'DownloadFileFromCluster', members, lifted: file, bulky: true, headersMs, signal },
+      operation: 'DownloadFileFromCluster',
+      members,
+      lifted: file,
+      bulky: true,
+      headersMs,
+      signal,
       maxBytes: this.#options.maxSmallAnswerBytes,
       onInvalid: (isTooLong) => this.#capabilities.pathRefused(path, isTooLong),
     });
@@ -219,7 +226,10 @@ export class RestJobService implements JobService {
   async listJobs(signal: AbortSignal): Promise<readonly JobInformation[]> {
     const jobs = new JobRecords();
     await this.#calls.list({
-      ...{ operation: 'ListJobsForCurrentUser', members: () => ({}), bulky: true, signal },
+      operation: 'ListJobsForCurrentUser',
+      members: () => ({}),
+      bulky: true,
+      signal,
       onItem: (item) => jobs.add(item),
       maxBytes: MAX_JOBS_BYTES,
     });

@@ -8,7 +8,6 @@ import { Secret } from '../../system/secret.ts';
 import type { HttpSender } from '../http/http-client.ts';
 import { callOperation } from './operation.ts';
 import { FAULT_OR_UNKNOWN_USER } from './refusal.ts';
-import { expiryOf, tokenOf } from './token.ts';
 
 const SECRET_WORDS = { password: 'password', token: 'token', sessionCode: 'session code' } as const;
 export const FIRST_PAUSE_MS = 5000;
@@ -209,3 +208,31 @@ function namingExpiry(error: JobtailError, token: string): JobtailError {
 }
 
 const stopped = () => new JobtailError('aborted', 'the sign-in was stopped');
+
+/** The token alone: issuers print it with `Bearer`, in quotes, or in the JSON of a token endpoint. */
+export function tokenOf(text: string): string {
+  const { access_token: found = text } = objectOf(text);
+  return String(found)
+    .trim()
+    .replace(/^"(.+)"$|^'(.+)'$/, '$1$2')
+    .replace(/^bearer\s+/i, '')
+    .trim();
+}
+
+/** Why a JSON web token may be refused: it is too old by the clock of this machine; '' if it is not, or is none. */
+export function expiryOf(token: string, now: number): string {
+  const { exp } = objectOf(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
+  const endsAt = typeof exp === 'number' ? exp * 1000 : Number.NaN;
+  const date = new Date(endsAt);
+  return endsAt < now && !Number.isNaN(date.getTime()) ? `the token expired on ${date.toISOString()}` : '';
+}
+
+/** The members of a JSON object; none of anything else. */
+function objectOf(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? { ...value } : {};
+  } catch {
+    return {};
+  }
+}

@@ -37,7 +37,7 @@ const PARTS = 4;
 const MAX_UNANSWERED = 2;
 
 /** Texts that are the same for so long may be of one file. */
-const COMPARED_BYTES = 4 * 1024;
+const SAME_START_BYTES = 4 * 1024;
 
 const NONE: ReadonlySet<string> = new Set();
 
@@ -144,7 +144,7 @@ export class BatchReader {
       if (request === undefined) return await this.#readSlices(call, missing, 1);
       const others = missing.filter((one) => one !== request);
       await this.#readSlices(call, others);
-      const start = await content.read(0, COMPARED_BYTES);
+      const start = await content.read(0, SAME_START_BYTES);
       for (const other of others.map(keyText))
         if (errors.has(other) || (await beginsAlike(parts.get(other), start)))
           return await this.#readSlices(call, [request]);

@@ -220,12 +220,6 @@ describe('what the service itself refuses with the status of a proxy', () => {
 describe('a file that is refused', () => {
   const PATH = (words: string) => `Requested path '5/5/x' was not found. Exception message: '${words}'.`;
   test.each([
-    ['V5.0 and later', { title: 'Invalid Request', detail: PATH('Failure') }, 'a directory'],
-    ['V5.0 and later', { title: 'Invalid Request', detail: PATH("No such file. Path: '/home/u/5/5/x'.") }, 'nothing'],
-    ['V5.0 and later', { title: 'Invalid Request', detail: PATH('Permission denied') }, 'unreadable'],
-    ['V4.3', { title: 'External Problem', detail: PATH("No such file. Path: '/home/u/5/5/x'.") }, 'nothing'],
-    ['V3.1', "No such file. Path: '/home/u/5/5/x'.", 'nothing'],
-    ['V3.1', "Exception of type 'InternalMiddlewareException' was thrown.", undefined],
     ['any', { title: 'Invalid Request', detail: PATH('Client not connected') }, undefined],
     ['a hostile name', { detail: `Requested path 'x Exception message: 'Failure'.' was not found.` }, undefined],
   ])('%s: %j is %s', async (_, body, inPlace) => {

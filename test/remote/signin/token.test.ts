@@ -1,6 +1,6 @@
 /** Tokens as issuers print them. */
 import { describe, expect, it } from 'vitest';
-import { expiryOf, tokenOf } from '../../../src/remote/signin/token.ts';
+import { expiryOf, tokenOf } from '../../../src/remote/signin/sign-in.ts';
 
 const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 const jwt = (claims: unknown) => `${part({ alg: 'RS256' })}.${part(claims)}.c2ln`;
