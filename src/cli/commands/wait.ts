@@ -76,13 +76,17 @@ export function exitCodeOf(ended: readonly Ended[]): number {
   return worst?.[1] ?? EXIT.ok;
 }
 
-export async function wait(jobIds: readonly JobId[], options: WaitOptions): Promise<void> {
+/** A signal stops it also between its steps. */
+export const wait = (jobIds: readonly JobId[], options: WaitOptions): Promise<void> =>
+  untilStopped((stop) => waitUntilStopped(jobIds, options, stop));
+
+async function waitUntilStopped(jobIds: readonly JobId[], options: WaitOptions, stop: AbortSignal): Promise<void> {
   const config = await configurationAsOwner(options);
   const ids = [...new Set(jobIds)];
   const requests = ids.map((jobId) => requestOf(config, jobId));
   const work = waitOf(config, ids, options);
   const alone = (commands: readonly string[] = []) =>
-    untilStopped((signal) => withJobs(config, (jobs) => work(jobs, { signal, commands })));
+    withJobs(config, (jobs) => work(jobs, { signal: stop, commands }));
   if (hasFleet(config)) return (await alone(await watchInFleet(config, requests)))();
   for (const jobId of ids) await refuseNoJob(config, jobId);
   const areOver = await withStore(config, commandLog(), (store) => {
@@ -94,6 +98,7 @@ export async function wait(jobIds: readonly JobId[], options: WaitOptions): Prom
   });
   if (areOver) return (await alone())();
   const { withServedState } = await import('../serve-state.ts');
+  stop.throwIfAborted();
   await withServedState(config, async (state, signal) => {
     const pending = new Map(requests.map((request) => [request.jobId, new PendingRequest(state, followOf(request))]));
     try {
