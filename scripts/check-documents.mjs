@@ -101,7 +101,7 @@ function checkConstants() {
     ['ARCHITECTURE.md', 'a shorter file for {}', time(PERSISTS_MS.shorter)],
     ['docs/guarantees.md', 'If it is still ambiguous after {}, the agent downloads', time(PERSISTS_MS.tail)],
     ['docs/guarantees.md', 'has a backlog, and makes no progress for {}, has an error', time(PERSISTS_MS.stuck)],
-    ['docs/guarantees.md', 'The first fill of a file longer than {} downloads', `${LONG_BACKLOG_BYTES / 1024} kib`],
+    ['docs/guarantees.md', 'When a file longer than {} is first copied', `${LONG_BACKLOG_BYTES / 1024} kib`],
     ['docs/guarantees.md', 'The agent waits {} at most, and a date', time(MAX_RETRY_AFTER_MS)],
     ['docs/guarantees.md', 'Each attempt waits {} for the lock', time(BUSY_TIMEOUT_MS)],
     ['docs/dev/evidence.md', '{} at most; a date counts by the server', time(MAX_RETRY_AFTER_MS)],
