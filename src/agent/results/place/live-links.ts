@@ -65,9 +65,7 @@ export class LiveLinks {
   /** The live file without another name whose path this is, unless its task has another directory than expected. */
   expectedAt(name: string, parts: readonly string[]): LiveFileRow | undefined {
     if (this.areRefused) return undefined;
-    const shift = this.#capabilities.get(SHIFT_CAPABILITY);
-    const isAt = (live: LiveFileRow) => likelyPaths(live, shift).includes(`/${parts.join('/')}`);
-    return this.candidates(parts).find((live) => this.#isFree(live, name) && isAt(live));
+    return this.candidates(parts).find((live) => this.#isFree(live, name) && this.#isAt(live, parts));
   }
 
   /** Whether a path is that of a live file in the directory of some task. */
@@ -100,17 +98,11 @@ export class LiveLinks {
       if (startsAlike(head, await this.#headOf(live)) && (await this.#isSame(arrived, live))) same.push(live);
     }
     const [only] = same;
-    if (only !== undefined && same.length === 1 && this.isOfTask(parts)) this.#learnFrom(only, parts);
-    if (same.length <= 1) return only;
-    // Two tasks wrote the same so far: the directory of a proven link distinguishes them.
-    const ofTask = same.filter((live) => this.#isDirectoryOf(live, parts));
-    return ofTask.length === 1 ? ofTask[0] : undefined;
-  }
-
-  #learnFrom(live: LiveFileRow, parts: readonly string[]): void {
-    const shift = live.position > 0 ? shiftOf(live, parts.join('/')) : undefined;
-    if (shift !== undefined && shift !== this.#capabilities.get(SHIFT_CAPABILITY))
-      this.#capabilities.set(SHIFT_CAPABILITY, shift);
+    // Two tasks wrote the same so far: the directory of the task distinguishes them.
+    if (only === undefined || same.length > 1) return same.find((live) => this.#isAt(live, parts));
+    const shift = only.position > 0 && this.isOfTask(parts) ? shiftOf(only, parts.join('/')) : undefined;
+    if (shift !== undefined && shift !== this.#shift) this.#capabilities.set(SHIFT_CAPABILITY, shift);
+    return only;
   }
 
   link(name: string, live: LiveFileRow): void {
@@ -119,6 +111,14 @@ export class LiveLinks {
 
   textOf(live: LiveFileRow, target: string): string {
     return path.relative(path.dirname(target), mirrorPath(this.#mirrorDirectory, live.jobId, live));
+  }
+
+  get #shift(): string | undefined {
+    return this.#capabilities.get(SHIFT_CAPABILITY);
+  }
+
+  #isAt(live: LiveFileRow, parts: readonly string[]): boolean {
+    return likelyPaths(live, this.#shift).includes(`/${parts.join('/')}`);
   }
 
   #isFree(live: LiveFileRow, name: string): boolean {
@@ -141,17 +141,4 @@ export class LiveLinks {
     const there = common === digest.bytes ? digest : await digestOf(this.#calls, file, common);
     return here !== undefined && here.bytes === common && here.sha256 === there?.sha256;
   }
-
-  #isDirectoryOf({ taskId, relativePath }: LiveFileRow, parts: readonly string[]): boolean {
-    const directory = directoryOf(parts, relativePath);
-    return [...this.#linked].some(([key, name]) => {
-      const sibling = this.#byKey.get(key);
-      if (sibling === undefined || sibling.taskId !== taskId || sibling.position === 0) return false;
-      return directoryOf(partsOf(name), sibling.relativePath) === directory;
-    });
-  }
-}
-
-function directoryOf(parts: readonly string[], relativePath: string | null): string {
-  return parts.slice(0, parts.length - partsOf(relativePath ?? '').length).join('/');
 }

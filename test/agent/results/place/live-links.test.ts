@@ -60,14 +60,14 @@ describe('a listed file that is a live file', () => {
     place.live('stderr', '', { task: SECOND_TASK });
     place.live('stdout', 'two\n', { task: SECOND_TASK });
     for (const name of ['/11/stderr.txt', '/12/stderr.txt']) place.remote.set(name, '');
-    place.remote.set('/12/stdout.txt', 'one\n');
-    place.remote.set('/11/stdout.txt', 'two\n');
+    place.remote.set('/11/stdout.txt', 'one\n');
+    place.remote.set('/12/stdout.txt', 'two\n');
     await place.sync(true);
     expect(place.tree()).toEqual([
-      '11/stderr.txt -> ../../live/9002/stderr.log',
-      '11/stdout.txt -> ../../live/9002/stdout.log',
-      '12/stderr.txt -> ../../live/9001/stderr.log',
-      '12/stdout.txt -> ../../live/9001/stdout.log',
+      '11/stderr.txt -> ../../live/9001/stderr.log',
+      '11/stdout.txt -> ../../live/9001/stdout.log',
+      '12/stderr.txt -> ../../live/9002/stderr.log',
+      '12/stdout.txt -> ../../live/9002/stdout.log',
     ]);
   });
 
