@@ -58,8 +58,6 @@ const MAX_POLLS = 12;
 /** Of a job that stays followed: a command does not wait for its end. */
 const MAX_GROWING_POLLS = 4;
 const MAX_PROOFS = 3;
-/** The results are those of the listing for the comparisons if it is not older. */
-const YOUNG_MS = 10_000;
 /** A truncation must persist for five seconds: all polls of a pass together take longer. */
 const WITNESS_PAUSE_MS = 1_000;
 
@@ -102,10 +100,9 @@ export async function completePass(polls: JobPolls, options: CompletePassOptions
  * fetched again: the same content proves it.
  * What was not there when it was requested is requested after another listing.
  */
-async function syncResults(jobId: JobId, listed: DatedListing, options: CompletePassOptions) {
-  const { store, results, remote, isLast, signal, clock } = options;
-  const isYoung = listed.names.length > 0 && clock.monotonic() - listed.at < YOUNG_MS;
-  const end = await results.sync(jobId, { remote, isFinal: true, signal, ...(isYoung && { listed: listed.names }) });
+async function syncResults(jobId: JobId, listed: Listing, options: CompletePassOptions) {
+  const { store, results, remote, isLast, signal } = options;
+  const end = await results.sync(jobId, { remote, isFinal: true, signal, ...(listed.length > 0 && { listed }) });
   const { inFlux, queued } = store.results.counts(jobId);
   const isOver = isLast || store.jobs.get(jobId)?.state !== 'watched';
   if (queued === 0 && (!isOver || inFlux === 0)) return end;
@@ -169,14 +166,8 @@ async function pollToEnd(polls: JobPolls, options: CompletePassOptions): Promise
   return { appended, ends, errors, isQuiet: maxPolls === 0 || quiet >= 2 };
 }
 
-interface DatedListing {
-  readonly names: Listing;
-  /** By the monotonic clock. */
-  readonly at: number;
-}
-
 interface Compared {
-  readonly listed: DatedListing;
+  readonly listed: Listing;
   readonly openEnds: readonly OpenEnd[];
   /** Comparisons that failed, and may succeed later. */
   readonly failures: readonly JobtailError[];
@@ -184,10 +175,9 @@ interface Compared {
 
 /** Compares each mirror with its raw bytes, and saves the outcome. Rejects if the service cannot be called. */
 async function compareAll(jobId: JobId, ends: Polled['ends'], options: CompletePassOptions): Promise<Compared> {
-  const { store, clock, remote, mirrorDirectory, direct, isLast, signal } = options;
+  const { store, remote, mirrorDirectory, direct, isLast, signal } = options;
   const rows = store.liveFiles.ofJob(jobId);
-  const at = clock.monotonic();
-  if (rows.length === 0) return { openEnds: [], failures: [], listed: { names: [], at } };
+  if (rows.length === 0) return { openEnds: [], failures: [], listed: [] };
   const listed = await listedOrNone(remote.listChangedFiles(jobId, signal));
   const reasons = new Map(rows.map((row) => [row, reasonWithout(row, ends.get(keyText(row)))]));
   const whole = rows.filter((row) => reasons.get(row) === undefined);
@@ -211,7 +201,7 @@ async function compareAll(jobId: JobId, ends: Polled['ends'], options: CompleteP
     openEnds: [...reasons].flatMap(([{ taskId, file }, reason]) =>
       reason === undefined ? [] : [{ taskId, file, reason }],
     ),
-    listed: { names: listed, at },
+    listed,
     failures: found.flatMap((one) => ('policy' in one && one.policy.passes ? [one] : [])),
   };
 }

@@ -60,7 +60,7 @@ interface PlanOptions {
 }
 
 const MAY_BE_LIVE =
-  'its path may be that of a live file: it waits for the proof, at the latest until the job ends or by `agent sync`';
+  'has the path of a live file, and waits for the proof: at the end of the job at the latest, or by `agent sync`';
 /** Maximum rows of files that are here and no longer listed. */
 const MAX_REMOVED = 200_000;
 

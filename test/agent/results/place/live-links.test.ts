@@ -15,7 +15,7 @@ describe('a listed file that is a live file', () => {
     expect(place.tree()).toEqual(['11/other']);
     expect(place.row('/11/stdout.txt')).toMatchObject({
       state: 'listed',
-      reason: expect.stringMatching(/^its path may be that of a live file: it waits for the proof/),
+      reason: expect.stringMatching(/^has the path of a live file, and waits for the proof/),
     });
     place.now += MINUTE_MS;
     await place.sync();
