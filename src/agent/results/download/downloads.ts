@@ -173,7 +173,7 @@ export class Downloads {
 
   /** Fetches one file by DownloadFileFromCluster, or leaves it to a direct transfer. */
   async #fetchOne(result: DueResult, how: OneDownload): Promise<void> {
-    const { limits, placement, ledger } = this.#options;
+    const { limits, placement, ledger, remote } = this.#options;
     const { row } = result;
     const { left, silentMs, signal } = how;
     const { service } = limits;
@@ -196,7 +196,9 @@ export class Downloads {
       const hasHung = error.code === 'timeout' && isSilent;
       const isBehind = hasHung && !service.isAnswering;
       if (hasHung) service.isAnswering = false;
-      if (left !== undefined && error.policy.ofOneFile === 'perhaps') {
+      // The first refusal of such a name shows that the service hands out none.
+      const isRefused = remote.reasonAgainst?.(row.name) !== undefined;
+      if (left !== undefined && (isRefused || error.policy.ofOneFile === 'perhaps')) {
         // No other file is requested behind one on which the service hangs.
         this.#isServiceOut ||= hasHung || !this.#isOfOneFile(error);
         const next = result.notSent();
@@ -214,6 +216,7 @@ export class Downloads {
       // SSH has shown it; not every release reports that.
       else if (isIrregular(row) && error.policy.isRefusal) ledger.stillLeftOut(row);
       else if (hasHung) ledger.hung(row, silentMs);
+      else if (isRefused && this.#isDirectThrough) ledger.notSent(row, error.message);
       else ledger.failed(row, error, error.message);
     }
     await ledger.keepUp();

@@ -135,6 +135,31 @@ describe('a direct transfer', () => {
     expect(place.remote.downloads).toEqual(['/11/small', '/11/small']);
   });
 
+  it.each([1, 100])(
+    'brings in the same sync what the service is first seen to refuse by name, of %d files',
+    async (count) => {
+      const { place, transfer } = placeWith('auto');
+      const refusal = new JobtailError('usage', 'this file cannot be requested: the service hands out no such name');
+      const { remote } = place;
+      const download = remote.downloadFile.bind(remote);
+      remote.downloadFile = async (jobId, name, ...others) => {
+        if (remote.files.get(name) === refusal) remote.reasons.set(name, refusal.message);
+        return await download(jobId, name, ...others);
+      };
+      for (let index = 1; index < count; index++) place.remote.set(`/11/${index}`, 'x');
+      const [odd, lost] = ['/11/odd;name', '/11/bad\uFFFD.bin'];
+      for (const name of [odd, lost]) place.remote.files.set(name, refusal);
+      transfer.contents.set(odd, 'odd');
+      transfer.passesOver.add(lost);
+      expect(await place.sync()).toMatchObject({ fetched: count, failed: 0, refused: 1 });
+      expect(place.row(odd)?.state).toBe('synced');
+      expect(place.row(lost)).toMatchObject({
+        state: 'refused',
+        reason: 'its name is not UTF-8: rename it on the cluster',
+      });
+    },
+  );
+
   it('to a host that one job could not reach is not tried by the others, who need no key for that', async () => {
     const { place, transfer } = placeWith('auto');
     place.remote.set('/11/large', Buffer.alloc(5_000));
