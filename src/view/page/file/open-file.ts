@@ -230,9 +230,7 @@ export class OpenFile {
     if (!this.isLoaded) return (signal) => this.#loadEnd(signal);
     const behind = bytes - this.window.end;
     if (phase === 'followed' && behind > FAR_BEHIND_BYTES) return (signal) => this.#loadEnd(signal);
-    if (behind > 0 && (phase === 'followed' || wish === 'behind'))
-      return (signal) =>
-        this.window.endsInStates && behind > STRETCH_BYTES ? this.#skipBehind(signal) : this.#loadBehind(signal);
+    if (behind > 0 && (phase === 'followed' || wish === 'behind')) return (signal) => this.#loadBehind(signal);
     if (wish === 'before' && this.window.start > 0)
       return (signal) => (this.window.beginsInStates ? this.#skipBefore(signal) : this.#loadBefore(signal));
     return undefined;
@@ -274,16 +272,27 @@ export class OpenFile {
   async #loadBehind(signal: AbortSignal): Promise<void> {
     const { version = '', bytes } = this.condition.value;
     const from = this.window.end;
-    const where = { at: from, bytes: Math.min(bytes - from, STRETCH_BYTES) };
-    const fetched = await this.#source.stretch(where, version, signal);
+    const isFar = this.window.endsInStates && bytes - from > STRETCH_BYTES;
+    const to = isFar ? await this.#endOfLine(from - 1, version, signal) : from;
+    // Of a progress bar, the last states are next, however many are between.
+    const where = to - from > STRETCH_BYTES ? { to } : { at: from };
+    const max = Math.min(bytes - from, STRETCH_BYTES);
+    const fetched = await this.#source.stretch({ ...where, bytes: max }, version, signal);
     await this.#source.frame();
     if (this.#wish === 'behind') this.#wish = undefined;
     // Bytes that were dropped meanwhile are requested again.
     if (this.window.end !== from || this.condition.value.version !== version) return;
+    if (fetched.start > from) this.window.appendLater(fetched.start, fetched.bytes);
+    else this.window.append(fetched.bytes);
     // Some may have arrived since; the next report counts from after them.
-    this.window.append(fetched.bytes);
     this.#set({ bytes: Math.max(this.condition.value.bytes, this.window.end) });
     this.changes.value++;
+  }
+
+  async #endOfLine(byte: number, version: string, signal: AbortSignal): Promise<number> {
+    const { line } = await this.#source.place({ byte }, version, signal);
+    const next = await this.#source.place({ line: line + 1 }, version, signal);
+    return next.line > line ? next.byte : next.bytes;
   }
 
   async #loadBefore(signal: AbortSignal): Promise<void> {
@@ -294,23 +303,6 @@ export class OpenFile {
     if (this.#wish === 'before') this.#wish = undefined;
     if (this.window.start !== to || this.condition.value.version !== version) return;
     this.window.prepend(stretch, stretch.bytes);
-    this.changes.value++;
-  }
-
-  /** The last row is a progress bar: its last states are next, however many are between. */
-  async #skipBehind(signal: AbortSignal): Promise<void> {
-    const { version = '' } = this.condition.value;
-    const from = this.window.end;
-    const { line } = await this.#source.place({ byte: from - 1 }, version, signal);
-    const next = await this.#source.place({ line: line + 1 }, version, signal);
-    const to = next.line > line ? next.byte : next.bytes;
-    if (to - from <= STRETCH_BYTES) return await this.#loadBehind(signal);
-    const fetched = await this.#source.stretch({ to, bytes: STRETCH_BYTES }, version, signal);
-    await this.#source.frame();
-    if (this.#wish === 'behind') this.#wish = undefined;
-    if (this.window.end !== from || this.condition.value.version !== version) return;
-    this.window.appendLater(fetched.start, fetched.bytes);
-    this.#set({ bytes: Math.max(this.condition.value.bytes, this.window.end) });
     this.changes.value++;
   }
 

@@ -3,9 +3,10 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { printable } from '../../../printable.ts';
 import { literal } from '../../../quick-pattern.ts';
-import type { ErrorGroups, FindLine, FoundFile, FoundLines, FoundViewLine } from '../../contract/addresses.ts';
-import { address, askLines, askPlace } from '../api.ts';
+import type { ErrorGroups, FindLine, FoundFile, FoundViewLine, FoundLines } from '../../contract/addresses.ts';
+import { address, askPlace } from '../api.ts';
 import { useLive } from '../live.ts';
+import { useLines } from '../parts/hooks.ts';
 import { Failure, Outside } from '../parts/words.tsx';
 import { hashOf, type Route } from '../route.ts';
 import { plainLine } from '../text/terminal.ts';
@@ -13,10 +14,8 @@ import { counted, grouped } from '../text/units.ts';
 import { levelOf } from '../text/values.ts';
 import { groupOf } from './list.ts';
 
-/** Undefined before a search; `files` once it is done. */
-type SearchOutcome =
-  | { readonly files?: number; readonly cut?: string | undefined; readonly problem?: string }
-  | undefined;
+/** `files` once it is done. */
+type SearchOutcome = { readonly files?: number; readonly cut?: string | undefined };
 
 /** How often what was found is shown, in milliseconds. */
 const SHOW_MS = 150;
@@ -25,37 +24,25 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
   const { text, regex } = route;
   const field = useRef<HTMLInputElement>(null);
   const expression = useRef<HTMLInputElement>(null);
+  const found = useRef<FoundFile[]>([]);
+  const shownAt = useRef(0);
   const hits = useSignal<readonly FoundFile[]>([]);
-  const outcome = useSignal<SearchOutcome>(undefined);
+  const outcome = useSignal<SearchOutcome>({});
   const live = useLive();
   useEffect(() => live.subscribe({ jobs: '1' }), [live]);
   useEffect(() => {
-    if (text === '') {
-      field.current?.focus();
-      return;
-    }
-    const stop = new AbortController();
-    outcome.value = {};
-    const found: FoundFile[] = [];
-    const show = () => {
-      hits.value = [...found];
-    };
-    const timer = setInterval(show, SHOW_MS);
-    const search = async () => {
-      const to = address('find', { text, ...(regex ? { regex: '1' } : {}) });
-      for await (const line of askLines<FindLine>(to, stop.signal)) {
-        if ('done' in line) outcome.value = { files: line.files, cut: line.cut };
-        else found.push(line);
-      }
-      show();
-    };
-    search()
-      .catch((error: unknown) => {
-        if (!stop.signal.aborted) outcome.value = { problem: (error as Error).message };
-      })
-      .finally(() => clearInterval(timer));
-    return () => stop.abort();
-  }, [text, regex, hits, outcome]);
+    if (text === '') field.current?.focus();
+  }, [text]);
+  const take = (line: FindLine) => {
+    if ('done' in line) outcome.value = { files: line.files, cut: line.cut };
+    else found.current.push(line);
+    if (!('done' in line) && performance.now() - shownAt.current < SHOW_MS) return;
+    shownAt.current = performance.now();
+    hits.value = [...found.current];
+  };
+  const to = text === '' ? undefined : address('find', { text, ...(regex ? { regex: '1' } : {}) });
+  // Another search is another page.
+  const problem = useLines<FindLine>(to, take, []);
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const route = {
@@ -65,7 +52,7 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
     } as const;
     location.hash = hashOf(route);
   };
-  const { problem, cut } = outcome.value ?? {};
+  const { cut } = outcome.value;
   return (
     <main class="search-page">
       <form class="page-head" onSubmit={submit}>
@@ -85,7 +72,7 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
           Search
         </button>
         <span class="fine" role="status">
-          {summary(outcome.value, hits.value)}
+          {to !== undefined && problem === undefined && summary(outcome.value, hits.value)}
         </span>
       </form>
       {problem !== undefined && <Failure error={{ message: problem, hint: null }} />}
@@ -110,7 +97,6 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
 }
 
 function summary(outcome: SearchOutcome, hits: readonly FoundFile[]): string {
-  if (outcome === undefined || outcome.problem !== undefined) return '';
   const lines = hits.reduce((sum, { matches }) => sum + matches, 0);
   const text = `${counted(lines, 'line')} in ${counted(hits.length, 'file')}`;
   return outcome.files === undefined ? `${text}, searching` : `${text} of ${grouped(outcome.files)}`;
@@ -183,19 +169,12 @@ function parts(text: string, needle: string): string[] {
 function Errors() {
   const times = useSignal(0);
   const answer = useSignal<ErrorGroups | undefined>(undefined);
-  const problem = useSignal<string | undefined>(undefined);
-  useEffect(() => {
-    if (times.value === 0) return;
-    const stop = new AbortController();
-    const ask = async () => {
-      for await (const found of askLines<ErrorGroups>(address('errors', {}), stop.signal)) answer.value = found;
-      problem.value = answer.value?.cut && `Not everything was searched: ${answer.value.cut}`;
-    };
-    ask().catch((error: Error) => {
-      if (!stop.signal.aborted) problem.value = error.message;
-    });
-    return () => stop.abort();
-  }, [times.value]);
+  const take = (found: ErrorGroups) => {
+    answer.value = found;
+  };
+  const failure = useLines<ErrorGroups>(times.value === 0 ? undefined : address('errors', {}), take, [times.value]);
+  const cut = answer.value?.cut;
+  const problem = failure ?? (cut && `Not everything was searched: ${cut}`);
   const jobs = useLive().jobs.value;
   const hasFailed = ({ job }: { job: string }) => {
     const summary = jobs?.get(job);
@@ -211,7 +190,7 @@ function Errors() {
       <span class="fine" role="status">
         {answer.value === undefined ? times.value > 0 && 'reading' : errorSummary(answer.value)}
       </span>
-      {problem.value !== undefined && <Failure error={{ message: problem.value, hint: null }} />}
+      {problem !== undefined && <Failure error={{ message: problem, hint: null }} />}
       {groups.map(({ tasks, ...first }) => (
         <Found
           key={`${first.job}/${first.task}/${first.file}/${first.line}`}

@@ -8,7 +8,7 @@ import {
   type VirtualizerOptions,
 } from '@tanstack/virtual-core';
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks';
-import { address, askJson, pause } from '../api.ts';
+import { address, askJson, askLines, pause } from '../api.ts';
 import { useLive } from '../live.ts';
 
 type Chosen = 'count' | 'getScrollElement' | 'estimateSize';
@@ -69,4 +69,22 @@ export function useAnswer<T>(ask: () => Promise<T>, of: readonly unknown[]) {
     return () => over.abort();
   }, [...of, failures.value]);
   return { answer: answer.value, problem: problem.value };
+}
+
+/** Takes the lines of an answer as they come; nothing is asked without an address. Returns why that failed. */
+export function useLines<T>(to: string | undefined, take: (line: T) => void, of: readonly unknown[]) {
+  const problem = useSignal<string | undefined>(undefined);
+  useEffect(() => {
+    problem.value = undefined;
+    if (to === undefined) return;
+    const stop = new AbortController();
+    const read = async () => {
+      for await (const line of askLines<T>(to, stop.signal)) take(line);
+    };
+    read().catch((error: Error) => {
+      if (!stop.signal.aborted) problem.value = error.message;
+    });
+    return () => stop.abort();
+  }, [to, ...of]);
+  return problem.value;
 }

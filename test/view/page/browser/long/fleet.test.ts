@@ -129,7 +129,9 @@ describe('the view of a fleet', needs('chromium', 'postgres'), () => {
     fs.mkdirSync(path.dirname(left), { recursive: true });
     fs.writeFileSync(left, 'stale\n');
     const status = await page.page.evaluate(
-      `fetch('api/lines?job=${jobOfAnna}&task=${task}&file=stdout').then(async (it) => [it.status, (await it.json()).message])`,
+      `fetch('api/lines?job=${jobOfAnna}&task=${task}&file=stdout', {
+        headers: { authorization: 'Bearer ' + localStorage.getItem('jobtail-session ' + location.pathname) },
+      }).then(async (it) => [it.status, (await it.json()).message])`,
     );
     expect(status).toEqual([404, `there is no mirror of job ${jobOfAnna} here: the agent anna has them`]);
     expect(await findings(page)).toEqual([]);
