@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { printable } from '../../../printable.ts';
 import { literal } from '../../../quick-pattern.ts';
-import type { ErrorGroups, FindLine, FoundFile, FoundViewLine, FoundLines } from '../../contract/addresses.ts';
+import type { ErrorGroups, FindLine, FoundFile, FoundLines, FoundViewLine } from '../../contract/addresses.ts';
 import { address, askPlace } from '../api.ts';
 import { useLive } from '../live.ts';
 import { useLines } from '../parts/hooks.ts';

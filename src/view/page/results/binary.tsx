@@ -1,4 +1,5 @@
 /** A result that is no text: its size, and its first bytes as a hex dump. */
+import { SCROLLED_BY_KEYS } from '../parts/hooks.ts';
 import { decode } from '../text/terminal.ts';
 import { bytes as inUnits } from '../text/units.ts';
 
@@ -48,7 +49,9 @@ export function Binary({ beginning, bytes, onText }: BinaryProps) {
           Show as text
         </button>
       </p>
-      <pre class="dump scrolls">{hexDump(beginning)}</pre>
+      <pre class="dump scrolls" {...SCROLLED_BY_KEYS}>
+        {hexDump(beginning)}
+      </pre>
     </>
   );
 }

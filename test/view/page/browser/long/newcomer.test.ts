@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { needs } from '../../../../support/needs.ts';
 import { JOB, TASK } from '../../../../support/view-place.ts';
 import { shown } from '../../../../support/view-shown.ts';
+import { findings } from '../../../../support/view-varied-job.ts';
 
 const REASON = 'The program ended with exit code 1';
 const time = (text: string) => ({ text, ms: null });
@@ -19,6 +20,7 @@ describe('the page', needs('chromium'), () => {
     await view.show(`#/job/${JOB}/live`);
     const visible = async (text: string) => await page.getByText(text).filter({ visible: true }).first().waitFor();
     for (const text of ['Failed', REASON, 'submitted', 'ended', 'run time', '1 h']) await visible(text);
+    expect(await findings(view)).toEqual([]);
     const { width } = (await page.locator('.job-head').boundingBox()) ?? { width: 0 };
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width);
     const heading = await view.context.newCDPSession(page);
@@ -56,6 +58,7 @@ describe('the page', needs('chromium'), () => {
         `|${bytes.toString('latin1', 0, 16).replaceAll(/[^ -~]/g, '.')}|`,
     );
     await page.locator('img.thumbnail').first().waitFor();
+    expect(await findings(view)).toEqual([]);
     expect(await page.evaluate("document.querySelector('img.thumbnail').naturalWidth")).toBe(9);
     await page.getByRole('button', { name: 'Show as text' }).click();
     await view.pane('/11/mesh.bin');
