@@ -10,7 +10,7 @@ import { saveDeleted } from '../pass/deleted-jobs.ts';
 import { JobPolls } from '../poll/poll.ts';
 import { type DueRun, DueRuns } from '../schedule/due-runs.ts';
 import { Pace } from '../schedule/pace.ts';
-import { type AgentContext, type Delays, mayStillCome, type OneJob } from './context.ts';
+import type { AgentContext } from './context.ts';
 import {
   afterPoll,
   endOf,
@@ -27,6 +27,7 @@ import {
   rowOf,
   WORK,
 } from './job-life.ts';
+import { type Delays, mayStillCome, type OneJob } from './one-job.ts';
 import { PassRun } from './pass-run.ts';
 import { PollRun } from './poll-run.ts';
 import { runResults } from './results-run.ts';

@@ -12,8 +12,9 @@ import {
 } from '../pass/complete-pass.ts';
 import { isDeleted } from '../pass/deleted-jobs.ts';
 import { DUE_RUNS } from '../schedule/due-runs.ts';
-import { type AgentContext, mayStillCome, type OneJob } from './context.ts';
+import type { AgentContext } from './context.ts';
 import { endOf, failureOf, isFollowed, isGivenUp, type JobEvent, rowOf } from './job-life.ts';
+import { mayStillCome, type OneJob } from './one-job.ts';
 import type { SearchRun } from './search-run.ts';
 
 const ANSWERS_MS = 24 * 60 * 60_000;

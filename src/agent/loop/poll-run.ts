@@ -4,8 +4,8 @@ import { needsAnotherPoll } from '../live/steps.ts';
 import { isDeleted } from '../pass/deleted-jobs.ts';
 import type { Polled } from '../poll/poll.ts';
 import { restOf, withJitter } from '../schedule/pace.ts';
-import type { OneJob } from './context.ts';
 import { isFollowed, overdueInMs, quietInMs } from './job-life.ts';
+import type { OneJob } from './one-job.ts';
 
 /** Lanes of the first call of a poll, and of its next ones: a begun poll ends before others begin. */
 const RUNNING = ['live', 'begun'] as const;

@@ -1,7 +1,7 @@
 /** The syncs of results of one followed job. */
 import { withJitter } from '../schedule/pace.ts';
-import type { OneJob } from './context.ts';
 import { isFollowed } from './job-life.ts';
+import type { OneJob } from './one-job.ts';
 
 /** Syncs once, and plans the next sync. `onListed` receives the listed names: those of tasks that are not known yet. */
 export async function runResults(

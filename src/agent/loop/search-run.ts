@@ -2,8 +2,8 @@
 import { asJobtailError, EXIT } from '../../errors.ts';
 import { withJitter } from '../schedule/pace.ts';
 import { saveReported, TaskSearch } from '../tasks/task-search.ts';
-import type { OneJob } from './context.ts';
 import { isFollowed } from './job-life.ts';
+import type { OneJob } from './one-job.ts';
 
 export class SearchRun {
   readonly #job: OneJob;

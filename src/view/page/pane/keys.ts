@@ -2,7 +2,7 @@
 import { showJobs, stepFiles, stepJobRows, stepJobs } from '../navigation.ts';
 import type { Opened } from './opened.ts';
 
-interface Key {
+interface KeyBinding {
   /** As `KeyboardEvent.key` has them; the first ones are shown. */
   readonly keys: readonly string[];
   readonly words: string;
@@ -14,15 +14,24 @@ interface Key {
   readonly isOn?: (opened: Opened) => boolean;
 }
 
-const file = (keys: string, words: string, onFile: Key['onFile'], more: Partial<Key> = {}): Key => ({
+const file = (
+  keys: string,
+  words: string,
+  onFile: KeyBinding['onFile'],
+  more: Partial<KeyBinding> = {},
+): KeyBinding => ({
   ...{ keys: keys.split(' '), words, onFile },
   ...more,
 });
-const page = (keys: string, words: string, onPage: Key['onPage']): Key => ({ keys: keys.split(' '), words, onPage });
+const page = (keys: string, words: string, onPage: KeyBinding['onPage']): KeyBinding => ({
+  keys: keys.split(' '),
+  words,
+  onPage,
+});
 const MENU = { isInMenu: true } as const;
 
 /** As docs/view.md lists them. */
-export const KEYS: readonly Key[] = [
+export const KEYS: readonly KeyBinding[] = [
   file('f', 'follow, pause', ({ file }) => (file.following.value ? file.pause() : file.follow())),
   file('g Home', 'to the beginning', ({ file }) => file.jumpTo(0)),
   file('G', 'to the end', ({ file }) => file.jumpToEnd()),
