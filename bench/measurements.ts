@@ -3,7 +3,6 @@
 import { directLarge, directMany } from './direct-transfer.ts';
 import { durability } from './durability.ts';
 import { firstPoll, firstPollByRest } from './first-poll.ts';
-import { fleetBudget, fleetLeases, fleetRest, fleetTakeover } from './fleet.ts';
 import { growingJobs } from './growing-jobs.ts';
 import { idleMemory } from './idle-memory.ts';
 import { manyJobs } from './many-jobs.ts';
@@ -38,8 +37,4 @@ export const MEASUREMENTS: readonly Measurement[] = [
   idleMemory,
   longListing,
   manyResults,
-  fleetTakeover,
-  fleetLeases,
-  fleetRest,
-  fleetBudget,
 ];

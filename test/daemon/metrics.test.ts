@@ -8,8 +8,7 @@ import type { StoreTotals } from '../../src/daemon/metrics.ts';
 import { type MetricsServer, serveMetrics } from '../../src/daemon/metrics-port.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { needs } from '../support/needs.ts';
-import { complaintsOf } from '../support/service-promtool.ts';
-import { metricsOf, scrape, TOTALS } from '../support/service-scrape.ts';
+import { complaintsOf, metricsOf, scrape, TOTALS } from '../support/service-scrape.ts';
 
 const SERVICE_TEXT = new URL('../../docs/monitoring.md', import.meta.url);
 

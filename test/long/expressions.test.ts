@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { parseAst } from 'rolldown/parseAst';
 import { expect, it } from 'vitest';
-import { attackOn } from '../support/regex-steps.ts';
+import { attackOn } from './regex-steps.ts';
 
 const SOURCES = path.join(import.meta.dirname, '../../src');
 

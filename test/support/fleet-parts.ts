@@ -2,7 +2,6 @@
 
 import { onTestFinished } from 'vitest';
 import { FLEET_PLACE } from '../../bench/fleet-node.ts';
-import { connectTo, query } from '../../bench/fleet-query.ts';
 import { findDatabasePrograms } from '../../simulator/database/programs.ts';
 import { TemporaryDatabase } from '../../simulator/database/temporary-database.ts';
 import type { Follower } from '../../src/agent/ownership.ts';
@@ -16,7 +15,7 @@ import type { WatchRequest } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
 import { type Clock, systemClock } from '../../src/system/clock.ts';
 import { HEARTBEAT_SECONDS } from './fleet.ts';
-import { Relay } from './fleet-relay.ts';
+import { connectTo, query, Relay } from './fleet-relay.ts';
 import { temporaryDirectory, type WithEnd } from './temp-directory.ts';
 
 const SCHEMA = 'jobtail';

@@ -3,7 +3,6 @@ import fs from 'node:fs';
 import path from 'node:path';
 import type { TestContext } from 'vitest';
 import { FLEET_PLACE } from '../../bench/fleet-node.ts';
-import { query } from '../../bench/fleet-query.ts';
 import type { JobDescription } from '../../simulator/control.ts';
 import { findDatabasePrograms } from '../../simulator/database/programs.ts';
 import { TemporaryDatabase } from '../../simulator/database/temporary-database.ts';
@@ -13,7 +12,7 @@ import type { SandboxService } from './e2e-sandbox.ts';
 import { until } from './e2e-until.ts';
 import { FleetAgent } from './fleet-agent.ts';
 import { filesOf, type WrittenFile } from './fleet-files.ts';
-import { Relay } from './fleet-relay.ts';
+import { query, Relay } from './fleet-relay.ts';
 
 /** The shortest that the configuration takes. */
 export const HEARTBEAT_SECONDS = 10;

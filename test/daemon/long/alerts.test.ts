@@ -4,8 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { needs } from '../../support/needs.ts';
-import { alertRules, alertsOf, promtool } from '../../support/service-promtool.ts';
-import { metricsOf, scrape, TOTALS } from '../../support/service-scrape.ts';
+import { alertRules, alertsOf, metricsOf, promtool, scrape, TOTALS } from '../../support/service-scrape.ts';
 
 const DOCS = fileURLToPath(new URL('../../../docs/', import.meta.url));
 const TESTS_OF_RULES = fileURLToPath(new URL('alerts.test.yaml', import.meta.url));

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { placeWithJob } from '../../support/e2e-by-number.ts';
+import { placeWithJob } from '../../support/e2e-job.ts';
 import { until } from '../../support/e2e-until.ts';
 
 describe.concurrent('watch --foreground', () => {

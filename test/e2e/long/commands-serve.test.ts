@@ -8,7 +8,7 @@ import { openSharedStore } from '../../../src/daemon/state.ts';
 import type { JobId } from '../../../src/job.ts';
 import { lockHolder } from '../../../src/store/lock.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { placeWithJob } from '../../support/e2e-by-number.ts';
+import { placeWithJob } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import type { Program } from '../../support/e2e-program.ts';
 import { until } from '../../support/e2e-until.ts';

@@ -3,8 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { placeWithJob } from '../../support/e2e-by-number.ts';
-import { taskOf } from '../../support/e2e-job.ts';
+import { placeWithJob, taskOf } from '../../support/e2e-job.ts';
 import { until } from '../../support/e2e-until.ts';
 
 /** The last bytes of a job may come so long after its end. Nothing else is waited for as long: looks begin late. */

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { placeWithJob } from '../../support/e2e-by-number.ts';
+import { placeWithJob } from '../../support/e2e-job.ts';
 
 it('agent notify --test sends through each rule, and ends with 1 if one fails', async (context) => {
   const { place, sandbox } = await placeWithJob(context, { spec: { tasks: [{}] } });

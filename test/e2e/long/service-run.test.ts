@@ -13,7 +13,7 @@ import { needsThat } from '../../support/needs.ts';
 import { datagramsAreMissing, notifySocket } from '../../support/service-notify-socket.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
-const HANG = new URL('../../support/service-hang.mjs', import.meta.url).href;
+const HANG = new URL('./service-hang.mjs', import.meta.url).href;
 const WITH_DATAGRAMS = needsThat(!datagramsAreMissing(), 'sd_notify: the optional module unix-dgram is not installed');
 
 /** `agent run` with more in its environment. */

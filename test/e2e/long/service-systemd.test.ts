@@ -1,7 +1,7 @@
 /** The shipped unit, unchanged, started by a real systemd: from the installation to the stop. */
 import { expect, it } from 'vitest';
 import { until } from '../../support/e2e-until.ts';
-import { Namespace, needsSystemd } from '../../support/service-namespace.ts';
+import { Namespace, needsSystemd } from './service-namespace.ts';
 
 /** A job that writes until it is reported to stop. */
 const WRITER =

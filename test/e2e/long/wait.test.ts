@@ -7,7 +7,7 @@ import { openOwnStore } from '../../../src/daemon/own-state.ts';
 import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
 import type { WatchState } from '../../../src/store/rows.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { placeWithJob } from '../../support/e2e-by-number.ts';
+import { placeWithJob } from '../../support/e2e-job.ts';
 import { jobOf } from '../../support/model-job-service.ts';
 import { SILENT } from '../../support/silent-log.ts';
 

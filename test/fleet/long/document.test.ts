@@ -3,12 +3,12 @@ import fs from 'node:fs';
 import * as v from 'valibot';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { connectTo } from '../../../bench/fleet-query.ts';
 import { fleetSection } from '../../../src/config/schema.ts';
 import { FleetClient, readFleet } from '../../../src/fleet/client.ts';
 import { packageFile } from '../../../src/system/package-file.ts';
 import { until } from '../../support/e2e-until.ts';
 import { FleetParts, orderFor } from '../../support/fleet-parts.ts';
+import { connectTo } from '../../support/fleet-relay.ts';
 import { needs } from '../../support/needs.ts';
 
 const TEXT = fs.readFileSync(packageFile('docs/fleet.md'), 'utf8');

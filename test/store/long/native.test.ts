@@ -8,7 +8,7 @@ import { needs } from '../../support/needs.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 const TYPESCRIPT = new URL('../../../scripts/typescript.mjs', import.meta.url).href;
-const WORKER = fileURLToPath(new URL('../../support/store-collected.mjs', import.meta.url));
+const WORKER = fileURLToPath(new URL('./store-collected.mjs', import.meta.url));
 
 it('what is collected of a store ends no process', needs('postgres'), async () => {
   const [node = '', ...args] = FLEET_NODE;

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
 import { Fleet, mustSucceed, watchWords } from '../../../support/fleet.ts';
-import { expectEqual } from '../../../support/fleet-proof.ts';
+import { expectEqual } from '../../../support/fleet-files.ts';
 import { needs } from '../../../support/needs.ts';
 
 /** Beyond a poll, with the time a command takes on a busy machine. */

@@ -1,10 +1,10 @@
 /** The way to the database: silent for one agent, or the database is away for all of them. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { connectTo } from '../../../../bench/fleet-query.ts';
 import { until } from '../../../support/e2e-until.ts';
 import { Fleet, HEARTBEAT_SECONDS } from '../../../support/fleet.ts';
-import { expectEqual, expectSound } from '../../../support/fleet-proof.ts';
+import { expectEqual, expectSound } from '../../../support/fleet-files.ts';
+import { connectTo } from '../../../support/fleet-relay.ts';
 import { needs } from '../../../support/needs.ts';
 
 const OUTAGE_MS = 40_000;

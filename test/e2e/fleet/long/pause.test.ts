@@ -1,7 +1,7 @@
 /** An agent that is stopped (SIGSTOP) for longer than its lease, and goes on: it must not write another byte. */
 import { it } from 'vitest';
 import { Fleet } from '../../../support/fleet.ts';
-import { expectEqual, expectSound } from '../../../support/fleet-proof.ts';
+import { expectEqual, expectSound } from '../../../support/fleet-files.ts';
 import { needs } from '../../../support/needs.ts';
 
 it.concurrent('an agent that was stopped for longer than its lease', needs('postgres'), async (context) => {

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { until } from '../../../support/e2e-until.ts';
 import { Fleet } from '../../../support/fleet.ts';
-import { expectEqual } from '../../../support/fleet-proof.ts';
+import { expectEqual } from '../../../support/fleet-files.ts';
 import { needs } from '../../../support/needs.ts';
 
 const SHARE_MS = 60_000;

@@ -1,7 +1,7 @@
 /** What a fleet is for: an agent dies, and the others go on where it was. */
 import { expect, it } from 'vitest';
 import { Fleet } from '../../../support/fleet.ts';
-import { expectEqual, expectSound } from '../../../support/fleet-proof.ts';
+import { expectEqual, expectSound } from '../../../support/fleet-files.ts';
 import { needs } from '../../../support/needs.ts';
 
 /** From the death of an agent to the last of its jobs having another owner. */

@@ -3,10 +3,10 @@ import { execFile, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { TestContext, TestOptions } from 'vitest';
-import { until } from './e2e-until.ts';
-import { needs } from './needs.ts';
+import { until } from '../../support/e2e-until.ts';
+import { needs } from '../../support/needs.ts';
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const SCRIPT = `${ROOT}scripts/systemd-namespace.sh`;
 const run = promisify(execFile);
 

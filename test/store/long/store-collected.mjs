@@ -1,6 +1,6 @@
 // Uses a store and gives it up, again and again, while memory is taken and collected.
-import { lockDirectory, lockHolder } from '../../src/store/lock.ts';
-import { Store } from '../../src/store/store.ts';
+import { lockDirectory, lockHolder } from '../../../src/store/lock.ts';
+import { Store } from '../../../src/store/store.ts';
 
 const [, , directory] = process.argv;
 for (let times = 0; times < 20; times++) {
