@@ -140,7 +140,6 @@ function checkConstants() {
 function checkFigures() {
   const quiet = 'a poll of a quiet job with 4 files, against a shell loop of curl: processor time';
   const growing = '100 jobs growing by 10 KB/s, line by line, against `ssh host tail -F` for each: processor time';
-  const fleet = '2,000 quiet jobs of a fleet, polled each minute: transactions of PostgreSQL a second';
   const start = 'start with 10,000 watched jobs and 40,000 files: first poll';
   const files = '400 results of 20 KB, a round trip of 100 ms, against';
   const slow = '400 results of 20 KB, the same without loss, 2 MB/s, against `rsync` over ssh';
@@ -155,13 +154,6 @@ function checkFigures() {
     ['README.md', 'take {} s with rsync', slow, 1],
     ['README.md', 'and {} s with jobtail', slow, 0],
     ['README.md', '| none | {} MB |', idle, 0],
-    ['docs/fleet.md', 'agents cost {} transactions', fleet, 0],
-    [
-      'docs/fleet.md',
-      'and {} bytes of write-ahead',
-      `${fleet} > the same: bytes of its write-ahead log a second (1 GB a day)`,
-      0,
-    ],
     ['docs/sizing.md', 'four live files | {} ms of processor', quiet, 0],
     ['docs/sizing.md', '100 of them a second take {} %', growing, 0],
     ['docs/sizing.md', '4,000 live files | {} MB |', thousand, 0],
