@@ -7,7 +7,7 @@ import { openSharedStore } from '../../src/daemon/state.ts';
 import type { JobId } from '../../src/job.ts';
 import { requestOf } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
-import type { Ended, Program } from '../support/e2e-program.ts';
+import type { Ended } from '../support/e2e-program.ts';
 import { until } from '../support/e2e-until.ts';
 import { jobOf } from '../support/model-job-service.ts';
 import { runDaemon } from './whole-daemon.ts';
@@ -57,32 +57,39 @@ test('each exit code is one that a command ends with', async (context) => {
   }
   store.close();
 
-  const of = async (started: Program | Promise<Ended>) => ('ended' in started ? await started.ended : await started);
   const stopped = async (signal: NodeJS.Signals) => {
     const waiting = place.start(['wait', job.jobId, '--tail']);
     fs.appendFileSync(job.tasks[0]?.files.stdout ?? '', 'a line\n');
     await until('its first line', async () => waiting.stdout.includes('a line'));
     process.kill(waiting.pid, signal);
-    return waiting;
+    return await waiting.ended;
   };
-  const found = {
-    0: await of(place.plain(['version'])),
-    1: await of(place.plain(['grep', 'nowhere', job.jobId], { AGENT_CONFIG: place.configFile })),
-    2: await of(place.agent('status', '--nonsense')),
-    3: await of(place.startAt(at('bad.yaml', 'nonsense: 1'), ['status'])),
-    4: await of(place.agent('run')),
-    5: await of(place.startAt(wrong, ['jobs'])),
-    6: await of(place.startAt(nowhere, ['jobs'])),
-    7: await of(place.agent('unwatch', '999')),
-    8: await of(place.startAt(blocked, ['run'])),
-    10: await of(place.agent('wait', '602')),
-    11: await of(place.agent('wait', '603')),
-    12: await of(place.agent('wait', job.jobId, '--timeout', '0.1s')),
-    130: await of(await stopped('SIGINT')),
-    143: await of(await stopped('SIGTERM')),
+  const any = place.agent('wait', '--any', '--json', '603', job.jobId);
+  // All at the same time.
+  const started: Readonly<Record<number, Promise<Ended>>> = {
+    0: place.plain(['version']),
+    1: place.plain(['grep', 'nowhere', job.jobId], { AGENT_CONFIG: place.configFile }),
+    2: place.agent('status', '--nonsense'),
+    3: place.startAt(at('bad.yaml', 'nonsense: 1'), ['status']).ended,
+    4: place.agent('run'),
+    5: place.startAt(wrong, ['jobs']).ended,
+    6: place.startAt(nowhere, ['jobs']).ended,
+    7: place.agent('unwatch', '999'),
+    8: place.startAt(blocked, ['run']).ended,
+    // Of several, the worst.
+    10: place.agent('wait', '603', '602'),
+    11: any,
+    12: place.agent('wait', job.jobId, '--timeout', '0.1s'),
+    130: stopped('SIGINT'),
+    143: stopped('SIGTERM'),
   };
-  const others = Object.entries(found).filter(([code, ended]) => ended.code !== Number(code));
-  expect(others.map(([code, ended]) => [code, ended])).toEqual([]);
-  const shown = [...Object.keys(found), ...Object.keys(ELSEWHERE)].map(Number);
+  const found = await Promise.all(Object.entries(started).map(async ([code, ended]) => [code, await ended] as const));
+  const others = found.filter(([code, ended]) => ended.code !== Number(code));
+  expect(others).toEqual([]);
+  const shown = [...Object.keys(started), ...Object.keys(ELSEWHERE)].map(Number);
   expect(shown.sort((a, b) => a - b)).toEqual(CODES.sort((a, b) => a - b));
+  expect(JSON.parse((await any).stdout)).toMatchObject({
+    ...{ version: 2, exitCode: 11, timedOut: false, waitingFor: [job.jobId] },
+    jobs: [{ jobId: '603', outcome: 'canceled', jobState: 'Canceled', state: 'settled' }],
+  });
 });
