@@ -145,16 +145,11 @@ class Planning {
 
   end(): Plan {
     // The longest live files first: a proof of them helps to identify the others.
-    const due = [...this.#due].sort(([a], [b]) => b - a).flatMap(([, results]) => results);
+    const longest = [...this.#due].sort(([a], [b]) => b - a).flatMap(([, results]) => results);
     // The shortest one that has bytes suffices: then the places of the others are known.
-    const ofTasks = [...this.#ofTasks]
-      .sort(([a], [b]) => (a || Infinity) - (b || Infinity))
-      .flatMap(([, results]) => results);
-    return {
-      due: [...ofTasks.slice(0, this.#arePlacesKnown ? undefined : 1), ...due],
-      links: this.#links,
-      refusals: this.skipped.end(),
-    };
+    const shortest = [...this.#ofTasks].sort(([a], [b]) => (a || Infinity) - (b || Infinity));
+    const ofTasks = shortest.flatMap(([, results]) => results).slice(0, this.#arePlacesKnown ? undefined : 1);
+    return { due: [...ofTasks, ...longest], links: this.#links, refusals: this.skipped.end() };
   }
 
   async #plan(row: ResultRow, parts: readonly string[]): Promise<void> {

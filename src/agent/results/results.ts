@@ -143,14 +143,8 @@ export class Results {
     const liveFiles = store.liveFiles.ofJob(jobId);
     const linked = store.results.links(jobId).filter(({ name }) => left.has(name));
     const areRefused = this.#areLinksRefused;
-    const links = new LiveLinks({
-      mirrorDirectory,
-      calls,
-      liveFiles,
-      linked,
-      capabilities: store.capabilities,
-      areRefused,
-    });
+    const { capabilities } = store;
+    const links = new LiveLinks({ mirrorDirectory, calls, liveFiles, linked, capabilities, areRefused });
     // The stored reason stays until a direct transfer succeeds again.
     const fallback = direct === null ? null : (store.resultSyncs.get(jobId)?.fallback ?? null);
     const progress = new Progress({ ...this.#options, jobId, fallback });
@@ -158,16 +152,8 @@ export class Results {
     const isKnown = !isFinal && this.#listed.has(jobId);
     const stands = (result: DueResult) => (isKnown ? Promise.resolve(true) : this.#stands(result));
     const plan = await planSync({
-      left,
-      ledger,
-      links,
-      judge,
-      stamps,
-      stands,
-      directory,
-      isFinal,
-      onlyInFlux,
-      signal,
+      ...{ left, ledger, links, judge, stamps, stands },
+      ...{ directory, isFinal, onlyInFlux, signal },
     });
     this.#listed.add(jobId);
     if (plan.refusals.fresh.length > 0) onRefused?.(jobId, plan.refusals);

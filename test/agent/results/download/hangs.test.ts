@@ -54,16 +54,6 @@ describe('a file on which the service hangs', () => {
     expect(await place.sync(true)).toMatchObject({ failed: 1 });
   });
 
-  it('is requested after all others, and when it is due, whatever other jobs do', async () => {
-    const place = placeWithPipe();
-    await place.sync();
-    expect(await requestsOf(place, 60)).toEqual([2]);
-    place.now += DAY_MS;
-    place.remote.downloads.length = 0;
-    await place.sync();
-    expect(place.remote.downloads).toEqual(['/11/a', '/11/z', '/11/pipe']);
-  });
-
   it('is not taken for one that only waits behind it', async () => {
     const place = placeWithPipe();
     place.remote.files.set('/11/z', SILENT);
