@@ -78,7 +78,10 @@ describe('the lines of a mirror', () => {
     place.commit('stdout', { mismatches: [mismatch] });
     const { now, former, began } = await place.json<Generations>(`/api/generations?${STDOUT}`);
     expect(now).toBe('g3');
-    expect(former.map(({ generation }) => generation)).toEqual([2, 1]);
+    expect(former.map(({ generation, bytes }) => [generation, bytes])).toEqual([
+      [2, 'second\n'.length],
+      [1, (await place.ask(`/api/raw?${STDOUT}&version=${former[1]?.version}`)).body.length],
+    ]);
     expect(began).toEqual([{ generation: 3, at: 0, reason: 'it ends at byte 0' }]);
     expect(former[1]?.version).toBe(first?.version);
     expect((await place.ask(`/api/lines?${STDOUT}&version=${first?.version}`)).text).toBe('first\n');

@@ -67,6 +67,27 @@ describe('the page', needs('chromium'), () => {
     expect(view.wrongs).toEqual([]);
   });
 
+  it('shows the size of a former generation, and each sentence about a result that is not here apart', async (context) => {
+    const now = Date.now();
+    const { place, view, page, stdout } = await shown(context, { stdout: 'x'.repeat(2_000) }, (place) => {
+      place.rewrite('stdout', 'anew\n');
+      place.addResult('/11/later.dat');
+      place.store.resultSyncs.save({
+        ...{ jobId: JOB, startedAt: now, updatedAt: now, endedAt: now, wanted: 2, wantedBytes: null, done: 1 },
+        ...{ bytes: 1_024, way: 'soap', fallback: 'no key', arriving: [] },
+      });
+    });
+    await view.show(`#/job/${JOB}/live?file=${TASK}/stdout:g1`);
+    const head = (await stdout()).locator('.pane-head');
+    await head.getByText('1.95 KiB').waitFor();
+    expect(await head.textContent()).not.toContain('5 B');
+    await view.show(`#/job/${JOB}/results?name=/11/later.dat`);
+    const sentences = page.locator('.result .empty p');
+    await sentences.getByText('Files come by the service, not directly: no key').waitFor();
+    expect(await sentences.count()).toBe(3);
+    expect(place.failures).toEqual([]);
+  });
+
   it('shows the last state of a progress bar of any length, and reaches the lines before it', async (context) => {
     const states = Array.from({ length: 30_002 }, (_, state) => `\r${String(state).padEnd(89, '.')}`).join('');
     const { view, keyboard, stdout } = await shown(context, { stdout: `Epoch 1${states}\nEpoch 2${states}` });
