@@ -87,7 +87,7 @@ export class Ledger {
     this.add({ ...row, ...nothing, state: 'linked', live: keyText(live), fetchedAt }, target);
   }
 
-  postponed(row: ResultRow, state: 'failed' | 'left-out', reason: string): void {
+  postponed(row: ResultRow, state: 'failed' | 'refused' | 'left-out', reason: string): void {
     this.#postpone({ ...row, state, hangs: 0 }, reason);
   }
 

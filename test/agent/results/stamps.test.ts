@@ -1,6 +1,7 @@
 /** What a service says of each listed name besides: when the file was changed, and that it hands out none of that name. */
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { JobtailError } from '../../../src/errors.ts';
 import { ResultsPlace } from './place.ts';
 
 const HOUR_MS = 60 * 60_000;
@@ -67,6 +68,20 @@ describe('a name that the service hands out no file of', () => {
     expect(await place.sync()).toMatchObject({ fetched: 1, refused: 1, failed: 0 });
     expect(place.row('/11/č')).toMatchObject({ state: 'refused', reason: 'it is not to be had' });
     expect(place.remote.downloads).toEqual(['/11/a']);
+  });
+
+  it('is refused as well if only the request for it shows that', async () => {
+    const place = new ResultsPlace();
+    place.remote.files.set('/11/č', new JobtailError('usage', 'this file cannot be requested'));
+    const asked = place.remote.downloadFile.bind(place.remote);
+    place.remote.downloadFile = async (...call) => {
+      place.remote.reasons.set('/11/č', 'it is not to be had');
+      return await asked(...call);
+    };
+    expect(await place.sync()).toMatchObject({ fetched: 0, refused: 1, failed: 0 });
+    expect(place.row('/11/č')).toMatchObject({ state: 'refused', reason: 'it is not to be had' });
+    await place.sync();
+    expect(place.remote.downloads).toEqual(['/11/č']);
   });
 
   it('comes once it is handed out', async () => {

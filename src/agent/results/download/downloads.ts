@@ -197,7 +197,8 @@ export class Downloads {
       const isBehind = hasHung && !service.isAnswering;
       if (hasHung) service.isAnswering = false;
       // The first refusal of such a name shows that the service hands out none.
-      const isRefused = remote.reasonAgainst?.(row.name) !== undefined;
+      const refusal = remote.reasonAgainst?.(row.name);
+      const isRefused = refusal !== undefined;
       if (left !== undefined && (isRefused || error.policy.ofOneFile === 'perhaps')) {
         // No other file is requested behind one on which the service hangs.
         this.#isServiceOut ||= hasHung || !this.#isOfOneFile(error);
@@ -217,6 +218,7 @@ export class Downloads {
       else if (isIrregular(row) && error.policy.isRefusal) ledger.stillLeftOut(row);
       else if (hasHung) ledger.hung(row, silentMs);
       else if (isRefused && this.#isDirectThrough) ledger.notSent(row, error.message);
+      else if (isRefused) ledger.postponed(row, 'refused', refusal);
       else ledger.failed(row, error, error.message);
     }
     await ledger.keepUp();
