@@ -47,7 +47,7 @@ test('each metric moves, and the gauges of trouble return', async (context) => {
     return series;
   };
   const shows = (name: string, isSo: (value: number) => boolean) =>
-    until(`${name} to be so`, async () => isSo((await look()).get(`jobtail_${name}`) ?? Number.NaN), 20_000);
+    until(`${name} to be so`, async () => isSo((await look()).get(`jobtail_${name}`) ?? Number.NaN));
 
   const first = await look();
   for (const [name, directory] of Object.entries({ mirror: place.mirror, state: place.state })) {
@@ -88,8 +88,6 @@ test('each metric moves, and the gauges of trouble return', async (context) => {
   await shows('jobs_failing', (count) => count === 0);
   await shows('live_files_failing', (count) => count === 0);
   await shows('jobs_stalled', (count) => count > 0);
-  fs.appendFileSync(files.stdout, 'more');
-  await shows('jobs_stalled', (count) => count === 0);
 
   const families = new Map<string, boolean>();
   for (const [name, values] of seen) {

@@ -98,3 +98,11 @@ it('a quiet poll fails with the service, and goes on being quiet', async () => {
   expect((await engine.poll()).ends.get(keyText(STDOUT))).toBe('current');
   expect(engine.store.liveFiles.ofJob('501' as never).every(({ error }) => error === null)).toBe(true);
 });
+
+it('entries of a response that were not requested are counted', async () => {
+  const readParts = remote.readParts.bind(remote);
+  remote.readParts = async (...args) => ({ ...(await readParts(...args)), refused: 1 });
+  write(`${FIRST}more`);
+  expect(await engine.poll()).toMatchObject({ refused: expect.toSatisfy((count: number) => count >= 1) });
+  expect(mirror()).toBe(`${FIRST}more`);
+});
