@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { beforeEach, describe, expect, it, type TestContext } from 'vitest';
-import { takeConfigured } from '../../../src/agent/loop/configured-jobs.ts';
+import { takeConfigured } from '../../../src/agent/configured-jobs.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 import { openOwnStore } from '../../../src/daemon/own-state.ts';
 import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';

@@ -1,8 +1,14 @@
 /** Takes over the jobs that the configuration names, and its rule. */
-import type { WatchMineRule, WatchRequest } from '../../store/rows.ts';
-import type { AgentContext } from './context.ts';
+import type { WatchMineRule, WatchRequest } from '../store/rows.ts';
+import type { Store } from '../store/store.ts';
+import type { Clock } from '../system/clock.ts';
+import type { Log } from './ports/host.ts';
 
-type State = Pick<AgentContext, 'store' | 'clock' | 'log'>;
+interface State {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+}
 
 /** Copies the jobs of the configuration into the store, and ends those that it no longer names. */
 export function takeConfigured(configured: readonly WatchRequest[], { store, clock, log }: State): void {
