@@ -58,6 +58,8 @@ const MAX_POLLS = 12;
 /** Of a job that stays followed: a command does not wait for its end. */
 const MAX_GROWING_POLLS = 4;
 const MAX_PROOFS = 3;
+/** Live files that are compared beside each other, as far as places for calls are free. */
+const COMPARED_BESIDE = 4;
 /** A truncation must persist for five seconds: all polls of a pass together take longer. */
 const WITNESS_PAUSE_MS = 1_000;
 
@@ -184,7 +186,18 @@ async function compareAll(jobId: JobId, ends: Polled['ends'], options: CompleteP
   const { capabilities } = store;
   const sources = new Set(rows.map(({ listedName }) => listedName));
   const absent = new Set([...ends].flatMap(([key, end]) => (end === 'absent' ? [key] : [])));
-  const how = { remote, direct, jobId, signal, mirrorDirectory, capabilities, listed, absent, sources };
+  const how = {
+    remote,
+    direct,
+    jobId,
+    signal,
+    mirrorDirectory,
+    capabilities,
+    listed,
+    absent,
+    sources,
+    beside: COMPARED_BESIDE,
+  };
   const found = await proveMirrors(whole, how);
   for (const [index, row] of whole.entries()) {
     const one = found[index];

@@ -24,11 +24,11 @@ interface MirrorProofOptions extends DownloadOptions {
   readonly absent: ReadonlySet<string>;
   /** Recorded sources: one is not the source of another live file. */
   readonly sources?: ReadonlySet<string | null>;
+  /** How many mirrors with recorded sources are compared beside each other: more than one only if `remote` queues calls. */
+  readonly beside?: number;
 }
 
 const NO_FILE = 'the service lists no file that fits';
-/** Mirrors whose sources are recorded are compared so many at a time, as far as places for calls are free. */
-const AT_A_TIME = 4;
 /** After so many failed downloads in a row, the service is the cause. */
 const MAX_FAILURES = 3;
 
@@ -62,7 +62,7 @@ export async function proveMirrors(
   // Beside each other if their sources are recorded; otherwise, each may show where the next one is.
   const isRecorded = ({ listedName }: LiveFileRow) => listedName !== null;
   const groups = [
-    ...slicesOf(rows.filter(isRecorded), AT_A_TIME),
+    ...slicesOf(rows.filter(isRecorded), options.beside ?? 1),
     ...slicesOf(
       rows.filter((row) => !isRecorded(row)),
       1,
