@@ -12,6 +12,7 @@ const OWN_TEXT = [
   'config/load.ts: /\\/\\/.*@/',
   'config/service-schema.ts: /\\/+$/',
   'cli/help.ts: /[<[]([^\\]>]+)[\\]>]/',
+  'cli/show/document.ts: /^\\| ?| *\\|$/g',
   'cli/init/answers.ts: /\\/+$/',
   'cli/init/service.ts: /\\/+$/',
   'search/texts.ts: /\\[(?:',
