@@ -99,6 +99,12 @@ export class Metrics {
       // Gauges with names of counters, which promtool refuses; the gauges without `_total` have the same numbers by type.
       for (const kind of ['handles', 'requests', 'resources'])
         this.#registry.removeSingleMetric(`nodejs_active_${kind}_total`);
+      // They count from now on; what the process used before is missing.
+      const { user, system } = process.cpuUsage();
+      for (const [name, microseconds] of Object.entries({ user_: user, system_: system, '': user + system })) {
+        const used = this.#registry.getSingleMetric(`process_cpu_${name}seconds_total`);
+        if (used instanceof Counter) used.inc(microseconds / 1e6);
+      }
       this.#withDefaults = true;
     }
     this.#totals = this.#options.store.totals.read();

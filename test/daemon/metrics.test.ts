@@ -20,6 +20,12 @@ const seriesValue = (text: string, series: string) =>
     ?.slice(series.length + 1);
 
 describe('the metrics', () => {
+  it('count the time of the processor from the start of the process, not from the first request', async () => {
+    const { user, system } = process.cpuUsage();
+    const used = Number(seriesValue(await scrape(), 'process_cpu_seconds_total'));
+    expect(used).toBeGreaterThanOrEqual((user + system) / 1e6);
+  });
+
   it('count what happened and add up the store', async () => {
     const text = await scrape();
     const expected = {
