@@ -9,7 +9,7 @@ const NO_TIME = 'none';
 const FAR_MS = 30_000;
 
 const IS_AHEAD =
-  'if it is ahead of the cluster, files of the first seconds of a job are never listed: set it by NTP; `agent verify --complete` names them';
+  'if it is ahead of the cluster, files of the first minutes of a job are never listed: set it by NTP; `agent verify --complete` names them';
 export const SENDS_NO_TIME =
   'the service sends no time, so `retention` removes nothing: let it, or the proxy before it, send the header Date';
 

@@ -105,7 +105,7 @@ function clockOf(date: string | undefined, { retention }: Config): Finding {
   if (Math.abs(offMs) < CLOCK_MS) return ok('its clock is that of this machine');
   const off = `${Math.abs(Math.round(offMs / 1000))} s ${offMs < 0 ? 'behind' : 'ahead of'} this machine`;
   const files =
-    offMs < 0 ? '' : '; if it is ahead of the cluster, files of the first seconds of a job are never listed';
+    offMs < 0 ? '' : '; if it is ahead of the cluster, files of the first minutes of a job are never listed';
   return warning(`its clock is ${off}${files}`, 'set the clocks by NTP; certificates and tokens depend on them');
 }
 
