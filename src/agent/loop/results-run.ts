@@ -10,9 +10,7 @@ export async function runResults(
   signal: AbortSignal,
 ): Promise<void> {
   const { jobId, context, failures, due } = job;
-  const { results } = context;
-  const { resultsIntervalMs } = context.limits;
-  const { store, log, random } = context;
+  const { store, results, limits, log, random } = context;
   // A newer request may exclude results.
   if (store.jobs.get(jobId)?.results !== true) return;
   const { ofService } = failures.logged;
@@ -27,6 +25,5 @@ export async function runResults(
   failures.worked('results', ofService);
   if (end.changed + end.failed > 0) log.info({ jobId, ...end }, 'results synced');
   failures.resultsSynced();
-  if (!isFollowed(job.life)) return;
-  due.planAgain('results', withJitter(resultsIntervalMs, random()));
+  if (isFollowed(job.life)) due.planAgain('results', withJitter(limits.resultsIntervalMs, random()));
 }
