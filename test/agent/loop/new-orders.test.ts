@@ -1,4 +1,6 @@
 /** A job that is watched already, and is ordered anew: what the newer order wants begins at once. */
+import fs from 'node:fs';
+import path from 'node:path';
 import { expect, it } from 'vitest';
 import { keyText, type LiveFileKey, type TaskId } from '../../../src/job.ts';
 import { startAgent } from '../../support/composed-agent.ts';
@@ -19,7 +21,7 @@ class CountingRemote extends ModelRemote {
 async function setUp() {
   const remote = new CountingRemote();
   remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
-  const { agent, store } = await startAgent(remote);
+  const { agent, store, mirrorDirectory } = await startAgent(remote);
   const order = ({ taskId, file }: LiveFileKey, results: boolean) => {
     const wanted = {
       jobId: JOB,
@@ -36,7 +38,7 @@ async function setUp() {
     const before = remote.calls - remote.listings;
     await until('more polls', () => remote.calls - remote.listings > before + count);
   };
-  return { remote, agent, store, order, polls };
+  return { remote, agent, store, mirrorDirectory, order, polls };
 }
 
 it('a watched job gets its results when the newer order wants them, and no more when the next one does not', async () => {
@@ -62,6 +64,27 @@ it('a watched job has the files of a new task, too', async () => {
   order(other, false);
   const positions = () => store.liveFiles.ofJob(JOB).map(({ position }) => position);
   await until('both mirrors', () => positions().every((position) => position > 0) && positions().length === 2);
+});
+
+it('a job that is watched again has a result fetched again that was removed here meanwhile', async () => {
+  const { remote, agent, store, mirrorDirectory, order } = await setUp();
+  // By its date alone, it is unchanged.
+  remote.date = '2026-11-05T00:00:00Z';
+  remote.files.set('out/a', Buffer.from('a result'));
+  const file = path.join(mirrorDirectory, JOB, 'results', 'out', 'a.txt');
+  order(STDOUT, true);
+  await until('a proven date', () => store.results.get(JOB, '/out/a.txt')?.stampProven === true);
+  store.jobs.unwatch(JOB, 'ended');
+  agent.refresh();
+  let [calls, looks] = [0, 0];
+  await until('rest', () => {
+    looks = agent.jobs === 0 && remote.calls === calls ? looks + 1 : 0;
+    calls = remote.calls;
+    return looks > 20;
+  });
+  fs.rmSync(file);
+  order(STDOUT, true);
+  await until('the result', () => fs.existsSync(file));
 });
 
 it.each(['settled', 'ended'] as const)(
