@@ -23,7 +23,7 @@ class NoFilesRemote extends ModelRemote {
   }
 }
 
-/** Polls begin up to a tenth of their interval earlier or later. A failure delays the end by a quarter of an hour. */
+/** Polls begin up to a tenth of their interval earlier. What fails delays the end by a quarter of an hour. */
 const JITTER_MS = 5_000;
 
 async function endOf(noFiles: Readonly<Record<string, NoFile>>) {
