@@ -100,15 +100,19 @@ class Planning {
   readonly #ofTasks = new Map<number, DueResult[]>();
   #arePlacesKnown = false;
   readonly #links: ProvenLink[] = [];
+  readonly #isNothingListed: boolean;
   readonly gone: string[] = [];
 
   constructor(options: PlanOptions) {
     this.#options = options;
     this.skipped = new SkippedNames(options.ledger);
+    this.#isNothingListed = options.left.size === 0;
   }
 
   async know(row: ResultRow): Promise<void> {
     const { ledger, left, judge } = this.#options;
+    // Its files may be away, not removed: what never came is not complete by that.
+    if (this.#isNothingListed && (row.state === 'failed' || row.state === 'refused')) return;
     if (this.skipped.takeFormer(row, left)) return;
     if (!left.delete(row.name)) {
       this.#lose(row);
