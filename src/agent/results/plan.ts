@@ -51,7 +51,7 @@ interface PlanOptions {
   readonly judge: Judge;
   readonly directory: string;
   readonly stamps: Stamps;
-  /** Whether the fetched content is still in place. */
+  /** Whether the fetched content is still in place; checked before a fetch is skipped. */
   readonly stands: (result: DueResult) => Promise<boolean>;
   /** Whether every file is fetched, due or not, unless its date proves that it is unchanged. */
   readonly isFinal: boolean;
@@ -165,7 +165,7 @@ class Planning {
       if (!isLinked) this.#links.push({ result: new DueResult(row, directory), live });
     } else if (
       !this.#waitsForEnd(row, parts) &&
-      (isDue(row, ledger.startedAt, isFinal) || (await this.#isMissing(row))) &&
+      isDue(row, ledger.startedAt, isFinal) &&
       !(await this.#isSpared(row))
     ) {
       const unproven = { ...row, stampProven: false };
@@ -203,12 +203,6 @@ class Planning {
     const state = row.live === null ? 'synced' : 'linked';
     // If it returns, it may be another file with the same time.
     if (row.state !== state || row.stamp !== null) ledger.add({ ...row, ...NO_STAMP, state, reason: null });
-  }
-
-  /** Whether what was fetched is here no more: looked for once in a process, whenever the next fetch is due. */
-  async #isMissing(row: ResultRow): Promise<boolean> {
-    const { stands, directory } = this.#options;
-    return row.state === 'synced' && row.live === null && !(await stands(new DueResult(row, directory)));
   }
 
   /** Whether a fetch is skipped because it would bring nothing new. */

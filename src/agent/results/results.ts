@@ -103,7 +103,8 @@ export class Results {
   readonly #calls: FileCalls;
   readonly #limits: DownloadLimits;
   readonly #cleared = new Set<JobId>();
-  readonly #listed = new Set<JobId>();
+  /** When the last sync of each job began. */
+  readonly #syncedAt = new Map<JobId, number>();
   /** Jobs whose last list was empty, although results are known. */
   readonly #empty = new Set<JobId>();
   /** Whether the file system of the mirror has no symbolic links. */
@@ -149,13 +150,15 @@ export class Results {
     const fallback = direct === null ? null : (store.resultSyncs.get(jobId)?.fallback ?? null);
     const progress = new Progress({ ...this.#options, jobId, fallback });
     const ledger = new Ledger({ ...this.#options, jobId, intervalMs: rules.intervalMs, progress, stamps });
-    const isKnown = !isFinal && this.#listed.has(jobId);
-    const stands = (result: DueResult) => (isKnown ? Promise.resolve(true) : this.#stands(result));
+    // What was due then was checked then.
+    const checkedAt = isFinal ? undefined : this.#syncedAt.get(jobId);
+    const stands = async (result: DueResult) =>
+      (checkedAt !== undefined && result.row.dueAt <= checkedAt) || (await this.#stands(result));
     const plan = await planSync({
       ...{ left, ledger, links, judge, stamps, stands },
       ...{ directory, isFinal, onlyInFlux, signal },
     });
-    this.#listed.add(jobId);
+    this.#syncedAt.set(jobId, startedAt);
     if (plan.refusals.fresh.length > 0) onRefused?.(jobId, plan.refusals);
 
     const due = [...plan.due];
@@ -235,7 +238,7 @@ export class Results {
 
   forgetJob(jobId: JobId): void {
     this.#cleared.delete(jobId);
-    this.#listed.delete(jobId);
+    this.#syncedAt.delete(jobId);
     this.#empty.delete(jobId);
     this.#options.direct?.forgetJob(jobId);
   }
