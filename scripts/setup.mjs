@@ -17,7 +17,9 @@ function run(what, command, args) {
     spawnSync(command, args, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] }),
   );
   if (done.error !== undefined) throw done.error;
-  if (done.status !== 0) process.exit(done.status ?? 1);
+  if (done.status === 0) return;
+  process.stderr.write(`jobtail: failed: ${what}: ${command} ${args[0]} ended with ${done.status ?? done.signal}\n`);
+  process.exit(done.status ?? 1);
 }
 
 function digestOf(files) {
@@ -82,4 +84,5 @@ once('dist/.jobtail-build', buildInputs, () => {
   rmSync(old, { recursive: true, force: true });
 });
 beginFleet();
-if (fleet !== undefined) process.exitCode = await new Promise((resolve) => fleet.once('close', resolve));
+if (fleet !== undefined)
+  process.exitCode = await new Promise((resolve) => fleet.once('close', (code) => resolve(code ?? 1)));
