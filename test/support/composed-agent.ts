@@ -19,6 +19,8 @@ interface ComposedAgent {
   readonly clock?: HeldClock;
   /** Lines of the configuration behind its minimal ones. */
   readonly sections?: string;
+  /** For jitter; any number by default. */
+  readonly random?: () => number;
 }
 
 const QUICK = `poll: {minIntervalSeconds: 0.1, maxIntervalSeconds: 0.2}
@@ -26,7 +28,7 @@ results: {intervalSeconds: 1}
 `;
 
 /** Follows nothing yet. What it warns of, and says, is gathered. */
-export async function startAgent(remote: Remote, { jobService, clock, sections = QUICK }: ComposedAgent = {}) {
+export async function startAgent(remote: Remote, { jobService, clock, sections = QUICK, random }: ComposedAgent = {}) {
   const directory = temporaryDirectory();
   const configFile = path.join(directory, 'config.yaml');
   fs.writeFileSync(
@@ -45,7 +47,7 @@ ${sections}`,
   const owned = openOwnStore(config, log);
   const { store, transfers } = owned;
   const newAgent = () => {
-    const parts = { config, store, transfers, remote, log, ...(clock && { clock }) };
+    const parts = { config, store, transfers, remote, log, ...(clock && { clock }), ...(random && { random }) };
     return buildEngine({ ...parts, jobService: jobService ?? null }).agent;
   };
   let agent = newAgent();
