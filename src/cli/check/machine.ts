@@ -38,7 +38,7 @@ const FEW_INODES = 1_000;
 export function checkConfigFile(config: Config): Finding[] {
   const { file, watch } = config;
   const found = [ok(`${file}, ${watch.length === 0 ? 'no jobs in it' : `${watch.length} jobs in it`}`)];
-  if (/\btransfer: *["']?soap\b/.test(fs.readFileSync(file, 'utf8')))
+  if (/^[^#\n]*\btransfer: *["']?soap\b/m.test(fs.readFileSync(file, 'utf8')))
     found.push(warning('results.transfer: soap is an old word', 'write transfer: service, which means the same'));
   const writeHint = `chmod go-w ${file}: it names programs that the agent runs`;
   if ((modeOf(file) & 0o022) !== 0) found.push(warning('other users than its owner can change it', writeHint));
