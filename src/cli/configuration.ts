@@ -9,8 +9,7 @@ import { findConfig, loadConfig } from '../config/load.ts';
 import { filesOf } from '../config/secrets.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import { keepFile } from '../system/kept-files.ts';
-import { type Step, stepsTo } from '../system/owners.ts';
-import { userName } from '../system/user-name.ts';
+import { type Step, stepsTo, userName } from '../system/owners.ts';
 
 export interface ConfigOption {
   readonly config?: string;

@@ -9,8 +9,7 @@ import { Secrets } from '../redact.ts';
 import { isServed, lockDirectory, lockHolder, type Role, waitAsAgent } from '../store/lock.ts';
 import { Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
-import { isWritableByOthers, stepsTo } from '../system/owners.ts';
-import { userName } from '../system/user-name.ts';
+import { isWritableByOthers, stepsTo, userName } from '../system/owners.ts';
 import { openSharedStore, storeOf } from './state.ts';
 import { Transfers } from './transfers.ts';
 

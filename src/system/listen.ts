@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
+import { userName } from './owners.ts';
 import { inTheWay } from './regular-files.ts';
-import { userName } from './user-name.ts';
 
 type Place = { readonly host: string; readonly port: number } | { readonly path: string };
 

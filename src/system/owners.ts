@@ -1,4 +1,4 @@
-/** Whose a file or directory is: by itself, and by the directories and links that lead to it. */
+/** Whose a file or directory is: by itself, by the directories and links that lead to it, and by name. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { JobtailError } from '../errors.ts';
@@ -43,3 +43,18 @@ export function isWritableByOthers({ mode, uid, gid }: fs.Stats): boolean {
 export function isOfRoot(file: string): boolean {
   return stepsTo(file).every(({ stat }) => stat.uid === 0 && (stat.isSymbolicLink() || !isWritableByOthers(stat)));
 }
+
+/** The name of a user of this machine; of a directory service, whose servers may not respond, the number. */
+export function userName(uid: number | undefined): string {
+  if (uid === undefined) return 'of the agent';
+  try {
+    const entries = fs.readFileSync('/etc/passwd', 'utf8').split('\n');
+    const [name = ''] = entries.map((line) => line.split(':')).find(([, , number]) => number === String(uid)) ?? [];
+    return name === '' ? String(uid) : name;
+  } catch {
+    return String(uid);
+  }
+}
+
+/** Of the user that this process runs as. */
+export const ownUserName = (): string => userName(process.geteuid?.());

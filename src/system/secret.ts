@@ -6,8 +6,8 @@ import { asJobtailError, type ErrorCode, JobtailError } from '../errors.ts';
 import { safeText } from '../redact.ts';
 import { EXACT, stampOf } from './files.ts';
 import { keptFile } from './kept-files.ts';
+import { ownUserName } from './owners.ts';
 import { environmentWith, MAX_STDERR, OverLimit, printedBy } from './program.ts';
-import { ownUserName } from './user-name.ts';
 
 const MAX_BYTES = 64 * 1024;
 /** Shorter arguments are options such as `-p`; hiding them would make messages unreadable. */

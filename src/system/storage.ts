@@ -2,7 +2,7 @@
 import fs, { constants, type Stats } from 'node:fs';
 import path from 'node:path';
 import { asJobtailError, JobtailError } from '../errors.ts';
-import { ownUserName, userName } from './user-name.ts';
+import { ownUserName, userName } from './owners.ts';
 
 export interface Storage {
   /** The directory, or the nearest one above it that is there. */
