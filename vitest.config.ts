@@ -99,7 +99,7 @@ export default defineConfig({
     hookTimeout: TEST_TIMEOUT_MS,
     // Lines for people are compared as text: without colours, and not wrapped to the width of a terminal.
     env: { NO_COLOR: '1', COLUMNS: '', ...TEMPORARY },
-    setupFiles: ['test/support/property-setup.ts'],
+    setupFiles: ['test/support/property-runs.ts'],
     reporters: [new RunReporter()],
     sequence: { sequencer: LongFirst, seed: Date.now() % 2 ** 31 },
     projects: [

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { printable, printableJson, printableLines } from '../src/printable.ts';
-import { anyCharacter } from './support/any-character.ts';
+import { anyCharacter } from './support/property-runs.ts';
 
 /** Controls of both kinds, line and paragraph separators, and what turns or hides the text around it. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/u;

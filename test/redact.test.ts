@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { JobtailError } from '../src/errors.ts';
 import { Secrets, safeText } from '../src/redact.ts';
-import { anyCharacter } from './support/any-character.ts';
-import { numRuns } from './support/property-runs.ts';
+import { anyCharacter, numRuns } from './support/property-runs.ts';
 
 const everyUnit = (text: string, write: (unit: string) => string) => [...text].map(write).join('');
 const hexOf = (text: string) => Buffer.from(text).toString('hex');

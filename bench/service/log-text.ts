@@ -1,6 +1,6 @@
 /** A log as jobs write it, in many languages, and what the service makes of it (docs/dev/servers.md 1.2). */
 
-import { decodeBytes } from '../../test/support/decode-bytes.ts';
+import { decodeBytes } from '../../test/support/model-remote.ts';
 import { type Answer, LOG_BLOCK_BYTES } from './answers.ts';
 import { type Protocol, WRITING } from './protocols.ts';
 

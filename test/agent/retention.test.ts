@@ -10,8 +10,8 @@ import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../src/job.ts';
 import { logLine } from '../../src/printable.ts';
 import type { WatchState } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
+import { newState } from '../support/engine.ts';
 import { HeldClock } from '../support/held-clock.ts';
-import { newState } from '../support/new-state.ts';
 import { SILENT } from '../support/silent-log.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 

@@ -9,8 +9,7 @@ import { JobtailError } from '../../src/errors.ts';
 import { type JobId, LIVE_FILE_NAMES } from '../../src/job.ts';
 import { WAKE_FILE } from '../../src/store/store.ts';
 import { startAgent } from '../support/composed-agent.ts';
-import { jobOf, ModelJobService } from '../support/model-job-service.ts';
-import { ModelRemote } from '../support/model-remote.ts';
+import { jobOf, ModelJobService, ModelRemote } from '../support/model-remote.ts';
 
 async function start(remote = new ModelRemote()) {
   const service = new ModelJobService();

@@ -6,10 +6,10 @@ import { Sandbox } from '../../simulator/sandbox.ts';
 import { type ProbedJob, probe, QUESTIONS, signatureOf } from '../../src/cli/check/probe.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { linesOf, RECORDED, type RecordedAnswer } from '../contract/recorded/answers.ts';
-import { onlyTask } from '../support/only-task.ts';
+import { onlyTask } from '../support/e2e-sandbox.ts';
 import { directoryOfFile } from '../support/temp-directory.ts';
 import { jobId, taskId } from '../support/wire-remote.ts';
-import { startRestServer } from '../support/wire-rest-server.ts';
+import { startRestServer } from '../support/wire-rest.ts';
 
 const PASSWORD = 'correct horse';
 const SESSION = '8875ce0e-64f6-47a3-9df0-91ee9cd2005b';

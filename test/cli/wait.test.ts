@@ -6,7 +6,7 @@ import type { JobId, TaskId } from '../../src/job.ts';
 import { unprovenIn } from '../../src/proven.ts';
 import type { LiveFileRow, ResultState, WatchState } from '../../src/store/rows.ts';
 import type { Store } from '../../src/store/store.ts';
-import { jobOf } from '../support/model-job-service.ts';
+import { jobOf } from '../support/model-remote.ts';
 import { ownState } from './own-state.ts';
 
 const JOB = '601' as JobId;

@@ -9,8 +9,7 @@ import { FLUSH_BYTES, Growing, RsyncArrivals } from '../../src/direct/rsync-arri
 import type { FileDigest } from '../../src/system/files.ts';
 import { until } from '../support/e2e-until.ts';
 import { needsThat } from '../support/needs.ts';
-import { temporaryDirectory } from '../support/temp-directory.ts';
-import { openFilesIn } from '../support/wire-files.ts';
+import { openFilesIn, temporaryDirectory } from '../support/temp-directory.ts';
 import { fileOf } from './transfers.ts';
 
 function arrivalsOf(...names: readonly string[]) {

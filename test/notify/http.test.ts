@@ -6,7 +6,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { notifyHttp } from '../../src/notify/http.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { makeCertificates } from '../support/wire-certificates.ts';
-import { startProxy } from '../support/wire-proxy.ts';
+import { startProxy } from '../support/wire-peers.ts';
 import { answer, listen, startHttpServer } from '../support/wire-server.ts';
 
 const signal = new AbortController().signal;

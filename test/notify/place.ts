@@ -14,9 +14,9 @@ import type { ExpressionThread } from '../../src/search/expression-thread.ts';
 import type { DeliveryRow } from '../../src/store/outbox.ts';
 import type { WatchState } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
+import { newState } from '../support/engine.ts';
 import { HeldClock } from '../support/held-clock.ts';
-import { jobOf } from '../support/model-job-service.ts';
-import { newState } from '../support/new-state.ts';
+import { jobOf } from '../support/model-remote.ts';
 
 export const JOB = '501' as JobId;
 export const KEY: LiveFileKey = { taskId: '9001' as TaskId, file: 'stdout' };

@@ -8,8 +8,7 @@ import type { JobId, TaskId } from '../../src/job.ts';
 import { isOnNetworkFileSystem, openDatabase, type Statfs } from '../../src/store/database.ts';
 import { asStoreError } from '../../src/store/sql.ts';
 import { Store } from '../../src/store/store.ts';
-import { temporaryDirectory } from '../support/temp-directory.ts';
-import { openFilesIn } from '../support/wire-files.ts';
+import { openFilesIn, temporaryDirectory } from '../support/temp-directory.ts';
 
 const NOW = Date.UTC(2026, 10, 5, 6, 7, 8);
 const JOB = '501' as JobId;

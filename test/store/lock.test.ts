@@ -11,9 +11,9 @@ import {
   runningAgent,
   waitAsAgent,
 } from '../../src/store/lock.ts';
+import { READS_TYPESCRIPT } from '../support/e2e-program.ts';
 import { needsThat } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
-import { READS_TYPESCRIPT } from '../support/typescript-hook.ts';
 
 it('one process at a time has it, and its pid is known', () => {
   const directory = temporaryDirectory();

@@ -1,4 +1,6 @@
 /** The real engine over a model service: real SQLite, real files, a clock that the test holds. */
+
+import fs from 'node:fs';
 import path from 'node:path';
 import { Mirrors, mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
 import { RawBytes } from '../../src/agent/live/raw-bytes.ts';
@@ -12,9 +14,8 @@ import type { MismatchKind } from '../../src/mismatch.ts';
 import { textSources } from '../../src/remote/text/text-source.ts';
 import { Commits, Store } from '../../src/store/store.ts';
 import type { Clock } from '../../src/system/clock.ts';
-import { fileCalls, type Opener } from '../../src/system/files.ts';
-import { ModelDisk } from './model-disk.ts';
-import { newState } from './new-state.ts';
+import { fileCalls, type Opener, type RandomAccessFile } from '../../src/system/files.ts';
+import { memoryDirectory } from './temp-directory.ts';
 
 export const JOB = '501' as JobId;
 export const TASK = '9001' as TaskId;
@@ -130,5 +131,84 @@ export class Engine {
   /** Ends as a kill does: nothing more is written, what the process held is gone. */
   kill(): void {
     this.store.close();
+  }
+}
+
+export class ModelDisk {
+  /** Bytes that can still be written. */
+  room = Number.POSITIVE_INFINITY;
+  /** How many of the next flushes fail. */
+  flushFailures = 0;
+  /** Called before each call on a handle; if it throws, the call does nothing. */
+  beforeStep: (step: string) => Promise<void> = async () => {};
+  /** Handles that were not closed. */
+  openHandles = 0;
+
+  async open(file: string, flags: number, mode?: number): Promise<RandomAccessFile> {
+    const handle = await fileCalls(false).open(file, flags, mode);
+    this.openHandles++;
+    const calls: Partial<Record<PropertyKey, unknown>> = {
+      write: (bytes: Buffer, offset: number, length: number, position: number) =>
+        this.#write(handle, bytes.subarray(offset, offset + length), position),
+      truncate: async (length: number) => {
+        await this.beforeStep('truncate');
+        await handle.truncate(length);
+      },
+      datasync: () => this.#flush(),
+      close: async () => {
+        this.openHandles--;
+        await handle.close();
+      },
+    };
+    return new Proxy(handle, {
+      get: (target, name) => {
+        const member: unknown = calls[name] ?? Reflect.get(target, name);
+        return typeof member === 'function' ? member.bind(target) : member;
+      },
+    });
+  }
+
+  async #write(handle: RandomAccessFile, bytes: Buffer, position: number): Promise<{ bytesWritten: number }> {
+    await this.beforeStep('write');
+    if (this.room <= 0) throw systemError('ENOSPC', 'write', -28);
+    const { bytesWritten } = await handle.write(bytes, 0, Math.min(this.room, bytes.length), position);
+    this.room -= bytesWritten;
+    return { bytesWritten };
+  }
+
+  async #flush(): Promise<void> {
+    await this.beforeStep('datasync');
+    if (this.flushFailures === 0) return;
+    this.flushFailures--;
+    throw systemError('EIO', 'fdatasync', -5);
+  }
+}
+
+/** An error as the system's calls on a handle throw it: without a path. */
+function systemError(code: string, syscall: string, errno: number): NodeJS.ErrnoException {
+  return Object.assign(new Error(`${code}: ${syscall}`), { code, syscall, errno });
+}
+
+const NAME = 'agent.db';
+
+/** Made once: to make it takes as long as several polls. */
+let database: Buffer | undefined;
+
+/** Makes the directory with the database of a new state, unless there is one. */
+export function newState(directory: string): string {
+  fs.mkdirSync(directory, { recursive: true });
+  database ??= databaseOfNew();
+  const file = path.join(directory, NAME);
+  if (!fs.existsSync(file)) fs.writeFileSync(file, database, { mode: 0o600 });
+  return directory;
+}
+
+function databaseOfNew(): Buffer {
+  const directory = fs.mkdtempSync(path.join(memoryDirectory(), 'jobtail-test-'));
+  try {
+    new Store({ directory, service: 'model', owner: true, now: () => 0 }).close();
+    return fs.readFileSync(path.join(directory, NAME));
+  } finally {
+    fs.rmSync(directory, { recursive: true });
   }
 }

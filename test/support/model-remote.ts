@@ -1,10 +1,20 @@
-/** A service in memory with the real decoding: what the sandbox sends, without the network. */
-import type { Part, PartRequest, Parts, Remote, Sink, TransferMethod } from '../../src/agent/ports/server.ts';
+/** A service in memory: files by their bytes, jobs by their information, and what it hands out of them. */
+
+import { type DecodingOptions, readDecoder } from '../../simulator/operations/decoding.ts';
+import type {
+  Content,
+  JobService,
+  Part,
+  PartRequest,
+  Parts,
+  Remote,
+  Sink,
+  TransferMethod,
+} from '../../src/agent/ports/server.ts';
 import { characterStart } from '../../src/bytes.ts';
 import { JobtailError } from '../../src/errors.ts';
-import { type JobId, keyText } from '../../src/job.ts';
-import { type DecodeBytesOptions, decodeBytes } from './decode-bytes.ts';
-import { MemoryContent } from './memory-content.ts';
+import { type JobId, keyText, type TaskId } from '../../src/job.ts';
+import { type JobInformation, jobTimeOf } from '../../src/job-information.ts';
 
 /** As a service that reads its own ext4. */
 const MAX_OFFSET = 2 ** 44;
@@ -111,5 +121,95 @@ export class ModelRemote implements Remote {
     const bytes = this.files.get(name);
     const stale = this.staleSizes.get(name);
     return bytes === undefined || stale === undefined ? bytes : bytes.subarray(0, stale);
+  }
+}
+
+/** A job of which nothing is reported but this. */
+export function jobOf(id: string, state: string | null, more: Partial<JobInformation> = {}): JobInformation {
+  const times = { creationTime: null, submitTime: null, startTime: null, endTime: null };
+  return { id: id as JobId, name: `job ${id}`, state, ...times, tasks: [], ...more };
+}
+
+/** Tasks of which only the ids are reported. */
+export function tasksOf(...ids: readonly string[]): JobInformation['tasks'] {
+  const nothing = { name: null, state: null, startTime: null, endTime: null, errorMessage: null };
+  return ids.map((id) => ({ id: id as TaskId, ...nothing }));
+}
+
+export const at = (ms: number) => jobTimeOf(new Date(ms).toISOString());
+
+export class ModelJobService implements JobService {
+  readonly jobs = new Map<string, JobInformation>();
+  /** Jobs that no list names. */
+  readonly unlisted = new Set<string>();
+  /** What every call fails with. */
+  failure: JobtailError | undefined;
+  lists = 0;
+  questions = 0;
+
+  set(job: JobInformation): void {
+    this.jobs.set(job.id, job);
+  }
+
+  async listJobs(): Promise<readonly JobInformation[]> {
+    this.lists += 1;
+    if (this.failure !== undefined) throw this.failure;
+    return [...this.jobs.values()].filter(({ id }) => !this.unlisted.has(id));
+  }
+
+  async getJob(jobId: JobId): Promise<JobInformation> {
+    this.questions += 1;
+    if (this.failure !== undefined) throw this.failure;
+    const job = this.jobs.get(jobId);
+    if (job === undefined) throw new JobtailError('not-found', `there is no job ${jobId}`);
+    return job;
+  }
+}
+
+export interface DecodeBytesOptions extends DecodingOptions {
+  /** Lengths of the reads, for short reads; the last one goes to the end. By default one read takes everything. */
+  readonly readLengths?: Iterable<number>;
+}
+
+/** The text handed out for a file with `bytes` when it is asked for from `offset` on; empty if that is past the end. */
+export function decodeBytes(bytes: Buffer, offset: number, options: DecodeBytesOptions = {}): string {
+  const decoder = readDecoder(options);
+  let position = offset;
+  let text = '';
+  for (const length of options.readLengths ?? []) {
+    text += decoder.decode(bytes.subarray(position, position + length));
+    position += length;
+  }
+  return text + decoder.decode(bytes.subarray(position)) + decoder.end();
+}
+
+/** Counts the contents that were not given back. */
+export interface Holder {
+  held: number;
+}
+
+/** A content in memory. */
+export class MemoryContent implements Content {
+  readonly length: number;
+  readonly #bytes: Buffer;
+  readonly #holder: Holder;
+  #released = false;
+
+  constructor(bytes: Buffer, holder: Holder = { held: 0 }) {
+    this.#bytes = bytes;
+    this.length = bytes.length;
+    this.#holder = holder;
+    holder.held++;
+  }
+
+  async read(start: number, end: number): Promise<Buffer> {
+    if (this.#released) throw new Error('read after release');
+    return this.#bytes.subarray(start, end);
+  }
+
+  async release(): Promise<void> {
+    if (this.#released) throw new Error('released twice');
+    this.#released = true;
+    this.#holder.held--;
   }
 }

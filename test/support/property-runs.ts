@@ -1,3 +1,6 @@
+/** Properties: how often they are tried, also those that say nothing else (a setup file of vitest), and of which texts. */
+import fc from 'fast-check';
+
 /**
  * How often properties are tried: JOBTAIL_PROPERTY_TIMES multiplies it. `npm test` tries a tenth, to end
  * soon; `.ci/run` tries three tenths, `npm run test:nightly` ten times as many. A property that fails prints a seed
@@ -7,3 +10,12 @@ export const PROPERTY_TIMES = Number(process.env['JOBTAIL_PROPERTY_TIMES'] ?? 0.
 
 /** So many runs of a property, for its parameters. */
 export const numRuns = (count: number) => ({ numRuns: Math.ceil(count * PROPERTY_TIMES) });
+
+const { JOBTAIL_PROPERTY_SEED: seed, JOBTAIL_PROPERTY_PATH: path } = process.env;
+
+fc.configureGlobal({ ...numRuns(100), ...(seed && { seed: Number(seed) }), ...(path && { path }) });
+
+/** Any character of Unicode: it takes seconds to make what fast-check calls the unit `binary`. */
+export const anyCharacter = fc
+  .oneof(fc.integer({ min: 0, max: 0xd7ff }), fc.integer({ min: 0xe000, max: 0x10ffff }))
+  .map((point) => String.fromCodePoint(point));

@@ -9,7 +9,7 @@ import { privateDirectoryPrefix } from '../../src/direct/private-directory.ts';
 import { restrictedCommand, type Sshd } from '../direct/sshd.ts';
 import { Place, type Sections } from './e2e-place.ts';
 import { Program } from './e2e-program.ts';
-import { onlyTask } from './only-task.ts';
+import { onlyTask } from './e2e-sandbox.ts';
 
 /** What `status --json` says of the results of the job. */
 interface JobStatus {

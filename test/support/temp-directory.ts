@@ -1,4 +1,4 @@
-import fs from 'node:fs';
+import fs, { readdirSync, readlinkSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, onTestFinished, type TestContext } from 'vitest';
@@ -36,4 +36,18 @@ export const diskDirectory = (): string => (os.tmpdir().startsWith('/dev/') ? '/
 /** Where flushing costs nothing, if there is such a place. */
 export function memoryDirectory(): string {
   return fs.existsSync('/dev/shm') ? '/dev/shm' : os.tmpdir();
+}
+
+/** Files of `directory` that are open now, also those without a name. */
+export function openFilesIn(directory: string): number {
+  return readdirSync('/proc/self/fd').filter((fd) => linkOf(fd).startsWith(directory)).length;
+}
+
+function linkOf(fd: string): string {
+  try {
+    return readlinkSync(`/proc/self/fd/${fd}`);
+  } catch {
+    // The one that listed the directory is closed again.
+    return '';
+  }
 }

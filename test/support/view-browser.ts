@@ -1,9 +1,11 @@
 /** The page of the view in a real Chromium, Debian's, as a person would use it. */
 import { type Browser, type BrowserContext, type CDPSession, chromium, type Locator, type Page } from 'playwright-core';
 import type { TestContext } from 'vitest';
+import type { LiveFileName } from '../../src/job.ts';
 import type { Place } from './e2e-place.ts';
 import { until } from './e2e-until.ts';
 import { freePort } from './free-port.ts';
+import { TASK, ViewPlace } from './view-place.ts';
 
 type Registers = Pick<TestContext, 'onTestFinished'>;
 
@@ -164,4 +166,20 @@ export class ViewPage {
     await this.page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
     return moved;
   }
+}
+
+export async function shown(
+  context: Parameters<typeof startBrowser>[0],
+  files: Partial<Record<LiveFileName, string>>,
+  fill = (_: ViewPlace) => {},
+) {
+  const place = await ViewPlace.serve({ agentPid: process.pid });
+  place.addJob();
+  for (const [file, content] of Object.entries(files)) place.write(file as LiveFileName, content);
+  fill(place);
+  const view = await ViewPage.open(await startBrowser(context), place.view.link());
+  const { page } = view;
+  const stdout = () => view.pane(`stdout of task ${TASK}`);
+  const hash = () => page.evaluate('location.hash') as Promise<string>;
+  return { place, view, page, keyboard: page.keyboard, stdout, hash };
 }

@@ -8,14 +8,15 @@ import type { JobInformation } from '../../src/job-information.ts';
 import { liveParts, resultPath, resultsParts } from '../../src/safe-names.ts';
 import type { LiveFileRow, ResultRow } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
+import type { Events } from '../../src/view/contract/events.ts';
 import type { Figures } from '../../src/view/events/figures.ts';
 import { type RunningView, serveView } from '../../src/view/serve.ts';
 import type { ViewSettings } from '../../src/view/settings.ts';
 import { readToken } from '../../src/view/token.ts';
+import { until } from './e2e-until.ts';
+import { newState } from './engine.ts';
 import { NEW_ROW } from './live-place.ts';
-import { newState } from './new-state.ts';
 import { temporaryDirectory } from './temp-directory.ts';
-import { EventReader } from './view-events.ts';
 
 export const JOB = '501' as JobId;
 export const TASK = '9001' as TaskId;
@@ -229,5 +230,39 @@ export class ViewPlace {
     reader.close = () => void request.destroy();
     onTestFinished(() => reader.close());
     return reader;
+  }
+}
+
+export class EventReader {
+  close: () => void = () => {};
+  #text = '';
+  readonly #seen: (readonly [name: string, data: unknown])[] = [];
+
+  take(text: string): void {
+    this.#text += text;
+    const lines = this.#text.split('\n');
+    this.#text = lines.pop() ?? '';
+    for (const line of lines) if (line !== '') this.#seen.push(JSON.parse(line) as [string, unknown]);
+  }
+
+  /** The stream broke off: what came of an event is lost. */
+  broken(): void {
+    this.#text = '';
+  }
+
+  /** Everything of this name so far. */
+  all<Name extends keyof Events>(name: Name): Events[Name][] {
+    return this.#seen.filter(([seen]) => seen === name).map(([, data]) => data as Events[Name]);
+  }
+
+  /** The last event of this name, as soon as it is so. */
+  until<Name extends keyof Events>(
+    name: Name,
+    isSo: (data: Events[Name]) => boolean = () => true,
+  ): Promise<Events[Name]> {
+    return until(`the event ${name}`, () => {
+      const last = this.all(name).at(-1);
+      return last !== undefined && isSo(last) ? (last as Exclude<Events[Name], undefined | false>) : undefined;
+    }) as Promise<Events[Name]>;
   }
 }

@@ -5,10 +5,10 @@ import path from 'node:path';
 import { inspect } from 'node:util';
 import { expect, it } from 'vitest';
 import { NotInstalled, type ProgramOptions, printedBy, runProgram } from '../../src/system/program.ts';
+import { READS_TYPESCRIPT } from '../support/e2e-program.ts';
 import { until } from '../support/e2e-until.ts';
 import { needsThat } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
-import { READS_TYPESCRIPT } from '../support/typescript-hook.ts';
 
 const signal = new AbortController().signal;
 

@@ -23,7 +23,7 @@ import { logLine } from '../../src/printable.ts';
 import { Secrets } from '../../src/redact.ts';
 import { SignIn } from '../../src/remote/signin/sign-in.ts';
 import type { Clock } from '../../src/system/clock.ts';
-import type { Holder } from '../support/memory-content.ts';
+import type { Holder } from '../support/model-remote.ts';
 import type { Chance } from './chance.ts';
 import { Line } from './line.ts';
 import { SimulatedPorts } from './ports.ts';

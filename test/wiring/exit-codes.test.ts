@@ -9,7 +9,7 @@ import { requestOf } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import type { Ended } from '../support/e2e-program.ts';
 import { until } from '../support/e2e-until.ts';
-import { jobOf } from '../support/model-job-service.ts';
+import { jobOf } from '../support/model-remote.ts';
 import { runDaemon } from './whole-daemon.ts';
 
 const TABLE = fs.readFileSync(new URL('../../docs/json.md', import.meta.url), 'utf8').split('## Exit codes')[1] ?? '';

@@ -1,8 +1,8 @@
 import fs from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { keyText, type TaskId } from '../../../src/job.ts';
-import type { DecodeBytesOptions } from '../../support/decode-bytes.ts';
 import { Engine, type EngineOptions, JOB, STDOUT } from '../../support/engine.ts';
+import type { DecodeBytesOptions } from '../../support/model-remote.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 import { removedDirectory, temporaryDirectory } from '../../support/temp-directory.ts';
 

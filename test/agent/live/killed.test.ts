@@ -4,8 +4,7 @@ import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText } from '../../../src/job.ts';
-import { Engine, type EngineOptions, JOB, STDOUT } from '../../support/engine.ts';
-import { ModelDisk } from '../../support/model-disk.ts';
+import { Engine, type EngineOptions, JOB, ModelDisk, STDOUT } from '../../support/engine.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 

@@ -8,8 +8,7 @@ import { type JobId, keyText, LIVE_FILE_NAMES } from '../../../src/job.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
-import { jobOf, ModelJobService, tasksOf } from '../../support/model-job-service.ts';
-import { ModelRemote } from '../../support/model-remote.ts';
+import { jobOf, ModelJobService, ModelRemote, tasksOf } from '../../support/model-remote.ts';
 
 const MINUTE_MS = 60_000;
 const WHOLE = 'line 1\nline 2\nline 3\n';

@@ -3,8 +3,7 @@ import { expect, it } from 'vitest';
 import type { JobId } from '../../../src/job.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { HeldClock } from '../../support/held-clock.ts';
-import { at, jobOf, ModelJobService, tasksOf } from '../../support/model-job-service.ts';
-import { ModelRemote } from '../../support/model-remote.ts';
+import { at, jobOf, ModelJobService, ModelRemote, tasksOf } from '../../support/model-remote.ts';
 
 const FINISHED = 60;
 /** Among the first are jobs whose next poll was due when their tasks were found. */

@@ -21,7 +21,7 @@ import {
 import { type ErrorCode, JobtailError } from '../../../src/errors.ts';
 import { jobTimeOf } from '../../../src/job-information.ts';
 import type { JobRow } from '../../../src/store/rows.ts';
-import { jobOf } from '../../support/model-job-service.ts';
+import { jobOf } from '../../support/model-remote.ts';
 
 const MINUTE_MS = 60_000;
 const STAGES: readonly Stage[] = ['unclear', 'active', 'stored', 'over', 'deleted', 'ending', 'settled', 'ended'];

@@ -8,8 +8,7 @@ import { jobTimeOf } from '../../../src/job-information.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
-import { jobOf, ModelJobService, tasksOf } from '../../support/model-job-service.ts';
-import { ModelRemote } from '../../support/model-remote.ts';
+import { jobOf, ModelJobService, ModelRemote, tasksOf } from '../../support/model-remote.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;

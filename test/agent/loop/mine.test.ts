@@ -6,8 +6,7 @@ import { type JobInformation, jobTimeOf } from '../../../src/job-information.ts'
 import type { WatchMineRow } from '../../../src/store/rows.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { HeldClock } from '../../support/held-clock.ts';
-import { at, jobOf, ModelJobService, tasksOf } from '../../support/model-job-service.ts';
-import { ModelRemote } from '../../support/model-remote.ts';
+import { at, jobOf, ModelJobService, ModelRemote, tasksOf } from '../../support/model-remote.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;

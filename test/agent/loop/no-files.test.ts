@@ -6,8 +6,7 @@ import { unprovenIn } from '../../../src/proven.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
-import { jobOf, ModelJobService, tasksOf } from '../../support/model-job-service.ts';
-import { ModelRemote } from '../../support/model-remote.ts';
+import { jobOf, ModelJobService, ModelRemote, tasksOf } from '../../support/model-remote.ts';
 
 class NoFilesRemote extends ModelRemote {
   readonly noFiles = new Map<string, NoFile>();

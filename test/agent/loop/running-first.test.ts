@@ -4,8 +4,7 @@ import { type JobId, keyText, type LiveFileKey } from '../../../src/job.ts';
 import { sleep } from '../../../src/system/clock.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { HeldClock } from '../../support/held-clock.ts';
-import { at, jobOf, ModelJobService, tasksOf } from '../../support/model-job-service.ts';
-import { ModelRemote } from '../../support/model-remote.ts';
+import { at, jobOf, ModelJobService, ModelRemote, tasksOf } from '../../support/model-remote.ts';
 
 const MANY = 50;
 const CALL_MS = 2_000;

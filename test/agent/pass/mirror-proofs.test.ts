@@ -9,8 +9,7 @@ import { keyText, type TaskId } from '../../../src/job.ts';
 import type { LiveFileRow } from '../../../src/store/rows.ts';
 import { NEW_ROW } from '../../support/live-place.ts';
 import { numRuns } from '../../support/property-runs.ts';
-import { temporaryDirectory } from '../../support/temp-directory.ts';
-import { openFilesIn } from '../../support/wire-files.ts';
+import { openFilesIn, temporaryDirectory } from '../../support/temp-directory.ts';
 import { FilesRemote, JOB } from '../results/place.ts';
 
 interface Mirror {

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { isHere, proofs } from '../../../src/agent/pass/verification.ts';
 import type { ClusterList } from '../../../src/agent/ports/transfer.ts';
 import { JobtailError, type NoFile } from '../../../src/errors.ts';
-import { MemoryContent } from '../../support/memory-content.ts';
+import { MemoryContent } from '../../support/model-remote.ts';
 import { directBy, JOB, ModelTransfer, ResultsPlace } from '../results/place.ts';
 
 async function notEqual(place: ResultsPlace, files: ClusterList['files']): Promise<string[]> {

@@ -4,8 +4,7 @@ import fsp from 'node:fs/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText, type LiveFileKey } from '../../../src/job.ts';
-import { Engine, JOB, STDOUT } from '../../support/engine.ts';
-import { ModelDisk } from '../../support/model-disk.ts';
+import { Engine, JOB, ModelDisk, STDOUT } from '../../support/engine.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 

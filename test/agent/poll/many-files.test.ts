@@ -3,8 +3,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { MAX_TOGETHER } from '../../../src/agent/poll/poll.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText, type LiveFileKey, type TaskId } from '../../../src/job.ts';
-import { Engine, JOB } from '../../support/engine.ts';
-import { ModelDisk } from '../../support/model-disk.ts';
+import { Engine, JOB, ModelDisk } from '../../support/engine.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 import { memoryDirectory, temporaryDirectory } from '../../support/temp-directory.ts';
 

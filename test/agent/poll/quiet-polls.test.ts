@@ -2,8 +2,7 @@
 import fs from 'node:fs';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { keyText, type LiveFileKey } from '../../../src/job.ts';
-import { Engine, STDOUT, TASK } from '../../support/engine.ts';
-import { ModelDisk } from '../../support/model-disk.ts';
+import { Engine, ModelDisk, STDOUT, TASK } from '../../support/engine.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 

@@ -6,8 +6,7 @@ import { Ledger, Stamps } from '../../../src/agent/results/ledger.ts';
 import { LIVE_FILE_NAMES } from '../../../src/job.ts';
 import { Store } from '../../../src/store/store.ts';
 import { systemClock as clock } from '../../../src/system/clock.ts';
-import { JOB } from '../../support/engine.ts';
-import { newState } from '../../support/new-state.ts';
+import { JOB, newState } from '../../support/engine.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 it('a row of a result is not saved while the directory of its file cannot be flushed', async () => {

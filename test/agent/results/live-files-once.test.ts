@@ -5,8 +5,7 @@ import { sleep } from '../../../src/system/clock.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
-import { jobOf, ModelJobService, tasksOf } from '../../support/model-job-service.ts';
-import { ModelRemote } from '../../support/model-remote.ts';
+import { jobOf, ModelJobService, ModelRemote, tasksOf } from '../../support/model-remote.ts';
 
 const MINUTE_MS = 60_000;
 const TASKS = Array.from({ length: 5 }, (_, at) => String(9001 + at) as TaskId);

@@ -18,7 +18,7 @@ import type { JobId, LiveFileName, TaskId } from '../../../src/job.ts';
 import type { ResultRow } from '../../../src/store/rows.ts';
 import { Store } from '../../../src/store/store.ts';
 import { systemClock } from '../../../src/system/clock.ts';
-import { newState } from '../../support/new-state.ts';
+import { newState } from '../../support/engine.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 export const JOB = '501' as JobId;

@@ -5,10 +5,9 @@ import { TaskSearch } from '../../../src/agent/tasks/task-search.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
 import { Store } from '../../../src/store/store.ts';
-import { JOB } from '../../support/engine.ts';
+import { JOB, newState } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
-import { newState } from '../../support/new-state.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 const { signal } = new AbortController();

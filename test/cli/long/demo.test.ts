@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { demoOptions, expectNothingLeft, processesIn, startDemo } from '../../support/demo-processes.ts';
+import { demoOptions, expectNothingLeft, processesIn, startDemo } from '../../support/e2e-program.ts';
 import { until } from '../../support/e2e-until.ts';
 
 describe.concurrent('the demo', demoOptions(), () => {

@@ -7,8 +7,8 @@ import { expect, it } from 'vitest';
 import type { JobtailError } from '../../../src/errors.ts';
 import { NEWEST_VERSION as NEWEST, OLDEST_VERSION as OLDEST } from '../../../src/store/schema.ts';
 import { Store } from '../../../src/store/store.ts';
+import { READS_TYPESCRIPT } from '../../support/e2e-program.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
-import { READS_TYPESCRIPT } from '../../support/typescript-hook.ts';
 import { putReleased } from '../../upgrade/released-state.ts';
 
 const open = (directory: string) => new Store({ directory, service: 'x', owner: true, now: Date.now });

@@ -6,7 +6,7 @@ import { Place } from '../../support/e2e-place.ts';
 import { Program } from '../../support/e2e-program.ts';
 import { until } from '../../support/e2e-until.ts';
 import { freePort } from '../../support/free-port.ts';
-import { EventReader } from '../../support/view-events.ts';
+import { EventReader } from '../../support/view-place.ts';
 
 /** A view as a program that has its token asks it. */
 class View {

@@ -5,8 +5,7 @@ import { expect, test } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
 import { ResponseTexts } from '../../../src/remote/content/response-texts.ts';
 import { numRuns } from '../../support/property-runs.ts';
-import { directoryOfFile } from '../../support/temp-directory.ts';
-import { openFilesIn } from '../../support/wire-files.ts';
+import { directoryOfFile, openFilesIn } from '../../support/temp-directory.ts';
 import { spillTo } from '../../support/wire-remote.ts';
 
 const directory = directoryOfFile();

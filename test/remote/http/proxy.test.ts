@@ -6,8 +6,7 @@ import { HttpClient, type HttpWay, readBody } from '../../../src/remote/http/htt
 import { needs } from '../../support/needs.ts';
 import { directoryOfFile } from '../../support/temp-directory.ts';
 import { type Certificates, makeCertificates } from '../../support/wire-certificates.ts';
-import { BAD_PEERS, type BadPeer } from '../../support/wire-peers.ts';
-import { startProxy } from '../../support/wire-proxy.ts';
+import { BAD_PEERS, type BadPeer, startProxy } from '../../support/wire-peers.ts';
 import { answer, closedAtEnd, listen, startHttpServer, startTcpServer } from '../../support/wire-server.ts';
 
 const proxyThat = async (asked: string[], status: number, headers: Record<string, string> = {}) =>

@@ -4,7 +4,7 @@ import { HttpClient, type HttpTls, readBody } from '../../../src/remote/http/htt
 import { needs } from '../../support/needs.ts';
 import { directoryOfFile } from '../../support/temp-directory.ts';
 import { type Certificates, makeCertificates } from '../../support/wire-certificates.ts';
-import { startProxy } from '../../support/wire-proxy.ts';
+import { startProxy } from '../../support/wire-peers.ts';
 import { closedAtEnd, listen, startHttpServer, type WireServer } from '../../support/wire-server.ts';
 
 let certificates: Certificates;

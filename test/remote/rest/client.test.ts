@@ -3,11 +3,9 @@ import type { PartRequest } from '../../../src/agent/ports/server.ts';
 import type { JobtailError } from '../../../src/errors.ts';
 import { LIVE_FILE_NAMES } from '../../../src/job.ts';
 import { Secrets } from '../../../src/redact.ts';
-import { temporaryDirectory } from '../../support/temp-directory.ts';
-import { openFilesIn } from '../../support/wire-files.ts';
+import { openFilesIn, temporaryDirectory } from '../../support/temp-directory.ts';
 import { GivenSession, JOB, jobId, SESSION_CODE, spillTo, TASK, taskId } from '../../support/wire-remote.ts';
-import { createRest, type TestRestOptions } from '../../support/wire-rest.ts';
-import { type Answer, type Asked, startRestServer } from '../../support/wire-rest-server.ts';
+import { type Answer, type Asked, createRest, startRestServer, type TestRestOptions } from '../../support/wire-rest.ts';
 import { closedAtEnd } from '../../support/wire-server.ts';
 
 const signal = new AbortController().signal;

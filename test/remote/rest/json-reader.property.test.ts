@@ -1,10 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Value } from '../../../src/remote/content/values.ts';
-import { anyCharacter } from '../../support/any-character.ts';
-import { numRuns } from '../../support/property-runs.ts';
-import { cuts, writtenBytes } from '../../support/wire-documents.ts';
-import { attempted, scanJson } from '../../support/wire-scan.ts';
+import { anyCharacter, numRuns } from '../../support/property-runs.ts';
+import { attempted, cuts, scanJson, writtenBytes } from '../../support/wire-scan.ts';
 
 /** Some JSON, and what it is. */
 interface Written {

@@ -5,7 +5,7 @@ import type { Grant, PartRequest } from '../../../src/agent/ports/server.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import type { SoapRemoteOptions } from '../../../src/remote/soap/client.ts';
 import { failureOf } from '../../support/failure.ts';
-import { temporaryDirectory } from '../../support/temp-directory.ts';
+import { openFilesIn, temporaryDirectory } from '../../support/temp-directory.ts';
 import {
   entry,
   fault11,
@@ -15,7 +15,6 @@ import {
   partsResponse,
   response,
 } from '../../support/wire-envelopes.ts';
-import { openFilesIn } from '../../support/wire-files.ts';
 import {
   createRemote,
   GivenSession,

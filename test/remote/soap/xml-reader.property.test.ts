@@ -2,9 +2,16 @@ import fc from 'fast-check';
 import sax from 'sax';
 import { describe, expect, test } from 'vitest';
 import { numRuns } from '../../support/property-runs.ts';
-import { cuts, type PartsDocument, partsDocument, perhapsBase64, writtenText } from '../../support/wire-documents.ts';
 import { entry, fileResponse, listResponse, partsResponse } from '../../support/wire-envelopes.ts';
-import { attempted, scanXml } from '../../support/wire-scan.ts';
+import {
+  attempted,
+  cuts,
+  type PartsDocument,
+  partsDocument,
+  perhapsBase64,
+  scanXml,
+  writtenText,
+} from '../../support/wire-scan.ts';
 
 /** The texts of all `localName` elements; undefined if the document is no XML. */
 function textsOf(document: string, localName: string): string[] | undefined {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { patternOf, searchForward } from '../../../src/view/content/search.ts';
-import { sourceOf } from '../../support/view-memory-source.ts';
+import { sourceOf } from '../../support/view-models.ts';
 
 it('a search of the view by an expression that would run away ends', async () => {
   const bytes = Buffer.from(`${'a'.repeat(5_000)}\n`.repeat(3));

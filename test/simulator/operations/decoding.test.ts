@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decodeBlocks } from '../../../simulator/operations/decoding.ts';
-import { anyCharacter } from '../../support/any-character.ts';
-import { decodeBytes } from '../../support/decode-bytes.ts';
+import { decodeBytes } from '../../support/model-remote.ts';
+import { anyCharacter } from '../../support/property-runs.ts';
 
 const fileBytes = fc.oneof(
   fc.uint8Array({ maxLength: 5000 }).map((bytes) => Buffer.from(bytes)),

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LineIndex } from '../../../src/view/content/line-index.ts';
 import { numRuns } from '../../support/property-runs.ts';
-import { sourceOf } from '../../support/view-memory-source.ts';
+import { sourceOf } from '../../support/view-models.ts';
 
 const MIB = 1024 * 1024;
 

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { shapeOf } from '../../../src/number-lines.ts';
 import { numbersOf, shapeAt } from '../../../src/view/content/numbers.ts';
-import { sourceOf } from '../../support/view-memory-source.ts';
+import { sourceOf } from '../../support/view-models.ts';
 
 describe('the shape of a line', () => {
   it.each([

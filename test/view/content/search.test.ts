@@ -10,7 +10,7 @@ import {
 } from '../../../src/view/content/search.ts';
 import { Refused } from '../../../src/view/refused.ts';
 import { numRuns } from '../../support/property-runs.ts';
-import { sourceOf } from '../../support/view-memory-source.ts';
+import { sourceOf } from '../../support/view-models.ts';
 
 const SLICE = 128 * 1024;
 const PLAIN: PatternOptions = { text: '', matchCase: true, isExpression: false };

@@ -2,9 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Window, windowOf } from '../../../src/view/content/content.ts';
-import { anyCharacter } from '../../support/any-character.ts';
-import { numRuns } from '../../support/property-runs.ts';
-import { sourceOf } from '../../support/view-memory-source.ts';
+import { anyCharacter, numRuns } from '../../support/property-runs.ts';
+import { sourceOf } from '../../support/view-models.ts';
 
 const LEAST = 64;
 

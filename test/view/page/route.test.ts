@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { hashOf, type Route, routeOf } from '../../../src/view/page/route.ts';
-import { anyCharacter } from '../../support/any-character.ts';
-import { numRuns } from '../../support/property-runs.ts';
+import { anyCharacter, numRuns } from '../../support/property-runs.ts';
 
 describe('what the page shows', () => {
   it.each<[string, Route]>([

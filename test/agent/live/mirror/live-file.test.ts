@@ -3,8 +3,8 @@ import { describe, expect, it, onTestFinished, test, vi } from 'vitest';
 import type { LiveFile } from '../../../../src/agent/live/mirror/live-file.ts';
 import { Mirror } from '../../../../src/agent/live/mirror/mirror.ts';
 import { integrityOf } from '../../../../src/agent/live/mirror/open-live-file.ts';
+import { ModelDisk } from '../../../support/engine.ts';
 import { LivePlace, NEW_ROW } from '../../../support/live-place.ts';
-import { ModelDisk } from '../../../support/model-disk.ts';
 
 /** A mirror with committed bytes, whose next flush fails. */
 async function withFailingFlush() {

@@ -3,8 +3,7 @@ import path from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Mirrors } from '../../../../src/agent/live/mirror/mirror.ts';
 import { JOB, STDOUT } from '../../../support/engine.ts';
-import { temporaryDirectory } from '../../../support/temp-directory.ts';
-import { openFilesIn } from '../../../support/wire-files.ts';
+import { openFilesIn, temporaryDirectory } from '../../../support/temp-directory.ts';
 
 let directory: string;
 let mirrors: Mirrors;

@@ -6,8 +6,7 @@ import { ignoresCase, judgeOf } from '../../../../src/agent/results/listing.ts';
 import { printable } from '../../../../src/printable.ts';
 import { partialName, resultPath } from '../../../../src/safe-names.ts';
 import { fileCalls } from '../../../../src/system/files.ts';
-import { anyCharacter } from '../../../support/any-character.ts';
-import { numRuns } from '../../../support/property-runs.ts';
+import { anyCharacter, numRuns } from '../../../support/property-runs.ts';
 import { temporaryDirectory } from '../../../support/temp-directory.ts';
 import { JOB, ResultsPlace } from '../place.ts';
 

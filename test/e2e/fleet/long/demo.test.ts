@@ -2,8 +2,7 @@
 import fs from 'node:fs';
 import { expect, it, type TestContext } from 'vitest';
 import { FLEET_NODE } from '../../../../bench/fleet-node.ts';
-import { expectNothingLeft } from '../../../support/demo-processes.ts';
-import { Program } from '../../../support/e2e-program.ts';
+import { expectNothingLeft, Program } from '../../../support/e2e-program.ts';
 import { needs } from '../../../support/needs.ts';
 import { temporaryDirectory } from '../../../support/temp-directory.ts';
 

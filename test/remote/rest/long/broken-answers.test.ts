@@ -7,16 +7,18 @@ import {
   broken,
   brokenConnections,
   brokenStatuses,
+  callOf,
+  expectFailure,
   forever,
   HTML,
   longHead,
   of,
   only,
+  type Protocol,
   page,
 } from '../../../support/wire-broken-http.ts';
 import { JOB } from '../../../support/wire-remote.ts';
 import { createRest, type TestRest } from '../../../support/wire-rest.ts';
-import { callOf, expectFailure, type Protocol } from '../../../support/wire-suffering.ts';
 
 const startBytes = process.memoryUsage().rss;
 

@@ -8,17 +8,19 @@ import {
   broken,
   brokenConnections,
   brokenStatuses,
+  callOf,
+  expectFailure,
   forever,
   HTML,
   longHead,
   of,
   only,
+  type Protocol,
   page,
   status,
 } from '../../../support/wire-broken-http.ts';
 import { entry, fault11, fileResponse, listResponse, partsResponse } from '../../../support/wire-envelopes.ts';
 import { createRemote } from '../../../support/wire-remote.ts';
-import { callOf, expectFailure, type Protocol } from '../../../support/wire-suffering.ts';
 
 const startBytes = process.memoryUsage().rss;
 

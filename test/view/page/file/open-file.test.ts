@@ -5,7 +5,7 @@ import type { LinesQuery } from '../../../../src/view/contract/addresses.ts';
 import { RefusedByView } from '../../../../src/view/page/api.ts';
 import { type ByteSource, OpenFile } from '../../../../src/view/page/file/open-file.ts';
 import { MAX_BYTES } from '../../../../src/view/page/file/text-window.ts';
-import { sourceOf } from '../../../support/view-memory-source.ts';
+import { sourceOf } from '../../../support/view-models.ts';
 
 /** A content in memory, as the server would hand it out; each answer waits until `answer` is called. */
 class MemoryContent implements ByteSource {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { FileState, JobDetail, TaskDetail } from '../../../../src/view/contract/events.ts';
 import { firstOf, matches, ordered, taskRows } from '../../../../src/view/page/job/tasks.ts';
-import { jobSummary } from '../../../support/view-job-summary.ts';
+import { jobSummary } from '../../../support/view-models.ts';
 
 const task = (taskId: string, taskState: string | null, errorMessage: string | null = null): TaskDetail => ({
   ...{ taskId, taskState, errorMessage, name: `part ${taskId}`, startTime: null, endTime: null },

@@ -10,7 +10,7 @@ import {
   ordered,
 } from '../../../../src/view/page/jobs/list.ts';
 import { clicked } from '../../../../src/view/page/parts/sort.ts';
-import { jobSummary as job } from '../../../support/view-job-summary.ts';
+import { jobSummary as job } from '../../../support/view-models.ts';
 
 const MINUTE = 60_000;
 const NOW = 100 * MINUTE;

@@ -9,8 +9,8 @@ import { namesThatMayBe } from '../../../../../src/live-paths.ts';
 import type { ResultRow } from '../../../../../src/store/rows.ts';
 import { systemClock } from '../../../../../src/system/clock.ts';
 import { fileCalls } from '../../../../../src/system/files.ts';
+import { slowness, watchTurns } from '../../../../support/cpu-cost.ts';
 import { memoryDirectory } from '../../../../support/temp-directory.ts';
-import { slowness, watchTurns } from '../../../../support/turns.ts';
 import { JOB, OPTIONS, ResultsPlace } from '../../place.ts';
 
 const MB = 1e6;

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
-import { expectAccessible, variedJob } from '../../../../support/view-varied-job.ts';
+import { expectAccessible, variedJob } from '../../../../support/view-jobs.ts';
 
 describe('the page', needs('chromium'), () => {
   it('has no serious finding of axe and fits: a phone', async (context) => {

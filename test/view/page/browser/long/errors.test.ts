@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import { expect, it } from 'vitest';
 import { until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
-import { viewedJob } from '../../../../support/view-growing-job.ts';
+import { viewedJob } from '../../../../support/view-jobs.ts';
 
 const line = (index: number) => {
   if (index % 1_000 === 500) return `\u001b[1mERROR\u001b[0m: error in step ${index}`;

@@ -12,7 +12,7 @@ import { until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
 import { temporaryDirectory } from '../../../../support/temp-directory.ts';
 import { linkOf, viewSection } from '../../../../support/view-browser.ts';
-import { lines } from '../../../../support/view-growing-job.ts';
+import { lines } from '../../../../support/view-jobs.ts';
 
 /** Nothing is requested from elsewhere: other hosts are behind a proxy that is not there. */
 const PREFERENCES = {

@@ -7,7 +7,7 @@ import { Fleet } from '../../../../support/fleet.ts';
 import type { FleetAgent } from '../../../../support/fleet-agent.ts';
 import { needs } from '../../../../support/needs.ts';
 import { startBrowser, ViewPage, viewSection } from '../../../../support/view-browser.ts';
-import { findings } from '../../../../support/view-varied-job.ts';
+import { findings } from '../../../../support/view-jobs.ts';
 
 const HOSTILE = '<img src=x onerror=window.hacked=1>\u202e';
 

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
-import { LANGUAGES, lines, viewedJob } from '../../../../support/view-growing-job.ts';
+import { LANGUAGES, lines, viewedJob } from '../../../../support/view-jobs.ts';
 
 describe('a file that grows', needs('chromium'), () => {
   it('is on the page what it is in the mirror, from its first byte to its last', async (context) => {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
-import { viewedJob } from '../../../../support/view-growing-job.ts';
+import { viewedJob } from '../../../../support/view-jobs.ts';
 
 describe('the keys of the page', needs('chromium'), () => {
   it('work after a click on a link, and not while the reader types', async (context) => {

@@ -4,7 +4,7 @@ import type { Locator, Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
-import { viewedJob } from '../../../../support/view-growing-job.ts';
+import { viewedJob } from '../../../../support/view-jobs.ts';
 
 const WORDS = 400_000;
 const LONG = Array.from({ length: WORDS }, (_, word) => `${word} word;`).join('');

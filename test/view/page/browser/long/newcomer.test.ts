@@ -1,9 +1,9 @@
 /** What a newcomer looked for, and did not find: the state on a phone, a binary result, a run time, the log before a bar. */
 import { describe, expect, it } from 'vitest';
 import { needs } from '../../../../support/needs.ts';
+import { shown } from '../../../../support/view-browser.ts';
+import { findings } from '../../../../support/view-jobs.ts';
 import { JOB, TASK } from '../../../../support/view-place.ts';
-import { shown } from '../../../../support/view-shown.ts';
-import { findings } from '../../../../support/view-varied-job.ts';
 
 const REASON = 'The program ended with exit code 1';
 const time = (text: string) => ({ text, ms: null });

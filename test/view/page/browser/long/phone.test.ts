@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
+import { shown } from '../../../../support/view-browser.ts';
 import { JOB, TASK } from '../../../../support/view-place.ts';
-import { shown } from '../../../../support/view-shown.ts';
 
 const LINES = Array.from({ length: 200 }, (_, line) => `step ${line}\n`).join('');
 const STDOUT = `#/job/${JOB}/live?file=${TASK}/stdout`;

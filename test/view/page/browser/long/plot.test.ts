@@ -1,8 +1,8 @@
 /** The plot of a log: what a person gets without choosing, and what leads back to the lines. */
 import { describe, expect, it } from 'vitest';
 import { needs } from '../../../../support/needs.ts';
+import { shown } from '../../../../support/view-browser.ts';
 import { JOB, TASK } from '../../../../support/view-place.ts';
-import { shown } from '../../../../support/view-shown.ts';
 
 /** A curve that falls, one that does not, and a step that rises. */
 const training = (steps: number) =>

@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { JobId } from '../../../../../src/job.ts';
 import { until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
+import { shown } from '../../../../support/view-browser.ts';
 import { JOB, TASK } from '../../../../support/view-place.ts';
-import { shown } from '../../../../support/view-shown.ts';
 
 const BAR = Array.from({ length: 10_000 }, (_, state) => `epoch 15: ${state} of 10000 `.padEnd(60)).join('\r');
 const LINES = Array.from({ length: 200 }, (_, line) => `step ${line}\n`).join('');

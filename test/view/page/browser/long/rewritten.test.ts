@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { needs } from '../../../../support/needs.ts';
-import { lines, viewedJob } from '../../../../support/view-growing-job.ts';
+import { lines, viewedJob } from '../../../../support/view-jobs.ts';
 
 describe('a file that grows', needs('chromium'), () => {
   it('shows why each generation began; links lead to the generation they name', async (context) => {

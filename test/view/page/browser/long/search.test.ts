@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JobId } from '../../../../../src/job.ts';
 import { needs } from '../../../../support/needs.ts';
-import { shown } from '../../../../support/view-shown.ts';
+import { shown } from '../../../../support/view-browser.ts';
 
 describe('the search over all jobs', needs('chromium'), () => {
   it('shows lines of every job, and opens one at its place', async (context) => {

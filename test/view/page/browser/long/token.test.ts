@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
 import { linkOf } from '../../../../support/view-browser.ts';
-import { lines, viewedJob } from '../../../../support/view-growing-job.ts';
+import { lines, viewedJob } from '../../../../support/view-jobs.ts';
 
 it(
   'goes on after a restart, and gives what listens meanwhile nothing that opens the view',

@@ -1,0 +1,49 @@
+/** What the view is made of, in memory: a job as the server sends it, and bytes as a content. */
+
+import type { Source } from '../../src/view/content/content.ts';
+import type { JobSummary } from '../../src/view/contract/events.ts';
+
+export const jobSummary = (jobId: string, more: Partial<JobSummary> = {}): JobSummary => ({
+  jobId,
+  name: null,
+  jobState: null,
+  phase: null,
+  submitTime: null,
+  startTime: null,
+  runningSince: null,
+  endTime: null,
+  state: 'watched',
+  owner: null,
+  isElsewhere: false,
+  source: 'command',
+  tasks: 0,
+  searchingTasks: false,
+  liveBytes: 0,
+  polledAt: null,
+  grownAt: null,
+  stalledAt: null,
+  changedAt: 0,
+  hasResults: true,
+  results: null,
+  error: null,
+  ...more,
+});
+
+export function sourceOf(bytes: Buffer): Source {
+  const read = (start: number, end: number) => {
+    if (start < 0 || start > end || end > bytes.length)
+      throw new Error(`read of [${start}, ${end}) of ${bytes.length}`);
+    return Buffer.from(bytes.subarray(start, end));
+  };
+  let looked = Buffer.alloc(0);
+  return {
+    bytes: bytes.length,
+    read,
+    readShared(start, end) {
+      // Whoever keeps what was looked at before finds something else there.
+      looked.fill(0xee);
+      looked = read(start, end);
+      return looked;
+    },
+  };
+}
