@@ -34,7 +34,7 @@ function agent(url: string, count: number, { directory }: Place): Side {
   const idealSeconds = (count * ROUND_TRIP_MS) / PLACES / 1_000;
   return async () => {
     const into = fs.mkdtempSync(path.join(directory, 'agent-'));
-    const config = writeConfig(into, { url }, { results: { transfer: 'service' } });
+    const config = writeConfig(into, { url, concurrency: PLACES + 1 }, { results: { transfer: 'service' } });
     const { stdout } = await run(process.execPath, [...OUR_NODE_ARGS, sideOf('sync-results'), config, JOB_ID]);
     fs.rmSync(into, { recursive: true });
     const { seconds, files } = JSON.parse(stdout) as SyncFigures;

@@ -4,12 +4,11 @@
  */
 import { setMaxListeners } from 'node:events';
 import PQueue from 'p-queue';
-import { type ErrorCode, JobtailError } from '../errors.ts';
+import { JobtailError } from '../errors.ts';
 import { stopped } from '../in-turn.ts';
 import { LinkedAbort } from '../linked-abort.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
 import { HangingCalls, type ShortCall } from './hanging-calls.ts';
-import { Places } from './places.ts';
 import type { JobService, Remote } from './ports/server.ts';
 import type { ServerShare } from './server-share.ts';
 
@@ -20,9 +19,8 @@ export interface SharedService {
 }
 
 interface CallsOptions {
+  /** Maximum calls at a time. */
   readonly concurrency: number;
-  /** Maximum calls at a time on a connection with a long round trip; `concurrency` if omitted. */
-  readonly maxConcurrency?: number;
   readonly share: ServerShare;
   readonly clock?: Clock;
   readonly shared?: SharedService | undefined;
@@ -48,43 +46,45 @@ type Lane = keyof typeof LANES;
 
 export const MAX_QUEUED_POLLS = 200;
 
-/** Where the polls of a lane wait for a place in the queue. There each holds 9 kB, in one more p-queue 1.2, here 0.2. */
+/** Where the polls of a lane wait for a place in the queue. There each holds 9 kB, in one more p-queue 1.2, here 0.4. */
 export class Entrance {
   #inside = 0;
-  readonly #waiting = new Map<AbortSignal, () => void>();
+  readonly #waiting = new Set<() => void>();
 
   get waiting(): number {
     return this.#waiting.size;
   }
 
-  /** `signal`: that of the job, which has one poll at a time. */
-  enter(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      this.#waiting.set(signal, resolve);
-      if (this.#inside < MAX_QUEUED_POLLS) this.admit(signal);
+  /** Resolves with what lets the next poll in, when it may enter itself, or is stopped. */
+  enter(signal: AbortSignal): Promise<() => void> {
+    return new Promise((entered) => {
+      const admit = () => {
+        signal.removeEventListener('abort', admit);
+        this.#waiting.delete(admit);
+        this.#inside += 1;
+        let isInside = true;
+        entered(() => {
+          if (isInside) this.#leave();
+          isInside = false;
+        });
+      };
+      if (signal.aborted || this.#inside < MAX_QUEUED_POLLS) admit();
+      else {
+        this.#waiting.add(admit);
+        signal.addEventListener('abort', admit, { once: true });
+      }
     });
   }
 
-  /** Lets a poll in that waits, in its turn or because it is stopped. */
-  admit(signal: AbortSignal): void {
-    const enter = this.#waiting.get(signal);
-    if (!this.#waiting.delete(signal)) return;
-    this.#inside += 1;
-    enter?.();
-  }
-
-  leave(): void {
+  #leave(): void {
     this.#inside -= 1;
-    const [next] = this.#waiting.keys();
-    if (next !== undefined && this.#inside < MAX_QUEUED_POLLS) this.admit(next);
+    const [admitNext] = this.#waiting;
+    if (this.#inside < MAX_QUEUED_POLLS) admitNext?.();
   }
 }
 
 /** A queue that waits so much longer than the share requires, without a running call, is stuck. */
 const STALLED_MS = 60_000;
-
-/** Failures that an overloaded server may cause. */
-const LOST: ReadonlySet<ErrorCode> = new Set(['timeout', 'interrupted', 'unreachable']);
 
 /** The right to make one call. `make` ends it with the call, which may hang from then on. */
 interface Slot {
@@ -97,32 +97,29 @@ export class Calls {
   readonly entrances = { live: new Entrance(), wanted: new Entrance(), patient: new Entrance() } as const;
   readonly #share: ServerShare;
   readonly #shared: SharedService | undefined;
-  readonly #queue: PQueue;
-  /** Only with several calls at a time. */
-  readonly #places: Places | undefined;
+  readonly #concurrency: number;
+  readonly #queue = new PQueue();
+  /** With several calls at a time, one place is for calls that do not take long: here the others wait for the rest. */
+  readonly #long: PQueue | undefined;
   readonly #waitingIn: Record<Lane, number> = { asked: 0, begun: 0, live: 0, raw: 0, wanted: 0, ending: 0, patient: 0 };
   /** Grows with the costs of the calls that began. */
   #turn = 0;
   /** When a call last began or ended, or the queue became non-empty. */
   #movedAt = 0;
-  /** Whether each call that runs may take long. */
-  readonly #running = new Map<() => void, boolean>();
   #cancelTimer: (() => void) | undefined;
   #hanging: HangingCalls | undefined;
 
-  constructor({ concurrency, maxConcurrency = concurrency, share, clock = systemClock, shared }: CallsOptions) {
+  constructor({ concurrency, share, clock = systemClock, shared }: CallsOptions) {
     this.#share = share;
     this.clock = clock;
     this.#shared = shared;
-    this.#queue = new PQueue({ concurrency });
-    if (maxConcurrency > 1) this.#places = new Places(concurrency, maxConcurrency);
+    this.#concurrency = concurrency;
+    if (concurrency > 1) this.#long = new PQueue();
     share.onMove((answer) => {
-      if (answer !== undefined) {
-        this.#places?.answered(answer, this.waiting > 0);
-        this.#hanging?.answered(answer.firstByteMs);
-      }
+      if (answer !== undefined) this.#hanging?.answered(answer.firstByteMs);
       this.#pace();
     });
+    this.#pace();
   }
 
   /** From now on, finds out whether other calls work while one hangs; see `HangingCalls`. */
@@ -139,9 +136,8 @@ export class Calls {
 
   /** Whether calls wait, none runs, and neither the share nor a pause of the server is the reason. */
   get stalled(): boolean {
-    const isIdle = this.waiting > 0 && this.#running.size === 0;
     const since = Math.max(this.#movedAt, this.#share.opensAt);
-    return isIdle && this.clock.monotonic() - since > STALLED_MS;
+    return this.waiting > 0 && this.#queue.pending === 0 && this.clock.monotonic() - since > STALLED_MS;
   }
 
   get waiting(): number {
@@ -179,7 +175,7 @@ export class Calls {
           begun(this.#slotOf(isLong, signal, free));
         });
       const enqueue = () => this.#queue.add(hold, options);
-      const added = isLong && this.#places !== undefined ? this.#places.long.add(enqueue, options) : enqueue();
+      const added = isLong && this.#long !== undefined ? this.#long.add(enqueue, options) : enqueue();
       added.catch((error: unknown) => {
         endWait();
         failed(error);
@@ -190,11 +186,12 @@ export class Calls {
 
   #slotOf(isLong: boolean, signal: AbortSignal, free: () => void): Slot {
     this.#moved();
-    this.#running.set(free, isLong);
     this.#share.begun();
     this.#shared?.called();
+    let isOver = false;
     const end = () => {
-      if (!this.#running.delete(free)) return;
+      if (isOver) return;
+      isOver = true;
       free();
       this.#moved();
       this.#share.ended();
@@ -204,7 +201,6 @@ export class Calls {
       try {
         return await call();
       } catch (error) {
-        if (error instanceof JobtailError && LOST.has(error.code)) this.#places?.lost();
         throw signal.aborted && !(error instanceof JobtailError) ? stopped() : error;
       } finally {
         ended?.();
@@ -224,22 +220,16 @@ export class Calls {
   #pace(): void {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
-    const sharers = this.#shared?.sharers ?? 1;
-    this.#share.divideAmong(sharers);
+    this.#share.divideAmong(this.#shared?.sharers ?? 1);
     const { count = 0, long = 0 } = this.#hanging?.hanging ?? {};
     this.#share.hanging = count;
-    const { asked, begun, live, ending } = this.#waitingIn;
-    const running = [...this.#running.values()].filter((isLong) => !isLong).length;
-    const short = running + asked + begun + live + ending;
-    const places = this.#places?.limit(sharers, short, long) ?? 1;
-    // Setting it starts calls.
-    if (this.#queue.concurrency !== places + count) this.#queue.concurrency = places + count;
     const delayMs = this.#share.opensAt - this.clock.monotonic();
+    if (delayMs > 0) this.#queue.pause();
+    // Each of these starts calls.
+    this.#queue.concurrency = this.#concurrency + count;
+    if (this.#long !== undefined) this.#long.concurrency = this.#concurrency - 1 + long;
     if (delayMs <= 0) this.#queue.start();
-    else {
-      this.#queue.pause();
-      if (this.waiting > 0) this.#cancelTimer = this.clock.timer(delayMs, () => this.#pace());
-    }
+    else if (this.waiting > 0) this.#cancelTimer = this.clock.timer(delayMs, () => this.#pace());
   }
 
   #moved(): void {

@@ -29,10 +29,7 @@ const SOAP_VERSIONS = ['1.1', '1.2'] as const;
 const DAY_SECONDS = 86_400;
 
 /** What every REST release takes. */
-const REST_CONCURRENCY = Math.min(...valuesOf(ROWS.callsAtATime));
-const CONCURRENCY = { soap: 4, rest: REST_CONCURRENCY } as const;
-/** With a long round trip, unless `concurrency` is set: 16 for results, and one for polls. */
-const MAX_CONCURRENCY = { soap: 17, rest: REST_CONCURRENCY } as const;
+const CONCURRENCY = { soap: 4, rest: Math.min(...valuesOf(ROWS.callsAtATime)) } as const;
 
 const ONLY_OF = { soap: ['fileTransferUrl', 'namespace', 'jobsUrl', 'soapVersion'], rest: ['path'] } as const;
 
@@ -90,8 +87,7 @@ export function serviceSection(directory: string) {
   return transform(checked, ({ protocol, concurrency: set, ...keys }) => {
     const { fileTransferUrl = '', namespace = '', jobsUrl = null, soapVersion: version = '1.2', ...both } = keys;
     const { path: restPath = DEFAULT_PATH, baseUrl, ...others } = both;
-    const concurrency = set ?? CONCURRENCY[protocol];
-    const rest = inMs({ ...others, concurrency, maxConcurrency: set ?? MAX_CONCURRENCY[protocol] });
+    const rest = inMs({ ...others, concurrency: set ?? CONCURRENCY[protocol] });
     return protocol === 'soap'
       ? { ...rest, protocol, fileTransferUrl, namespace, jobsUrl, soapVersion: version, baseUrl }
       : { ...rest, protocol, baseUrl: baseUrl ?? '', path: restPath };

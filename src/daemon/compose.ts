@@ -73,9 +73,9 @@ export function buildEngine(options: EngineOptions): Engine {
   const { config, store, transfers, remote, log, follows = 'all', observer, onProgress } = options;
   const { jobService = null, clock = systemClock, random = Math.random, ownership = ALONE } = options;
   const { mirror, poll, service, results } = config;
-  const { requestsPerMinute, concurrency, maxConcurrency } = service;
+  const { requestsPerMinute, concurrency } = service;
   const { share = new ServerShare({ requestsPerMinute, monotonic: clock.monotonic }), shared } = options;
-  const calls = new Calls({ concurrency, maxConcurrency, share, clock, shared });
+  const calls = new Calls({ concurrency, share, clock, shared });
   const { now, monotonic } = clock;
   const commits = new Commits({ transaction: (work) => store.transaction(work), timer: clock.timer });
   const onNetwork = isOnNetworkFileSystem(mirror.directory);
@@ -132,7 +132,7 @@ export function buildEngine(options: EngineOptions): Engine {
     minFreeBytes: mirror.minFreeBytes,
     rules: results,
     clock,
-    parallel: Math.min(MAX_RESULTS_AT_A_TIME, maxConcurrency + RESULTS_BEHIND),
+    parallel: Math.min(MAX_RESULTS_AT_A_TIME, concurrency + RESULTS_BEHIND),
     silentMs: service.timeoutMs,
     direct,
     onProgress,

@@ -3,7 +3,6 @@ import { setMaxListeners } from 'node:events';
 import { expect, it } from 'vitest';
 import { CallSlot, Calls, Entrance, MAX_QUEUED_POLLS } from '../../src/agent/calls.ts';
 import { ServerShare } from '../../src/agent/server-share.ts';
-import { JobtailError } from '../../src/errors.ts';
 import { HeldClock } from '../support/held-clock.ts';
 
 const { signal } = new AbortController();
@@ -105,37 +104,19 @@ it('a slot for calls is taken back when the agent stops', async () => {
   held.end();
 });
 
-it.each(['timeout', 'interrupted', 'unreachable'] as const)(
-  'a first call of a poll that ends with %s returns to the minimum number of calls at a time',
-  async (code) => {
-    const clock = new HeldClock();
-    const limited = new ServerShare({ requestsPerMinute: null, monotonic: clock.monotonic });
-    const calls = new Calls({ concurrency: 4, maxConcurrency: 17, share: limited, clock });
-    const answer = async () => {
-      await new Promise((resolve) => setImmediate(resolve));
-      limited.answered({ status: 200, firstByteMs: 200, workMs: 0, retryAfterMs: undefined });
-    };
-    await clock.passWhile(Promise.all(Array.from({ length: 200 }, () => calls.run('live', signal, answer))));
-    expect(await atATime(calls, clock)).toBe(17);
-    const slot = new CallSlot(calls, 'live', signal);
-    await slot.take();
-    const lost = slot.run('begun', signal, () => Promise.reject(new JobtailError(code, 'no response')));
-    await expect(lost).rejects.toMatchObject({ code });
-    expect(await atATime(calls, clock)).toBe(4);
-  },
-);
-
-it('a slot for calls is taken by long calls, too, but for the last one, and for half while short calls wait', async () => {
+it('a slot for calls is taken by long calls, too, but for one', async () => {
   const clock = new HeldClock();
   const limited = new ServerShare({ requestsPerMinute: null, monotonic: clock.monotonic });
   const calls = new Calls({ concurrency: 8, share: limited, clock });
   expect(await atATime(calls, clock)).toBe(8);
   expect(await atATime(calls, clock, 'patient')).toBe(7);
   const stop = new AbortController();
-  setMaxListeners(0, stop.signal);
-  const slots = await Promise.all(Array.from({ length: 4 }, () => calls.slot('live', stop.signal)));
-  expect(await atATime(calls, clock, 'patient')).toBe(4);
-  for (const slot of slots) slot.end();
+  const downloads = Array.from({ length: 9 }, () => calls.slot('patient', stop.signal));
+  const held = await Promise.all(downloads.slice(0, 7));
+  await (await calls.slot('live', signal)).make(async () => undefined);
+  stop.abort();
+  for (const slot of held) slot.end();
+  for (const download of downloads.slice(7)) await expect(download).rejects.toMatchObject({ code: 'aborted' });
 });
 
 /** How many of forty calls run at a time. */
@@ -161,14 +142,19 @@ async function atATime(calls: Calls, clock: HeldClock, lane: 'live' | 'patient' 
 it('polls wait before the queue while it is full; a stopped one does not, and gives no place to others', async () => {
   const entrance = new Entrance();
   const entered: number[] = [];
-  const jobs = Array.from({ length: MAX_QUEUED_POLLS + 3 }, () => new AbortController().signal);
-  const all = jobs.map((job, index) => entrance.enter(job).then(() => entered.push(index)));
+  const jobs = Array.from({ length: MAX_QUEUED_POLLS + 3 }, () => new AbortController());
+  const all = jobs.map(async (job, index) => {
+    const leave = await entrance.enter(job.signal);
+    entered.push(index);
+    return leave;
+  });
   expect(entrance.waiting).toBe(3);
-  entrance.admit(jobs[MAX_QUEUED_POLLS + 1] as AbortSignal);
-  entrance.leave();
+  jobs[MAX_QUEUED_POLLS + 1]?.abort();
+  const leave = await all[0];
+  leave?.();
+  leave?.();
   expect(entrance.waiting).toBe(2);
-  entrance.leave();
-  entrance.leave();
+  for (const begun of all.slice(1, 3)) (await begun)();
   await Promise.all(all);
   expect(entered.slice(MAX_QUEUED_POLLS)).toEqual([1, 0, 2].map((index) => MAX_QUEUED_POLLS + index));
 });

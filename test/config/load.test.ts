@@ -23,7 +23,6 @@ describe('a configuration that is fine', () => {
         baseUrl: 'https://m.example.org',
         jobsUrl: null,
         concurrency: 4,
-        maxConcurrency: 17,
         requestsPerMinute: null,
         timeoutMs: 60_000,
         tls: { caFile: null, certFile: null, keyFile: null },

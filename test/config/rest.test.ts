@@ -13,7 +13,7 @@ describe('service.protocol: rest', () => {
   it('needs no more than the address, and has defaults of its own', async () => {
     const { service, auth } = await load(REST);
     expect(service).toEqual({
-      ...{ protocol: 'rest', baseUrl: 'https://m.example.org', path: '/heappe', concurrency: 1, maxConcurrency: 1 },
+      ...{ protocol: 'rest', baseUrl: 'https://m.example.org', path: '/heappe', concurrency: 1 },
       ...{ requestsPerMinute: null, timeoutMs: 60_000, proxy: null, proxyUserFile: null },
       compression: 'auto',
       tls: { caFile: null, certFile: null, keyFile: null },
@@ -43,7 +43,7 @@ describe('service.protocol: rest', () => {
 service: {protocol: rest, baseUrl: https://m/, path: mw//v1/, concurrency: 3}
 auth: {username: alice, passwordFile: password, operation: Login}
 `);
-    expect(service).toMatchObject({ path: '/mw/v1', concurrency: 3, maxConcurrency: 3 });
+    expect(service).toMatchObject({ path: '/mw/v1', concurrency: 3 });
     expect(auth).toMatchObject({ path: '/mw/v1/UserAndLimitationManagement', operation: 'Login' });
     const own = await load(
       REST.replace('username', 'path: /sign/in, username').replace('m.example.org/', 'm/x, path: ""'),

@@ -111,6 +111,7 @@ describe('calls that get no turn', () => {
     const { clock, calls } = callsOf(1);
     const all = [1, 2].map(() => calls.run('live', signal, async () => {}));
     await all[0];
+    await new Promise(setImmediate);
     clock.timersAreLost = true;
     clock.advance(3_600_000);
     expect(calls.waiting).toBe(1);

@@ -166,10 +166,7 @@ async function runsOf(place: Place, port: number): Promise<Record<string, Row>[]
       ],
       'service.jobsUrl': sent(`${server}/jobs-of-it`, 'POST /jobs-of-it'),
       'service.soapVersion': sent('1.1', 'text/xml'),
-      'service.concurrency': [
-        7,
-        ['Calls.0.concurrency', 'Calls.0.maxConcurrency', 'use.0.settings.service.concurrency'],
-      ],
+      'service.concurrency': [7, ['Calls.0.concurrency', 'use.0.settings.service.concurrency']],
       'service.requestsPerMinute': [
         54_321,
         ['ServerShare.0.requestsPerMinute', 'use.0.settings.service.requestsPerMinute'],

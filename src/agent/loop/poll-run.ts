@@ -42,23 +42,13 @@ export class PollRun {
     const { calls } = context;
     const lanes = this.#lanes;
     const [first] = lanes;
-    const entrance = calls.entrances[first];
-    // A poll that waits begins when it is stopped, and ends at once.
-    const admit = () => entrance.admit(signal);
-    signal.addEventListener('abort', admit, { once: true });
     const slot = new CallSlot(calls, first, signal);
-    let isOutside = false;
-    const leave = () => {
-      if (!isOutside) entrance.leave();
-      isOutside = true;
-    };
+    const leave = await calls.entrances[first].enter(signal);
     try {
-      await entrance.enter(signal);
       await this.#poll({ slot, lanes, signal, leave });
     } finally {
       slot.end();
       leave();
-      signal.removeEventListener('abort', admit);
       if (!this.hasEnded && context.store.liveFiles.hasAny(jobId)) {
         this.hasEnded = true;
         if (isFollowed(this.#job.life)) due.plan('results', 0);

@@ -92,7 +92,7 @@ export class World {
     const { mine, retention } = setting;
     this.config = {
       ...config,
-      service: { ...config.service, concurrency: setting.concurrency, maxConcurrency: setting.concurrency },
+      service: { ...config.service, concurrency: setting.concurrency },
       mirror: { ...config.mirror, directory: at('mirror') },
       state: { ...config.state, directory: at('state') },
       watchMine: ruleOf(mine),
