@@ -12,33 +12,23 @@ import { JobPolls, type PollContext } from '../agent/poll/poll.ts';
 import type { Log } from '../agent/ports/host.ts';
 import type { JobService, Remote } from '../agent/ports/server.ts';
 import { DirectLiveFiles } from '../agent/results/download/direct-bytes.ts';
-import type { Refusals } from '../agent/results/listing.ts';
 import { Results, resultsDirectory } from '../agent/results/results.ts';
 import { Scheduler } from '../agent/schedule/scheduler.ts';
 import { ServerShare } from '../agent/server-share.ts';
 import type { Config } from '../config/config.ts';
 import type { JobId } from '../job.ts';
-import { MISMATCH_EVENTS } from '../mismatch.ts';
-import { printable } from '../printable.ts';
 import { textSources } from '../remote/text/text-source.ts';
 import { isOnNetworkFileSystem } from '../store/database.ts';
 import type { ResultSyncRow } from '../store/rows.ts';
 import { Commits, type Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
 import { DiskReserve, fileCalls } from '../system/files.ts';
-import type { Observer } from './connection.ts';
-import { everyTenMinutes } from './every-ten-minutes.ts';
+import { jobEvents, liveFileEvents, type Observer, resultEvents } from './observer.ts';
 import type { Transfers } from './transfers.ts';
 
 /** Results of a job that are written while the next ones are requested. */
 const RESULTS_BEHIND = 7;
 const MAX_RESULTS_AT_A_TIME = 64;
-const MAX_NAMED = 3;
-
-function refusedResults(jobId: JobId, { count, fresh }: Refusals): object {
-  const refused = fresh.slice(0, MAX_NAMED).map(({ name, reason }) => `${name}: ${reason}`);
-  return { jobId, count, refused, hint: `agent status ${jobId} shows the reasons` };
-}
 
 export interface Engine {
   readonly agent: Agent;
@@ -70,7 +60,7 @@ export interface EngineOptions {
 }
 
 export function buildEngine(options: EngineOptions): Engine {
-  const { config, store, transfers, remote, log, follows = 'all', observer, onProgress } = options;
+  const { config, store, transfers, remote, log, follows = 'all', onProgress } = options;
   const { jobService = null, clock = systemClock, random = Math.random, ownership = ALONE } = options;
   const { mirror, poll, service, results } = config;
   const { requestsPerMinute, concurrency } = service;
@@ -79,8 +69,6 @@ export function buildEngine(options: EngineOptions): Engine {
   const { now, monotonic } = clock;
   const commits = new Commits({ transaction: (work) => store.transaction(work), timer: clock.timer });
   const onNetwork = isOnNetworkFileSystem(mirror.directory);
-  const countOfRewrites = everyTenMinutes(monotonic);
-  let isUnsteady = false;
   const whole = queuedRemote(remote, calls, 'raw');
   const direct = transfers.directOf(config);
   const reserve = new DiskReserve(mirror.directory, mirror.minFreeBytes, fileCalls(onNetwork));
@@ -104,22 +92,7 @@ export function buildEngine(options: EngineOptions): Engine {
       overlapBytes: poll.overlapBytes,
       keepGenerations: mirror.keepGenerations,
       now,
-      onMismatch({ jobId, taskId, file }, { kind, at, generation, reason }) {
-        observer?.emit('mismatch', kind);
-        const isOfRemote = kind === 'truncated' || kind === 'rewritten';
-        // A progress file is rewritten all the time: of a job, the first line, then one in ten minutes, with their number.
-        const count = isOfRemote && file === 'progress' ? countOfRewrites(jobId) : 1;
-        if (count > 0)
-          log[isOfRemote ? 'info' : 'warn'](
-            { jobId, taskId, file, offset: at, generation, reason, ...(count > 1 && { count }) },
-            MISMATCH_EVENTS[kind],
-          );
-      },
-      onUnsteady({ jobId, taskId, file }) {
-        const hint = 'mount it with inode numbers of the server, or set mirror.directory to another file system';
-        if (!isUnsteady) log.warn({ jobId, taskId, file, hint }, 'inodes or times of mirrors change by themselves');
-        isUnsteady = true;
-      },
+      ...liveFileEvents(options, monotonic),
       checkpoint: () => {},
       commit: (row) => store.transaction(() => store.liveFiles.save(row)),
     },
@@ -136,14 +109,7 @@ export function buildEngine(options: EngineOptions): Engine {
     silentMs: service.timeoutMs,
     direct,
     onProgress,
-    onFetched: (jobId, name, bytes, kind) => {
-      observer?.emit('fetched', bytes, kind);
-      if (kind !== 'same') log.debug({ jobId, file: printable(name), bytes }, 'result downloaded');
-    },
-    onRefused: (jobId, refusals) => log.warn({ ...refusedResults(jobId, refusals) }, 'results refused'),
-    onFallback: (jobId, reason) =>
-      // With auto, the service is no exception.
-      log[results.transfer === 'auto' ? 'info' : 'warn']({ jobId, err: reason }, 'results not transferred directly'),
+    ...resultEvents(options, results.transfer !== 'auto'),
   });
   const pass: PassContext = {
     store,
@@ -160,11 +126,7 @@ export function buildEngine(options: EngineOptions): Engine {
     log,
     random,
     limits: { intervals: poll, resultsIntervalMs: results.intervalMs, stallAfterMs: config.stallAfterMs },
-    events: {
-      onAppended: (bytes) => observer?.emit('appended', bytes),
-      onTasksFound: (tasks, by) => observer?.emit('tasksFound', tasks, by),
-      onJobStates: (outcome) => observer?.emit('jobStatesRead', outcome),
-    },
+    events: jobEvents(options),
     poll: pollContext,
     calls,
     bare: { remote, jobService },

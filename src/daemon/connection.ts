@@ -1,8 +1,6 @@
 /** The connection to the service for one configuration: HTTP, the sign-in, and the service client. */
-import type { EventEmitter } from 'node:events';
 import type { Log } from '../agent/ports/host.ts';
 import type { CapabilityStore, JobService, Remote, Session } from '../agent/ports/server.ts';
-import type { DownloadKind } from '../agent/results/place/place-files.ts';
 import { ServerShare } from '../agent/server-share.ts';
 import { ServiceClock } from '../agent/service-clock.ts';
 import { matchesInTime } from '../config/auth-schema.ts';
@@ -10,7 +8,6 @@ import { type Config, serviceAddress } from '../config/config.ts';
 import { loadTls } from '../config/load.ts';
 import { keepSecrets } from '../config/secrets.ts';
 import type { JobInformation } from '../job-information.ts';
-import type { MismatchKind } from '../mismatch.ts';
 import { Secrets } from '../redact.ts';
 import type { SpillPlace } from '../remote/content/response-texts.ts';
 import { Compression } from '../remote/http/compression.ts';
@@ -19,12 +16,12 @@ import { proxyUserOf } from '../remote/http/proxy-user.ts';
 import { RestCapabilities } from '../remote/rest/capabilities.ts';
 import { RestJobService, RestRemote } from '../remote/rest/client.ts';
 import type { CallEvent, ServiceCallsOptions } from '../remote/session-calls.ts';
-import { SignIn, type SignInEvent } from '../remote/signin/sign-in.ts';
+import { SignIn } from '../remote/signin/sign-in.ts';
 import { SoapJobService, SoapRemote } from '../remote/soap/client.ts';
 import { inSlices } from '../slices.ts';
-import type { FoundBy } from '../store/rows.ts';
 import { systemClock } from '../system/clock.ts';
 import { DiskReserve, fileCalls } from '../system/files.ts';
+import type { Observer } from './observer.ts';
 import { spillDirectory } from './own-state.ts';
 
 /** Name resolution, TCP and TLS together. */
@@ -33,20 +30,6 @@ const CONNECT_MS = 10_000;
 const TOTAL_TIMEOUTS = 3;
 /** A longer text goes to a temporary file. */
 const TEXT_IN_MEMORY_BYTES = 1024 * 1024;
-
-/** What the agent does, for its health, the charts of the view and the metrics. */
-export type Observer = EventEmitter<{
-  call: [event: CallEvent];
-  /** The header of a response arrived. */
-  answered: [workMs: number, isPause: boolean];
-  signIn: [event: SignInEvent];
-  appended: [bytes: number];
-  fetched: [bytes: number, kind: DownloadKind];
-  tasksFound: [tasks: number, by: FoundBy];
-  mismatch: [kind: MismatchKind];
-  jobStatesRead: [outcome: 'ok' | 'failed'];
-  reloaded: [outcome: 'taken' | 'refused'];
-}>;
 
 export interface Connection extends Services {
   readonly session: Session;

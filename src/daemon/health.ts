@@ -5,7 +5,7 @@ import { countOf, showAge } from '../numbers.ts';
 import type { Outage } from '../store/outage.ts';
 import type { Store } from '../store/store.ts';
 import type { AgentCounts } from '../view/events/figures.ts';
-import type { Observer } from './connection.ts';
+import type { Observer } from './observer.ts';
 
 /** Without a turn of the scheduler for this time, the agent is not healthy. */
 const UNHEALTHY_MS = 60_000;

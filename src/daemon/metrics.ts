@@ -3,8 +3,8 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { FleetMember } from '../fleet/member.ts';
 import { MISMATCH_KINDS } from '../mismatch.ts';
 import type { Store } from '../store/store.ts';
-import type { Observer } from './connection.ts';
 import type { AgentHealth } from './health.ts';
+import type { Observer } from './observer.ts';
 
 export type StoreTotals = ReturnType<Store['totals']['read']>;
 

@@ -7,8 +7,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
-import type { Observer } from '../../src/daemon/connection.ts';
 import { type FleetNumbers, Metrics, type StoreTotals } from '../../src/daemon/metrics.ts';
+import type { Observer } from '../../src/daemon/observer.ts';
 import { JobtailError } from '../../src/errors.ts';
 
 export const NOW = 1_000_000_000_000;

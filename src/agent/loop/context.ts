@@ -17,7 +17,7 @@ interface JobLimits {
   readonly stallAfterMs: number | null;
 }
 
-interface JobEvents {
+export interface JobEvents {
   readonly onAppended: (bytes: number) => void;
   readonly onTasksFound: (tasks: number, by: FoundBy) => void;
   readonly onJobStates: (outcome: 'ok' | 'failed') => void;

@@ -32,7 +32,15 @@ interface ResultRules extends Patterns {
   readonly bandwidthLimit: number | null;
 }
 
-export interface ResultsOptions {
+export interface ResultEvents {
+  readonly onFetched?: (jobId: JobId, name: string, bytes: number, kind: DownloadKind) => void;
+  /** Called once per sync if further names are refused. */
+  readonly onRefused?: (jobId: JobId, refusals: Refusals) => void;
+  /** Called once per sync if files that should be transferred directly come by the service. */
+  readonly onFallback?: (jobId: JobId, reason: string) => void;
+}
+
+export interface ResultsOptions extends ResultEvents {
   readonly store: Store;
   readonly mirrorDirectory: string;
   readonly ownership?: Ownership;
@@ -46,11 +54,6 @@ export interface ResultsOptions {
   readonly silentMs: number;
   /** Null: the calls of the service only. */
   readonly direct: DirectResults | null;
-  readonly onFetched?: (jobId: JobId, name: string, bytes: number, kind: DownloadKind) => void;
-  /** Called once per sync if further names are refused. */
-  readonly onRefused?: (jobId: JobId, refusals: Refusals) => void;
-  /** Called once per sync if files that should be transferred directly come by the service. */
-  readonly onFallback?: (jobId: JobId, reason: string) => void;
   readonly onProgress?: ((progress: ResultSyncRow) => void) | undefined;
 }
 

@@ -92,8 +92,15 @@ export class Mirrors {
   }
 }
 
+export interface LiveFileEvents {
+  /** Called once for each mismatch that was acted upon. */
+  readonly onMismatch?: ((row: LiveFileRow, found: KeptMismatch) => void) | undefined;
+  /** Called once for a mirror whose inode or time is always another one, although its bytes are right. */
+  readonly onUnsteady?: ((row: LiveFileRow) => void) | undefined;
+}
+
 /** What all live files share. */
-export interface LiveFileOptions {
+export interface LiveFileOptions extends LiveFileEvents {
   readonly mirrors: Mirrors;
   /** Number of old generations that are kept; 0 keeps none. */
   readonly keepGenerations: number;
@@ -105,10 +112,6 @@ export interface LiveFileOptions {
   readonly overlapBytes: number;
   /** Wall clock, in milliseconds. */
   readonly now: () => number;
-  /** Called once for each mismatch that was acted upon. */
-  readonly onMismatch?: ((row: LiveFileRow, found: KeptMismatch) => void) | undefined;
-  /** Called once for a mirror whose inode or time is always another one, although its bytes are right. */
-  readonly onUnsteady?: ((row: LiveFileRow) => void) | undefined;
 }
 
 export class Mirror {
