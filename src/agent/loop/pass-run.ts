@@ -111,8 +111,8 @@ export class PassRun {
     const { store, clock } = context;
     const event = failureOf('pass', failure, failures.areOthersAnswered('pass')) ?? 'pass failed';
     this.#job.happened(event);
-    // An outage gives nothing up, however often the pass was refused before.
-    if (event !== 'pass refused' || !isGivenUp(this.#job.life, clock.monotonic())) throw failure;
+    // An outage gives nothing up, however often the pass was refused before; and a job that is active goes on.
+    if (event !== 'pass refused' || !isGivenUp(this.#job.life, clock.monotonic()) || !this.#isLast) throw failure;
     // Before the state: a kill in between leaves no settled job with a result in flux.
     store.results.endUnfinished(jobId, failure.message);
     const summary = summaryWithoutPass(jobId, store, failure.message);

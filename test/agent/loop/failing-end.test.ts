@@ -5,6 +5,7 @@ import { JobtailError } from '../../../src/errors.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
 import { unprovenIn } from '../../../src/proven.ts';
 import { startAgent } from '../../support/composed-agent.ts';
+import { until } from '../../support/e2e-until.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
 import { jobOf, ModelJobService, ModelRemote, tasksOf } from '../../support/model-remote.ts';
@@ -49,7 +50,7 @@ async function follow(remote: FailingRemote, results: boolean, tasks = [TASK]) {
   store.transaction(() => store.jobs.watch({ ...order, results }, clock.now()));
   agent.refresh();
   const job = () => store.jobs.get(JOB);
-  return { clock, agent, store, warnings, said, job };
+  return { clock, agent, store, service, warnings, said, job };
 }
 
 it('a last pass that always fails is rarer each time, shows its error all the time, and ends after 15 minutes', async () => {
@@ -194,6 +195,33 @@ it('a last pass that was refused for a quarter of an hour is not given up by an 
   remote.failure = new JobtailError('http-status', 'status 500');
   await clock.passUntil('its end', () => job()?.state === 'settled', 3 * MINUTE_MS);
   expect(job()?.error).toMatchObject({ code: 'http-status' });
+});
+
+it('a job that is reported as active during the last pass that would give it up is followed on', async () => {
+  const remote = new FailingRemote();
+  remote.failing = 'listings';
+  remote.failure = new JobtailError('http-status', 'status 500');
+  const { clock, job, store, service, warnings } = await follow(remote, false);
+  const reported = () => store.jobInformation.get(JOB)?.information.state;
+  const list = remote.listChangedFiles.bind(remote);
+  let isActive = false;
+  remote.listChangedFiles = async (...call) => {
+    if (clock.monotonic() > 15 * MINUTE_MS && !isActive) {
+      isActive = true;
+      service.set(jobOf(JOB, 'Running', { tasks: tasksOf(TASK) }));
+      await until('the report', () => reported() === 'Running');
+    }
+    return await list(...call);
+  };
+  await clock.passUntil('the report', () => reported() === 'Running', 20 * MINUTE_MS);
+  await clock.pass(5 * MINUTE_MS);
+  expect(job()).toMatchObject({ state: 'watched' });
+  // It was never settled in between.
+  expect(warnings.filter((line) => line.startsWith('complete pass ended'))).toEqual([]);
+  remote.failing = undefined;
+  service.set(jobOf(JOB, 'Finished', { tasks: tasksOf(TASK) }));
+  await clock.passUntil('its end', () => job()?.state === 'settled', 20 * MINUTE_MS);
+  expect(unprovenIn(store, JOB)).toEqual([]);
 });
 
 it('an unwatched job whose last pass is refused for a quarter of an hour is ended, and shows why', async () => {
