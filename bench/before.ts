@@ -1,6 +1,6 @@
 /**
  * What a change costs: `npm run bench -- --before CHECKOUT`. This checkout and another one, whose benchmark is built there,
- * run each measurement by turns on this Node.js. A row is our side's figure here and there; goals are those of this one.
+ * run each measurement by turns on this Node.js. A row is our side's figure here and there.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -33,25 +33,24 @@ export async function compareWith(
     }
     rows.push(...rowsOf(measurement, runs));
   }
-  const table = `${tableOf([{ title: 'now / before', rows }], quick)}\n`;
+  const table = `${tableOf('now / before', rows, quick)}\n`;
   return { table, failed: rows.some((row) => 'why' in row) };
 }
 
 async function runOnce(program: string, name: string, quick: boolean): Promise<Runs> {
-  const args = [program, '--here', '--only', name, '--rounds', '1', ...(quick ? ['--quick'] : [])];
+  const args = [program, '--json', '--only', name, '--rounds', '1', ...(quick ? ['--quick'] : [])];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const [printed] = await Promise.all([text(child.stdout), once(child, 'close')]);
   const report = JSON.parse(printed || '{}') as { measurements?: Readonly<Record<string, { readonly runs: Runs }>> };
   return report.measurements?.[name]?.runs ?? {};
 }
 
-/** Goals that share a side and a figure are one row; what compares several sides of ours is none. */
+/** Goals that share a side and a figure are one row. */
 function rowsOf({ name, goals }: Measurement, runs: Runs): (Row | Unmeasured)[] {
-  const compared = new Map<string, Exclude<Goal, { kind: 'flat' }>>();
+  const compared = new Map<string, Goal>();
   for (const goal of goals) {
-    if (goal.kind !== 'flat' && !compared.has(`${goal.ours} ${goal.figure}`)) {
-      compared.set(`${goal.ours} ${goal.figure}`, goal);
-    }
+    const name = `${goal.ours} ${goal.figure}`;
+    if (!compared.has(name)) compared.set(name, goal);
   }
   return [...compared.values()].map(({ what, figure, ours }) => {
     try {

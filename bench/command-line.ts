@@ -1,4 +1,7 @@
 /** The command lines of the benchmark and of the soak. What is wrong with one is reported in a line, with exit code 2. */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { EXIT, JobtailError } from '../src/errors.ts';
 
@@ -39,4 +42,10 @@ export async function endInOneLine(main: () => Promise<void>): Promise<void> {
     process.stderr.write(`${error.message}\n`);
     process.exitCode = EXIT.usage;
   }
+}
+
+/** A fresh directory on a disk: /tmp is in memory on many machines, and the files are large. TMPDIR overrules that. */
+export function temporaryDirectory(prefix: string): string {
+  const parent = process.env['TMPDIR'] || (fs.existsSync('/var/tmp') ? '/var/tmp' : os.tmpdir());
+  return fs.mkdtempSync(path.join(parent, prefix));
 }

@@ -12,15 +12,13 @@ import { writeConfig } from './agent-config.ts';
 import type { LoopFigures } from './loop-delay.ts';
 import type { Measurement, Place, Side } from './measurement.ts';
 import { OUR_NODE_ARGS, run, runProcess, startProcess } from './processes.ts';
-import { leastCode } from './result-sides.ts';
+import { leastCode, MIB } from './result-sides.ts';
+import { warmDisk } from './rounds.ts';
 import { LOG_BLOCK_BYTES } from './service/answers.ts';
 import { JOB_ID, TASK_ID } from './service/job.ts';
 import { LOG_PATH, logBlock } from './service/log-text.ts';
 import { type Service, startService } from './service/process.ts';
-import type { Protocol } from './service/protocols.ts';
-import { warmDisk } from './warm-disk.ts';
 
-const MIB = 1024 * 1024;
 const AGENT = path.join(import.meta.dirname, '../../dist/cli/main.js');
 const LOOP_DELAY = fileURLToPath(new URL('./loop-delay.js', import.meta.url));
 const LOOK_MS = 5;
@@ -33,13 +31,13 @@ interface Log {
   readonly bytes: number;
 }
 
-function agent({ service, bytes }: Log, { directory }: Place, protocol: Protocol = 'soap'): Side {
+function agent({ service, bytes }: Log, { directory }: Place): Side {
   const expected = digestOf(blocksOf(bytes));
   return async () => {
     const into = fs.mkdtempSync(path.join(directory, 'agent-'));
     const at = (...names: string[]) => path.join(into, ...names);
     const sections = { results: { enabled: false }, logging: { level: 'info' } };
-    const config = writeConfig(into, { url: service.url, protocol }, sections);
+    const config = writeConfig(into, service, sections);
     const options = { cwd: into, env: { BENCH_LOOP_DELAY: at('loop.json') } };
     const running = startProcess(
       process.execPath,
@@ -108,14 +106,6 @@ function digestOf(pieces: readonly Buffer[]): string {
   return hash.digest('hex');
 }
 
-async function serveLog({ quick, directory }: Place): Promise<Log> {
-  const bytes = quick ? 8 * MIB : 256 * MIB;
-  return { service: await startService({ logBytes: bytes, listed: [LOG_PATH] }, directory), bytes };
-}
-
-const blockIn = (what: string, ours: string) =>
-  ({ kind: 'limit', what, figure: 'longestBlockMs', ours, atMost: 50 }) as const;
-
 export const firstPoll: Measurement = {
   name: 'first-poll',
   needs: ['curl'],
@@ -130,7 +120,11 @@ export const firstPoll: Measurement = {
       what: 'the same, against the least code that makes a result of the raw log',
       ...{ figure: 'seconds', ours: 'agent', peer: 'least', atMost: 1.5 },
     },
-    blockIn('longest block of the event loop in it', 'agent'),
+    {
+      kind: 'limit',
+      what: 'longest block of the event loop in it',
+      ...{ figure: 'longestBlockMs', ours: 'agent', atMost: 50 },
+    },
     {
       kind: 'limit',
       what: 'bytes of the bodies that the server sent for it, base64 included, by those of the file',
@@ -138,33 +132,16 @@ export const firstPoll: Measurement = {
     },
   ],
   prepare: async (place) => {
-    const log = await serveLog(place);
-    const { bytes, service } = log;
-    const raw = { url: service.url, protocol: 'soap', names: [LOG_PATH], callsAtATime: 1, isWrapped: false } as const;
+    const { quick, directory } = place;
+    const bytes = quick ? 8 * MIB : 256 * MIB;
+    const service = await startService({ logBytes: bytes, listed: [LOG_PATH] }, directory);
+    const raw = { url: service.url, names: [LOG_PATH], callsAtATime: 1 };
     const sha256 = digestOf(blocksOf(bytes));
     const sides = {
-      agent: agent(log, place),
+      agent: agent({ service, bytes }, place),
       least: leastCode(raw, { bytes, sha256 }, place),
-      curl: curl(service, place.directory),
+      curl: curl(service, directory),
     };
-    return { sides, before: () => warmDisk(place.directory, 4 * log.bytes), close: () => log.service.stop() };
-  },
-};
-
-export const firstPollByRest: Measurement = {
-  name: 'first-poll-rest',
-  needs: [],
-  goals: [
-    {
-      kind: 'ratio',
-      what: 'a first poll with 256 MiB of UTF-8 log behind it by REST, against the same by SOAP',
-      ...{ figure: 'seconds', ours: 'rest', peer: 'soap', atMost: 1 },
-    },
-    blockIn('longest block of the event loop in the first poll by REST', 'rest'),
-  ],
-  prepare: async (place) => {
-    const log = await serveLog(place);
-    const sides = { rest: agent(log, place, 'rest'), soap: agent(log, place) };
-    return { sides, before: () => warmDisk(place.directory, 4 * log.bytes), close: () => log.service.stop() };
+    return { sides, before: () => warmDisk(directory, 4 * bytes), close: () => service.stop() };
   },
 };

@@ -16,10 +16,7 @@ interface LateFigures {
   readonly [figure: string]: number;
   readonly lines: number;
   readonly medianMs: number;
-  readonly latest90Ms: number;
-  readonly latest95Ms: number;
   readonly latest99Ms: number;
-  readonly maxMs: number;
 }
 
 export class Lateness {
@@ -44,14 +41,6 @@ export class Lateness {
     for (const watcher of this.#watchers) watcher.close();
     const sorted = this.#lateMs.toSorted((a, b) => a - b);
     const at = (share: number) => sorted[Math.floor(sorted.length * share)] ?? Number.NaN;
-    const maxMs = sorted.at(-1) ?? Number.NaN;
-    return {
-      lines: sorted.length,
-      medianMs: at(0.5),
-      latest90Ms: at(0.9),
-      latest95Ms: at(0.95),
-      latest99Ms: at(0.99),
-      maxMs,
-    };
+    return { lines: sorted.length, medianMs: at(0.5), latest99Ms: at(0.99) };
   }
 }

@@ -4,13 +4,10 @@
  *     --quick       small sizes and few rounds, to show that it works
  *     --only NAME   this measurement alone; may be given several times
  *     --rounds N    instead of five (quick: one)
- *     --json        all figures as JSON on the standard output instead of the table, one item a release
+ *     --json        all figures as JSON on the standard output instead of the table
  *     --within S    in random order, and none begins after so many seconds
- *     --here        on this Node.js alone, as JSON
- *     --before DIR  this checkout and the one in DIR by turns, on this Node.js: one table of both
+ *     --before DIR  this checkout and the one in DIR by turns: one table of both
  *     --list        names the measurements
- *
- * Without --here and --before it runs on each release of Node.js (releases.ts), and prints a table of all.
  *
  * `BENCH_NODE_ARGS` gives Node.js more arguments on our side, as `--cpu-prof`. The table goes to the standard output,
  * the progress to the standard error. Ends with 1 if a measurement failed, never because a goal was not met; with 2 if
@@ -20,13 +17,12 @@ import fs from 'node:fs';
 import os from 'node:os';
 import { JobtailError } from '../src/errors.ts';
 import { compareWith } from './before.ts';
-import { countOf, endInOneLine, valuesOf } from './command-line.ts';
+import { countOf, endInOneLine, temporaryDirectory, valuesOf } from './command-line.ts';
 import { type Measurement, NotHere } from './measurement.ts';
 import { MEASUREMENTS } from './measurements.ts';
 import { endProcesses, hasProgram } from './processes.ts';
-import { runOnEach, tableOfReleases } from './releases.ts';
 import { type Row, type Runs, rowOf, runRounds, type Unmeasured } from './rounds.ts';
-import { temporaryDirectory } from './temporary-directory.ts';
+import { tableOf } from './table.ts';
 
 interface Options {
   readonly quick: boolean;
@@ -48,7 +44,6 @@ async function main(): Promise<void> {
     rounds: { type: 'string' },
     json: { type: 'boolean', default: false },
     within: { type: 'string' },
-    here: { type: 'boolean', default: false },
     before: { type: 'string' },
     list: { type: 'boolean', default: false },
   });
@@ -67,18 +62,14 @@ async function main(): Promise<void> {
     if (failed) process.exitCode = 1;
     return;
   }
-  if (!values.here) {
-    const { reports, failed } = await runOnEach(process.argv.slice(2));
-    process.stdout.write(values.json ? `${JSON.stringify(reports, null, 2)}\n` : tableOfReleases(reports));
-    if (failed) process.exitCode = 1;
-    return;
-  }
   const outcomes: Record<string, Outcome> = {};
   for (const measurement of order) {
     if (within !== undefined && performance.now() > within * 1_000) break;
     outcomes[measurement.name] = await measure(measurement, options);
   }
-  process.stdout.write(jsonOf(outcomes, options));
+  const rows = Object.values(outcomes).flatMap((outcome) => outcome.rows);
+  const table = () => `${tableOf(`Node.js ${process.version.slice(1)}`, rows, options.quick)}\n`;
+  process.stdout.write(values.json ? jsonOf(outcomes, options) : table());
   if (Object.values(outcomes).some(({ failed }) => failed)) process.exitCode = 1;
 }
 

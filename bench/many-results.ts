@@ -1,37 +1,22 @@
 /** Very many small results by SOAP: what a call costs, and a look at a long listing in which nothing is due. */
-import fs from 'node:fs';
 import path from 'node:path';
-import { writeConfig } from './agent-config.ts';
 import type { Figures, Measurement, Place, Prepared, Side } from './measurement.ts';
-import { OUR_NODE_ARGS, run, runProcess } from './processes.ts';
-import { leastCode, sideOf } from './result-sides.ts';
+import { runProcess } from './processes.ts';
+import { leastCode, synced } from './result-sides.ts';
 import { SMALL_RESULT_BYTES, smallNames } from './service/answers.ts';
-import { JOB_ID } from './service/job.ts';
 import { type Service, startService } from './service/process.ts';
-import type { SyncCost } from './sides/many-results.ts';
 
 const CONCURRENCIES = [1, 4];
 
-/** What two syncs cost, the second one over what the first one left. */
-async function syncs(config: string, kind: 'cold' | 'quiet'): Promise<readonly [SyncCost, SyncCost]> {
-  const { stdout } = await run(process.execPath, [...OUR_NODE_ARGS, sideOf('many-results'), config, JOB_ID, kind]);
-  return JSON.parse(stdout) as [SyncCost, SyncCost];
-}
-
-function agent(service: Service, concurrency: number, count: number, { directory }: Place): Side {
+function agent(service: Service, concurrency: number, files: number, place: Place): Side {
+  const wanted = { files, bytes: files * SMALL_RESULT_BYTES, how: 'twice' } as const;
   return async () => {
-    const into = fs.mkdtempSync(path.join(directory, 'agent-'));
-    const config = writeConfig(into, { ...service, concurrency }, { results: { transfer: 'service' } });
-    const [cold, again] = await syncs(config, 'cold');
-    if (cold.files !== count || again.files !== count) throw new Error(`${cold.files} of ${count} results came`);
-    const a = (seconds: number) => (seconds * 1000) / count;
-    return {
-      callMs: a(cold.seconds),
-      unchangedCallMs: a(again.seconds),
-      cpuMs: a(cold.cpuSeconds),
-      unchangedCpuMs: a(again.cpuSeconds),
-      longestBlockMs: Math.max(cold.longestBlockMs, again.longestBlockMs),
-    };
+    const { costs } = await synced({ ...service, concurrency }, wanted, place);
+    const [cold, again] = costs.map(({ seconds, cpuSeconds }) => ({
+      callMs: (seconds * 1000) / files,
+      cpuMs: (cpuSeconds * 1000) / files,
+    }));
+    return { ...cold, unchangedCallMs: again?.callMs ?? Number.NaN, unchangedCpuMs: again?.cpuMs ?? Number.NaN };
   };
 }
 
@@ -72,13 +57,7 @@ export const manyResults: Measurement = {
     for (const concurrency of CONCURRENCIES) {
       sides[ours(concurrency)] = agent(service, concurrency, count, place);
     }
-    const work = {
-      url: service.url,
-      protocol: 'soap',
-      names: smallNames(count),
-      callsAtATime: 4,
-      isWrapped: false,
-    } as const;
+    const work = { url: service.url, names: smallNames(count), callsAtATime: 4 };
     sides[LEAST] = leastCode(work, { files: count, bytes: count * SMALL_RESULT_BYTES }, place);
     sides['curl'] = curlLoop(service, count, place);
     return { sides, close: () => service.stop() };
@@ -102,11 +81,9 @@ export const longListing: Measurement = {
     const names = smallNames(place.quick ? 2_000 : 100_000);
     const service = await startService({ listed: names }, place.directory);
     const look = async (): Promise<Figures> => {
-      const into = fs.mkdtempSync(path.join(place.directory, 'agent-'));
-      const [first, second] = await syncs(writeConfig(into, service, { results: { transfer: 'service' } }), 'quiet');
-      fs.rmSync(into, { recursive: true });
-      if (first.files + second.files > 0) throw new Error('something was due');
-      return { ...second };
+      const { costs } = await synced(service, { files: 0, bytes: 0, how: 'quiet' }, place);
+      const { cpuSeconds, longestBlockMs } = costs.at(-1) ?? costs[0];
+      return { cpuSeconds, longestBlockMs };
     };
     return { sides: { agent: look }, close: () => service.stop() };
   },

@@ -63,13 +63,7 @@ interface LimitGoal extends GoalBase {
   readonly ours: string;
 }
 
-/** The largest of the sides' figures divided by the smallest: 1.2 is "flat within 20 %". */
-interface FlatGoal extends GoalBase {
-  readonly kind: 'flat';
-  readonly sides: readonly string[];
-}
-
-export type Goal = RatioGoal | LimitGoal | FlatGoal;
+export type Goal = RatioGoal | LimitGoal;
 
 export interface Measurement {
   /** For `--only`. */

@@ -1,4 +1,4 @@
-/** Jobs that are watched and quiet: what a poll costs, against a shell loop of curl, and with more and more of them. */
+/** Jobs that are watched and quiet: what a poll costs, against a shell loop of curl. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -19,17 +19,12 @@ interface Following {
   readonly stop: () => Promise<void>;
 }
 
-async function follow(
-  directory: string,
-  jobs: number,
-  intervalSeconds: number,
-  warmPolls = WARM_POLLS,
-): Promise<Following> {
+async function follow(directory: string, jobs: number, intervalSeconds: number): Promise<Following> {
   const middleware = await startMiddleware({ fileBytes: FILE_BYTES, growingBytesPerSecond: 0 });
   const place = new AgentPlace(directory);
   place.prepare(middleware, { jobs, files: ALL_FILES, intervalSeconds, requestsPerMinute: 1_000_000 });
   const agent = place.start();
-  await untilAsked(agent, middleware, jobs * warmPolls);
+  await untilAsked(agent, middleware, jobs * WARM_POLLS);
   const stop = async () => {
     await agent.stop();
     await middleware.stop();
@@ -115,32 +110,5 @@ export const quietJobs: Measurement = {
       },
       close: following.stop,
     };
-  },
-};
-
-const COUNTS = [250, 500, 1_000, 2_000, 4_000];
-const POLLS_PER_SECOND = 100;
-
-/** So many polls a second of ever more jobs: each costs what it costs, however many are watched. All agents run at once. */
-export const costOfAJob: Measurement = {
-  name: 'cost-of-a-job',
-  needs: [],
-  goals: [
-    {
-      what: 'cost of a poll with 250, 500, 1,000, 2,000 and 4,000 jobs watched, 100 polls a second',
-      ...{ kind: 'flat', figure: 'pollMs', sides: COUNTS.map(String), atMost: 1.2 },
-    },
-  ],
-  prepare: async (place): Promise<Prepared> => {
-    const [share, pollsPerSecond, warmPolls] = place.quick ? [0.02, 40, 1] : [1, POLLS_PER_SECOND, WARM_POLLS];
-    const all = await Promise.all(
-      COUNTS.map((jobs) =>
-        follow(path.join(place.directory, String(jobs)), jobs * share, (jobs * share) / pollsPerSecond, warmPolls),
-      ),
-    );
-    const sides = Object.fromEntries(
-      all.map((following, index) => [String(COUNTS[index]), () => usedWithin(place.quick ? 2 : 10, following)]),
-    );
-    return { sides, close: async () => void (await Promise.all(all.map(({ stop }) => stop()))) };
   },
 };

@@ -1,6 +1,6 @@
 /**
- * A long wire: a relay of TCP connections on 127.0.0.1 that takes half of the round trip in each direction, sends so many
- * bytes a second in each, and delays what follows a lost segment by the time of its retransmission.
+ * A long wire: a relay of TCP connections on 127.0.0.1 that takes half of the round trip in each direction, and sends so
+ * many bytes a second in each.
  */
 import { once } from 'node:events';
 import net from 'node:net';
@@ -10,8 +10,6 @@ export interface Wire {
   readonly roundTripMs: number;
   /** In each direction, all connections together. */
   readonly bytesPerSecond?: number;
-  /** The part of the segments that is lost. */
-  readonly loss?: number;
 }
 
 export interface Relay {
@@ -23,20 +21,8 @@ export interface Relay {
   readonly close: () => Promise<void>;
 }
 
-const SEGMENT_BYTES = 1_448;
-/** Of Linux, 200 ms beyond the round trip. */
-const RETRANSMISSION_MS = 200;
 /** What may be on the wire in one direction of a connection. */
 const WINDOW_BYTES = 4 * 1024 * 1024;
-
-/** The same numbers in each run. */
-function numbersFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
 
 /** Counts the round trips of which each had to wait for the one before: calls beside each other are one. */
 class RoundTrips {
@@ -60,7 +46,6 @@ class RoundTrips {
 /** One direction for all connections. */
 class Direction {
   readonly #wire: Wire;
-  readonly #random = numbersFrom(1);
   #freeAt = 0;
 
   constructor(wire: Wire) {
@@ -68,21 +53,15 @@ class Direction {
   }
 
   carry(from: net.Socket, to: net.Socket, onDelivered: () => void = () => {}): void {
-    const { roundTripMs, bytesPerSecond = Number.POSITIVE_INFINITY, loss = 0 } = this.#wire;
-    let arrivesAt = 0;
+    const { roundTripMs, bytesPerSecond = Number.POSITIVE_INFINITY } = this.#wire;
     let onTheWay = 0;
     // Timers of different lengths that end in the same millisecond come in any order.
     const inOrder: (() => void)[] = [];
     const deliver = (bytes: number, send: () => void) => {
       const now = performance.now();
       this.#freeAt = Math.max(now, this.#freeAt) + (bytes * 1000) / bytesPerSecond;
-      let lostMs = 0;
-      for (let at = 0; at < bytes; at += SEGMENT_BYTES)
-        if (this.#random() < loss) lostMs = roundTripMs + RETRANSMISSION_MS;
-      // Nothing of a connection overtakes what was lost of it.
-      arrivesAt = Math.max(arrivesAt, this.#freeAt + roundTripMs / 2 + lostMs);
       inOrder.push(send);
-      setTimeout(() => inOrder.shift()?.(), arrivesAt - now);
+      setTimeout(() => inOrder.shift()?.(), this.#freeAt + roundTripMs / 2 - now);
     };
     from.on('data', (bytes: Buffer) => {
       onTheWay += bytes.length;

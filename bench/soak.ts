@@ -14,12 +14,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Sandbox } from '../simulator/sandbox.ts';
-import { countOf, endInOneLine, numberOf, valuesOf } from './command-line.ts';
+import { countOf, endInOneLine, numberOf, temporaryDirectory, valuesOf } from './command-line.ts';
 import { SoakAgent } from './soak/agent.ts';
 import { ClusterWork } from './soak/cluster-work.ts';
 import { figuresOf, type Sample, tableOf } from './soak/figures.ts';
 import { Mischief } from './soak/mischief.ts';
-import { temporaryDirectory } from './temporary-directory.ts';
 
 /** Until caches, code and pools have their size. A short soak shows that it works, and has little of that. */
 const WARM_SHARE = 0.25;

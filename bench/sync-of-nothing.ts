@@ -2,9 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { Sandbox } from '../simulator/sandbox.ts';
-import type { RecordedCall } from '../simulator/traffic.ts';
 import { LIVE_FILE_NAMES } from '../src/job.ts';
-import { actionOf } from '../src/remote/soap/contract.ts';
 import { textOf } from './growth.ts';
 import type { Figures, Measurement, Place, Prepared } from './measurement.ts';
 import { OUR_NODE_ARGS, run, runProcess } from './processes.ts';
@@ -14,7 +12,6 @@ const AGENT = path.join(import.meta.dirname, '../../dist/cli/main.js');
 const LOG_BYTES = 100_000;
 const RESULTS = 10;
 const ROUND_TRIP_MS = 100;
-const SIGN_IN = '/service/UserAndLimitationManagement/AuthenticateUserAndPassword';
 
 interface Synced {
   readonly sandbox: Sandbox;
@@ -74,44 +71,13 @@ async function syncOverWire(synced: Synced): Promise<Figures> {
   }
 }
 
-/** The same calls one after the other, by a shell and `curl`. */
-function curlLoop({ sandbox }: Synced, calls: readonly RecordedCall[]): () => Promise<Figures> {
-  const { baseUrl, fileTransferUrl, namespace } = sandbox;
-  const [user] = sandbox.users;
-  const credentials = JSON.stringify({ Credentials: { Username: user?.username, Password: user?.password } });
-  const json = `-H 'accept: application/json' -H 'content-type: application/json' --data '${credentials}'`;
-  const signIn = `code=$(curl -sf ${json} ${baseUrl}${SIGN_IN} | tr -d '"')`;
-  const lines = calls.map((call) => {
-    const headers = `-H 'content-type: text/xml; charset=utf-8' -H 'SOAPAction: "${actionOf(namespace, call.operation)}"'`;
-    return `printf '${requestOf(call, namespace)}' "$code" | curl -sf ${headers} --data-binary @- -o /dev/null ${fileTransferUrl}`;
-  });
-  return () => runProcess('sh', ['-ec', [signIn, ...lines].join('\n')]);
-}
-
-/** With `%s` for the session code. */
-function requestOf({ operation, jobId, entries, path: file }: RecordedCall, namespace: string): string {
-  const offsets = (entries ?? []).map((entry) => {
-    const fields = Object.entries(entry ?? {}).map(([name, value]) => `<${name}>${value}</${name}>`);
-    return `<TaskFileOffsetExt>${fields.join('')}</TaskFileOffsetExt>`;
-  });
-  const fields =
-    (entries === undefined ? '' : `<taskFileOffsets>${offsets.join('')}</taskFileOffsets>`) +
-    (file === undefined ? '' : `<relativeFilePath>${file}</relativeFilePath>`);
-  const body = `<submittedJobInfoId>${jobId}</submittedJobInfoId>${fields}<sessionCode>%s</sessionCode>`;
-  return `<soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body><${operation} xmlns="${namespace}">${body}</${operation}></soap:Body></soap:Envelope>`;
-}
-
 export const syncOfNothing: Measurement = {
   name: 'sync-of-nothing',
-  needs: ['curl'],
+  needs: [],
   goals: [
     {
       what: '`agent sync` of a job where nothing is new: 4 live files and 10 results, sign-in and proof included',
       ...{ kind: 'limit', figure: 'seconds', ours: 'agent', atMost: 0.5 },
-    },
-    {
-      what: 'the same, against the same calls by `curl`, a process each',
-      ...{ kind: 'ratio', figure: 'seconds', ours: 'agent', peer: 'curl', atMost: 2 },
     },
     {
       what: 'the same over a wire of 100 ms: round trips, calls beside each other counted once',
@@ -126,16 +92,8 @@ export const syncOfNothing: Measurement = {
     const sandbox = await Sandbox.start({ directory: path.join(place.directory, 'cluster'), port: 0 });
     try {
       const synced = await syncedJob(sandbox, place);
-      const before = sandbox.calls.length;
-      await sync(synced);
-      const calls = sandbox.calls.slice(before);
-      place.say(`${calls.length} calls: ${[...new Set(calls.map(({ operation }) => operation))].join(', ')}`);
       return {
-        sides: {
-          agent: () => sync(synced),
-          curl: curlLoop(synced, calls),
-          'long wire': () => syncOverWire(synced),
-        },
+        sides: { agent: () => sync(synced), 'long wire': () => syncOverWire(synced) },
         close: () => sandbox.close(),
       };
     } catch (error) {

@@ -2,16 +2,13 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { writeConfig } from './agent-config.ts';
 import { startSshd } from './loopback-sshd.ts';
 import type { Figures, Goal, Measurement, Place, Prepared, Side } from './measurement.ts';
-import { OUR_NODE_ARGS, run, runProcess } from './processes.ts';
+import { runProcess } from './processes.ts';
 import { startRelay, type Wire } from './relay.ts';
-import { sideOf } from './result-sides.ts';
+import { agent } from './result-sides.ts';
 import { SMALL_RESULT_BYTES, smallNames } from './service/answers.ts';
-import { JOB_ID } from './service/job.ts';
 import { startService } from './service/process.ts';
-import type { SyncFigures } from './sides/sync-results.ts';
 import { AgentPlace, ALL_FILES, startMiddleware, untilAsked } from './watching.ts';
 
 const COUNT = 400;
@@ -20,28 +17,13 @@ const ROUND_TRIP_MS = 100;
 const PLACES = 16;
 const WIRES = {
   clean: { roundTripMs: ROUND_TRIP_MS },
-  lossy: { roundTripMs: ROUND_TRIP_MS, loss: 0.005 },
   slow: { roundTripMs: ROUND_TRIP_MS, bytesPerSecond: 2_000_000 },
 } as const satisfies Readonly<Record<string, Wire>>;
 type WireName = keyof typeof WIRES;
 const WORDS: Readonly<Record<WireName, string>> = {
   clean: 'a round trip of 100 ms',
-  lossy: 'the same, 0.5 % of the segments lost',
-  slow: 'the same without loss, 2 MB/s',
+  slow: 'the same, 2 MB/s',
 };
-
-function agent(url: string, count: number, { directory }: Place): Side {
-  const idealSeconds = (count * ROUND_TRIP_MS) / PLACES / 1_000;
-  return async () => {
-    const into = fs.mkdtempSync(path.join(directory, 'agent-'));
-    const config = writeConfig(into, { url, concurrency: PLACES + 1 }, { results: { transfer: 'service' } });
-    const { stdout } = await run(process.execPath, [...OUR_NODE_ARGS, sideOf('sync-results'), config, JOB_ID]);
-    fs.rmSync(into, { recursive: true });
-    const { seconds, files } = JSON.parse(stdout) as SyncFigures;
-    if (files !== count) throw new Error(`${files} of ${count} results came`);
-    return { seconds, ofIdeal: seconds / idealSeconds };
-  };
-}
 
 /** What a poll of a quiet job with 4 files costs on the wire. */
 async function quietPolls({ directory, quick }: Place): Promise<Figures> {
@@ -83,11 +65,16 @@ async function prepare(place: Place): Promise<Prepared> {
   const relays: { close: () => Promise<void> }[] = [];
   const words = service.curl('DownloadFileFromCluster', '<relativeFilePath>/part-0/file-0.small</relativeFilePath>');
   const port = Number(new URL(service.url).port);
+  const idealSeconds = (count * ROUND_TRIP_MS) / PLACES / 1_000;
   for (const [name, wire] of Object.entries(WIRES)) {
     const [http, ssh] = [await startRelay(port, wire), await startRelay(sshd.port, wire)];
     relays.push(http, ssh);
     const url = service.url.replace(`:${port}`, `:${http.port}`);
-    sides[`agent, ${name}`] = agent(url, count, place);
+    const ours = agent({ url, concurrency: PLACES + 1 }, { files: count, bytes: count * SMALL_RESULT_BYTES }, place);
+    sides[`agent, ${name}`] = async () => {
+      const { seconds = Number.NaN } = await ours();
+      return { seconds, ofIdeal: seconds / idealSeconds };
+    };
     const parallel = ['--parallel', '--parallel-max', String(PLACES), `${url}?[1-${count}]`, '-o', `${at('curl')}/#1`];
     sides[`curl, ${name}`] = side(at('curl'), () => runProcess('curl', [...words.slice(1, -1), ...parallel]));
     const shell = [...sshd.ssh.slice(0, -1), String(ssh.port)].join(' ');

@@ -1,12 +1,11 @@
 /** An agent under measurement with many watched jobs, and the middleware that it follows them through. */
 import fs from 'node:fs';
 import path from 'node:path';
-
 import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../src/job.ts';
 import { Store } from '../src/store/store.ts';
-import { type MiddlewareFigures, type MiddlewareSetting, SESSION } from './middleware.ts';
+import { writeConfig } from './agent-config.ts';
+import type { MiddlewareFigures, MiddlewareSetting } from './middleware.ts';
 import { OUR_NODE_ARGS, type Started, startProcess } from './processes.ts';
-import { NAMESPACE } from './service/job.ts';
 
 /** The option of packages (packaging/agent.sh). */
 const AS_PACKAGED = '--max-semi-space-size=2';
@@ -45,7 +44,6 @@ interface Watching {
   readonly intervalSeconds?: number;
   /** Null: the measured share of the server. */
   readonly requestsPerMinute: number | null;
-  readonly concurrency?: number;
   /** As in the configuration. */
   readonly view?: { readonly listen: string };
 }
@@ -73,31 +71,14 @@ export class AgentPlace {
   prepare({ url }: Pick<RunningMiddleware, 'url'>, watching: Watching): void {
     const state = path.join(this.#directory, 'state');
     fs.mkdirSync(state, { recursive: true });
-    const secret = path.join(this.#directory, 'session');
-    fs.writeFileSync(secret, SESSION, { mode: 0o600 });
     const fileTransferUrl = `${url}/FileTransferWs`;
-    const { intervalSeconds, requestsPerMinute, concurrency = 8, view = null } = watching;
-    const config = {
-      service: {
-        protocol: 'soap',
-        fileTransferUrl,
-        namespace: NAMESPACE,
-        baseUrl: url,
-        requestsPerMinute,
-        concurrency,
-      },
-      auth: { method: 'session-code', sessionCodeFile: secret },
-      mirror: { directory: this.mirror },
-      state: { directory: state },
-      poll:
-        intervalSeconds === undefined
-          ? {}
-          : { minIntervalSeconds: intervalSeconds, maxIntervalSeconds: intervalSeconds },
-      results: { enabled: false },
-      logging: { level: 'warn' },
-      view,
-    };
-    fs.writeFileSync(this.configFile, JSON.stringify(config));
+    const { intervalSeconds, requestsPerMinute, view = null } = watching;
+    const interval = { minIntervalSeconds: intervalSeconds, maxIntervalSeconds: intervalSeconds };
+    writeConfig(
+      this.#directory,
+      { url: fileTransferUrl, concurrency: 8, requestsPerMinute },
+      { poll: intervalSeconds === undefined ? {} : interval, results: { enabled: false }, view },
+    );
     const store = new Store({ directory: state, service: fileTransferUrl, owner: true, now: Date.now });
     store.transaction(() => {
       for (let job = 1; job <= watching.jobs; job += 1) {

@@ -142,7 +142,7 @@ function checkFigures() {
   const growing = '100 jobs growing by 10 KB/s, line by line, against `ssh host tail -F` for each: processor time';
   const start = 'start with 10,000 watched jobs and 40,000 files: first poll';
   const files = '400 results of 20 KB, a round trip of 100 ms, against';
-  const slow = '400 results of 20 KB, the same without loss, 2 MB/s, against `rsync` over ssh';
+  const slow = '400 results of 20 KB, the same, 2 MB/s, against `rsync` over ssh';
   const idle = 'private memory of an agent that follows nothing, against `node` that waits';
   const ten = 'private memory of an agent with 10 quiet jobs, against `node` that waits';
   const thousand = '1,000 such jobs, all polled within 10 s > the same: memory';

@@ -27,24 +27,13 @@ const resultBlock = createCipheriv('aes-128-ctr', 'one key for them', Buffer.all
 );
 const encodedBlock = resultBlock.toString('base64');
 
-/** White space in the base64 of a whole file, as servers write it: none, a line feed before it, lines of 76 characters. */
-export const LAYOUTS = ['plain', 'line-feed', 'wrapped'] as const;
-export type Layout = (typeof LAYOUTS)[number];
+/** The name of a result file, which says how long it is. */
+export const resultName = (bytes: number) => `/${bytes}.plain`;
 
-const leadOf = (layout: Layout) => (layout === 'line-feed' ? '\n' : '');
+const blocks = { soap: blockOf('soap'), rest: blockOf('rest') };
 
-/** The name of a result file, which says how long it is and how it comes. */
-export const resultName = (bytes: number, layout: Layout | 'log') => `/${bytes}.${layout}`;
-
-/** By protocol and layout. */
-const blocks = new Map<string, Buffer>();
-
-function blockOf(protocol: Protocol, layout: Layout): Buffer {
-  const name = `${protocol} ${layout}`;
-  const base64 = () => (layout === 'wrapped' ? encodedBlock.replace(/.{76}/g, '$&\r\n') : encodedBlock);
-  const block = blocks.get(name) ?? Buffer.from(WRITING[protocol].escaped(base64()));
-  blocks.set(name, block);
-  return block;
+function blockOf(protocol: Protocol): Buffer {
+  return Buffer.from(WRITING[protocol].escaped(encodedBlock));
 }
 
 /** Names of small results: so many, below directories of a hundred. All of them hold the beginning of the one block. */
@@ -60,28 +49,19 @@ function smallAnswer(protocol: Protocol): Answer {
 }
 const smallAnswers = { soap: smallAnswer('soap'), rest: smallAnswer('rest') };
 
-/** By its name; there may be directories before it. */
-export const bytesOf = (name: string) => Number.parseInt(name.slice(name.lastIndexOf('/') + 1), 10);
-
 export function resultAnswer(name: string, protocol: Protocol): Answer {
   if (name.endsWith('.small')) return smallAnswers[protocol];
-  const bytes = bytesOf(name);
-  const layout = LAYOUTS.find((known) => name.endsWith(resultName(bytes, known)));
-  if (layout === undefined) throw new Error(`${name} is no result`);
-  const { file, escaped } = WRITING[protocol];
-  return {
-    before: Buffer.from(file.before + escaped(leadOf(layout))),
-    block: blockOf(protocol, layout),
-    times: bytes / RESULT_BLOCK_BYTES,
-    after: Buffer.from(file.after),
-  };
+  const [, bytes] = /^\/(\d+)\.plain$/.exec(name) ?? [];
+  if (bytes === undefined) throw new Error(`${name} is no result`);
+  const { before, after } = WRITING[protocol].file;
+  const times = Number(bytes) / RESULT_BLOCK_BYTES;
+  return { before: Buffer.from(before), block: blocks[protocol], times, after: Buffer.from(after) };
 }
 
-/** Where the base64 stands in an answer by SOAP, white space included. */
-export function base64In(bytes: number, layout: Layout): { readonly start: number; readonly length: number } {
-  const { before, block, times } = resultAnswer(resultName(bytes, layout), 'soap');
-  const start = before.length - leadOf(layout).length;
-  return { start, length: before.length - start + block.length * times };
+/** Where the base64 stands in an answer by SOAP. */
+export function base64In(bytes: number): { readonly start: number; readonly length: number } {
+  const { before, block, times } = resultAnswer(resultName(bytes), 'soap');
+  return { start: before.length, length: block.length * times };
 }
 
 /** The sha256 of a result file, in hex. */

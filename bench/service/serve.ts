@@ -11,7 +11,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pipeline, type Writable } from 'node:stream';
 import { createGzip } from 'node:zlib';
-import { type Answer, bytesOf, resultAnswer, small } from './answers.ts';
+import { type Answer, resultAnswer, small } from './answers.ts';
 import { type Asked, askedBy } from './asked.ts';
 import { JOB_ID } from './job.ts';
 import { LOG_PATH, LogAnswers, rawLogAnswer } from './log-text.ts';
@@ -63,8 +63,7 @@ function answerTo({ operation, protocol, jobId, path, offset }: Asked): Answer {
   const { listing, nothing } = WRITING[protocol];
   switch (operation) {
     case 'DownloadFileFromCluster':
-      if (path === LOG_PATH) return rawLogs[protocol];
-      return path.endsWith('.log') ? rawLogAnswer(bytesOf(path), protocol) : resultAnswer(path, protocol);
+      return path === LOG_PATH ? rawLogs[protocol] : resultAnswer(path, protocol);
     case 'DownloadPartsOfJobFilesFromCluster':
       process.stdout.write(`read ${Date.now()}\n`);
       return logs[protocol].answer(logBytes, offset);

@@ -1,5 +1,5 @@
 /**
- * The other side for results: the work of the agent in the least code. It decodes, hashes, writes, flushes, renames and
+ * The other side for results by SOAP: the work of the agent in the least code. It decodes, hashes, writes, flushes, renames and
  * commits, so a result has the same guarantees. It checks, limits, resumes and compares nothing.
  *
  *     least-code.js FILE
@@ -7,31 +7,22 @@
  * FILE has a `LeastWork` as JSON; all that it makes is beside it. Prints `LeastDone`. Its start is not among the seconds, as
  * on our side.
  */
-import { execFileSync } from 'node:child_process';
-import { createHash, hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import Database from 'better-sqlite3';
 import { Agent, request } from 'undici';
 import type { Operation } from '../../src/operations.ts';
-import { DEFAULT_PATH, REQUEST } from '../../src/remote/rest/contract.ts';
-import { ADDRESSES } from '../../src/remote/rest/releases.ts';
 import { actionOf } from '../../src/remote/soap/contract.ts';
-import { JOB_ID, NAMESPACE } from '../service/job.ts';
+import { NAMESPACE } from '../service/job.ts';
 import { requestOf } from '../service/process.ts';
-import { type Protocol, WRITING } from '../service/protocols.ts';
+import { WRITING } from '../service/protocols.ts';
 
-/** By a call of the service for each name, or by a command that copies all files to its working directory. */
-export type LeastWork = ByService | { readonly command: readonly string[] };
-
-interface ByService {
+export interface LeastWork {
   readonly url: string;
-  readonly protocol: Protocol;
   readonly names: readonly string[];
   readonly callsAtATime: number;
-  /** Whether the base64 has lines of 76 characters, CR LF. */
-  readonly isWrapped: boolean;
 }
 
 export interface LeastDone {
@@ -86,23 +77,16 @@ async function save(): Promise<void> {
   })();
 }
 
-async function byService({ url, protocol, names, callsAtATime, isWrapped }: ByService): Promise<void> {
+async function fetchAll({ url, names, callsAtATime }: LeastWork): Promise<void> {
   const dispatcher = new Agent({ connections: callsAtATime });
-  const { contentType, escaped, file: around } = WRITING[protocol];
+  const { contentType, file: around } = WRITING.soap;
   const call = async (operation: Operation, name: string) => {
-    const soap = { 'content-type': contentType, SOAPAction: `"${actionOf(NAMESPACE, operation)}"` };
-    const body =
-      protocol === 'soap'
-        ? requestOf(operation, `<relativeFilePath>${name}</relativeFilePath>`)
-        : JSON.stringify({ [REQUEST.jobId]: JOB_ID, [REQUEST.path]: name, [REQUEST.sessionCode]: 'bench' });
-    const address =
-      protocol === 'soap' ? url : new URL(`${DEFAULT_PATH}/${ADDRESSES[operation].from['2.0'][0]?.path}`, url).href;
-    const headers = protocol === 'soap' ? soap : { 'content-type': contentType };
-    return (await request(address, { method: 'POST', headers, body, dispatcher })).body;
+    const headers = { 'content-type': contentType, SOAPAction: `"${actionOf(NAMESPACE, operation)}"` };
+    const body = requestOf(operation, `<relativeFilePath>${name}</relativeFilePath>`);
+    return (await request(url, { method: 'POST', headers, body, dispatcher })).body;
   };
   // The agent has called its service before, too.
   await (await call('EndFileTransfer', '')).dump();
-  const lineEnd = isWrapped ? escaped('\r\n') : undefined;
   const queue = names.entries();
   const fetchSome = async () => {
     const space = Buffer.allocUnsafe(SPACE_BYTES);
@@ -111,7 +95,7 @@ async function byService({ url, protocol, names, callsAtATime, isWrapped }: BySe
       const handle = await fs.promises.open(temporary, 'wx');
       const sha256 = createHash('sha256');
       let bytes = 0;
-      for await (const piece of decoded(await call('DownloadFileFromCluster', name), around, lineEnd, space)) {
+      for await (const piece of decoded(await call('DownloadFileFromCluster', name), around, space)) {
         const writing = handle.write(piece);
         sha256.update(piece);
         bytes += piece.length;
@@ -133,7 +117,6 @@ async function byService({ url, protocol, names, callsAtATime, isWrapped }: BySe
 async function* decoded(
   body: AsyncIterable<Buffer>,
   { before, after }: { readonly before: string; readonly after: string },
-  lineEnd: string | undefined,
   space: Buffer,
 ): AsyncGenerator<Buffer> {
   let skip = before.length;
@@ -147,32 +130,15 @@ async function* decoded(
     let length = 0;
     for (let at = skip; at < stop; at += SLICE_BYTES) {
       const text = carry + chunk.toString('latin1', at, Math.min(at + SLICE_BYTES, stop));
-      // Whole groups of four: a line has 19 of them.
-      const groups = lineEnd === undefined ? text.length & ~3 : Math.max(0, text.lastIndexOf(lineEnd));
+      // Whole groups of four.
+      const groups = text.length & ~3;
       carry = text.slice(groups);
-      const base64 = text.slice(0, groups);
-      length += space.write(lineEnd === undefined ? base64 : base64.replaceAll(lineEnd, ''), length, 'base64');
+      length += space.write(text.slice(0, groups), length, 'base64');
     }
-    if (isOver) length += space.write(lineEnd === undefined ? carry : carry.replaceAll(lineEnd, ''), length, 'base64');
+    if (isOver) length += space.write(carry, length, 'base64');
     skip = Math.max(0, skip - chunk.length);
     yield space.subarray(0, length);
   }
-}
-
-async function byCommand([program = '', ...args]: readonly string[]): Promise<void> {
-  const flushAll = () => execFileSync('sync', ['-f', results]);
-  await clocked(async () => {
-    execFileSync(program, args, { cwd: staging, stdio: ['ignore', 'ignore', 'inherit'] });
-    const files = fs.readdirSync(staging, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-    const hashed = files.map((entry) => {
-      const temporary = path.join(entry.parentPath, entry.name);
-      const bytes = fs.readFileSync(temporary);
-      return [temporary, path.relative(staging, temporary), bytes.length, hash('sha256', bytes, 'hex')] as const;
-    });
-    flushAll();
-    for (const one of hashed) await place(...one);
-    await save();
-  });
 }
 
 async function clocked(run: () => Promise<void>): Promise<void> {
@@ -184,4 +150,4 @@ async function clocked(run: () => Promise<void>): Promise<void> {
   process.stdout.write(`${JSON.stringify(done)}\n`);
 }
 
-await ('command' in work ? byCommand(work.command) : byService(work));
+await fetchAll(work);
