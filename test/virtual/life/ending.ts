@@ -13,9 +13,9 @@ const FLAKY_MS = 15 * MINUTE_MS;
 /** After an outage, the list of jobs is requested after five minutes at the latest. */
 const LISTED_MS = 6 * MINUTE_MS;
 const STEP_MS = 20_000;
-/** A key whose revocation failed is tried again each minute. */
-const REVOKED_MS = 4 * MINUTE_MS;
-const REVOKED_AGAIN_MS = 75 * MINUTE_MS;
+/** A key whose revocation failed is tried again after five minutes at the latest. */
+const REVOKED_MS = 6 * MINUTE_MS;
+const REVOKED_AGAIN_MS = REVOKED_MS;
 
 export async function endOf(world: World): Promise<void> {
   const { promises } = world;

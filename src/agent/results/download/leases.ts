@@ -32,6 +32,8 @@ interface Lease {
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
+/** A key whose release fails is tried again after a minute, then after up to so long: an outage may be over. */
+const RETRIED_MS = 5 * MINUTE_MS;
 /** After so many failures in a row, the service is the cause. */
 const MAX_FAILURES = 3;
 /** A key is not used for longer: it ends after about a day, and a transfer takes time. */
@@ -57,7 +59,7 @@ export class Leases {
   constructor(options: LeasesOptions) {
     this.#options = options;
     const { store, log, clock } = options;
-    const pauses = { firstMs: MINUTE_MS, maxMs: HOUR_MS, nowMs: () => clock.monotonic(), random: () => 1 };
+    const pauses = { firstMs: MINUTE_MS, maxMs: RETRIED_MS, nowMs: () => clock.monotonic(), random: () => 1 };
     this.#failing = new BackOffs(pauses);
     const lost = store.transaction(() =>
       store.leases.loseAsked('the agent was killed while it requested a key: if there is one, it expires after a day'),

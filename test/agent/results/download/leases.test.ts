@@ -287,10 +287,10 @@ describe('a key that cannot be revoked', () => {
     }
     expect(server.open.size).toBe(1);
     expect(server.tried.filter((jobId) => jobId === OTHER)).toHaveLength(1);
-    expect(server.tried.length).toBeLessThan(12);
+    expect(server.tried.length).toBeLessThan(45);
     expect(place.said).toEqual(['cannot revoke a temporary key yet']);
     server.fails = false;
-    place.now += HOUR_MS;
+    place.now += 5 * 60_000;
     await place.leases.endUnused(server, signal);
     expect(server.open.size).toBe(0);
   });
