@@ -28,7 +28,7 @@ const REDIRECTED: SignInMeaning = {
 };
 const NOT_THE_SERVICE: SignInMeaning = {
   code: 'http-status',
-  text: 'a proxy or another server answered the sign-in with a page of its own',
+  text: 'a proxy or another server answered the sign-in in place of the service',
   hint: 'check service.baseUrl and service.proxy, and ask those who run the proxy',
 };
 const OTHER: SignInMeaning = {
@@ -52,9 +52,15 @@ function meaningOf(status: number, problem: Problem): SignInMeaning {
   if (isTooLong(status, problem)) return { ...TOO_LONG, text: 'the sign-in is too long for the server' };
   const shared = MEANING_OF_STATUS[status];
   if (shared !== undefined) return { ...shared, text: 'the server takes no sign-ins for now' };
-  if (status === 400 || status === 401 || status === 403) return problem.isPage ? NOT_THE_SERVICE : REFUSED;
+  if (status === 400 || status === 401 || status === 403) return isOfProxy(status, problem) ? NOT_THE_SERVICE : REFUSED;
   if (status === 404 || status === 405) return NO_SUCH_OPERATION;
   return status < 400 ? REDIRECTED : OTHER;
+}
+
+/** No release answers a wrong secret with 403 and a text that is no JSON (docs/dev/rest.md 4.3); proxies do. */
+function isOfProxy(status: number, { isPage, isOwn, words }: Problem): boolean {
+  const isText = status === 403 && !isOwn && words !== '' && !words.startsWith('{');
+  return isPage || (isText && !FAILURES.wrongSecret.sign.test(words));
 }
 
 interface RefusalContext {
