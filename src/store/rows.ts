@@ -72,8 +72,8 @@ export interface LiveFileRow extends LiveFileKey, Comparison {
 
 /**
  * listed: not fetched yet. synced: as the service had it at `fetchedAt`. in-flux: changed between two fetches. linked:
- * a link to the mirror of a live file. failed: may still come. refused: never comes (unsafe name, no right to read it).
- * left-out: no result (excluded, too large, no file). Of these, see `reason`.
+ * a link to the mirror of a live file. failed: may still come. refused: never comes (unsafe name, a name that the disk
+ * here refuses, no right to read it). left-out: no result (excluded, too large, no file). Of these, see `reason`.
  */
 export type ResultState = 'listed' | 'synced' | 'in-flux' | 'linked' | 'failed' | 'refused' | 'left-out';
 

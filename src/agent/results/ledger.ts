@@ -94,9 +94,9 @@ export class Ledger {
   /** Records a failure of one file. What the file system here can never hold is tried once a day. */
   failed(row: ResultRow, { cause, hint }: JobtailError, reason: string): void {
     const { code = '', syscall = '' } = (cause ?? {}) as NodeJS.ErrnoException;
-    const rarely = (state: 'failed' | 'left-out', why: string) =>
+    const rarely = (state: 'failed' | 'refused', why: string) =>
       this.#postpone({ ...row, state, hangs: 0 }, `${why} (${syscall} ${code}); tried once a day`, DAY_MS);
-    if (NO_NAME.test(code) && OF_NAMES.test(syscall)) rarely('left-out', 'this file system has no such names');
+    if (NO_NAME.test(code) && OF_NAMES.test(syscall)) rarely('refused', DISK_REFUSES);
     else if (code === 'EFBIG') rarely('failed', `it is too large for this file system or its limit: ${hint}`);
     else this.postponed(row, 'failed', reason);
   }
@@ -219,6 +219,7 @@ const IRREGULAR = 'it is ';
 const LINKS = { 'a directory': 'a link to a directory', nothing: 'a link to a missing file' } as const;
 const BEHIND = 'the service sent no data: it hung on another file, or on this one';
 const GONE = 'no file was there when it was requested: requested again after the next listing';
+const DISK_REFUSES = 'the disk of this machine refuses its name';
 const UNREADABLE = 'the account on the cluster has no right to read it';
 /** The service lists U+FFFD in place of the bytes: no request finds the file. */
 const UNKNOWN_NAME = 'its name is not UTF-8: rename it on the cluster';
@@ -230,9 +231,9 @@ export const isIrregular = ({ state, reason }: ResultRow) =>
 /** Whether the service may be asked again, because it only refuses it: by its path, there may be a file later. */
 const isPath = (kind: string) => kind.startsWith('a link') || kind === 'a directory';
 
-/** Whether the row is of a file that the cluster does not hand out, not of a name that is refused here. */
-export const isUnreadable = ({ state, reason }: ResultRow) =>
-  state === 'refused' && (reason === UNREADABLE || reason === UNKNOWN_NAME);
+/** Whether a fetch of the file was tried and refused, by the cluster or by the disk here; other names are never tried. */
+export const isTried = ({ state, reason }: ResultRow) =>
+  state === 'refused' && [UNREADABLE, UNKNOWN_NAME, DISK_REFUSES].some((tried) => reason?.startsWith(tried));
 
 const longer = (intervalMs: number) => Math.min(MAX_INTERVAL_MS, intervalMs * 2);
 

@@ -5,7 +5,7 @@ import { partsOf, resultPath } from '../../safe-names.ts';
 import type { ResultRow } from '../../store/rows.ts';
 import type { FileCalls } from '../../system/files.ts';
 import { type Patterns, patterned } from '../patterns.ts';
-import { isUnreadable, type Ledger } from './ledger.ts';
+import { isTried, type Ledger } from './ledger.ts';
 
 export interface Skipped {
   readonly kind: 'left-out' | 'refused';
@@ -128,7 +128,7 @@ export class SkippedNames {
 
   /** Takes a row of the ledger; returns false if it is not that of a skipped name. There may be very many that are not listed. */
   takeFormer(row: ResultRow, listed: ReadonlySet<string>): boolean {
-    if (isUnreadable(row)) return false;
+    if (isTried(row)) return false;
     if (row.state !== 'refused' && row.reason !== NOT_INCLUDED.reason && row.reason !== EXCLUDED.reason) return false;
     if (listed.has(row.name) || row.name.endsWith(SHORTENED)) this.#former.set(row.name, row);
     else this.#ledger.forget(row.name);

@@ -7,7 +7,8 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ALONE } from '../../../../src/agent/ownership.ts';
 import type { ResultsOptions } from '../../../../src/agent/results/results.ts';
 import { JobtailError } from '../../../../src/errors.ts';
-import { directBy, ModelTransfer, ResultsPlace } from '../place.ts';
+import { unprovenIn } from '../../../../src/proven.ts';
+import { directBy, JOB, ModelTransfer, ResultsPlace } from '../place.ts';
 
 /** A job of so many results that are handed over together; `syncs` holds what has its name whenever something is flushed. */
 function placeOf(count: number, context: Partial<ResultsOptions> = {}) {
@@ -153,12 +154,13 @@ describe('a file that the file system here can never hold', () => {
     refuse(call, code);
     place.remote.set('/11/a: ', 'a');
     place.remote.set('/11/b', 'b');
-    expect(await place.sync()).toMatchObject({ fetched: 1, failed: 0, leftOut: 1 });
-    const reason = `this file system has no such names (${call.replace('Sync', '')} ${code}); tried once a day`;
-    expect(place.row('/11/a: ')).toMatchObject({ state: 'left-out', reason, intervalMs: 86_400_000 });
+    expect(await place.sync()).toMatchObject({ fetched: 1, failed: 0, refused: 1 });
+    const reason = `the disk of this machine refuses its name (${call.replace('Sync', '')} ${code}); tried once a day`;
+    expect(place.row('/11/a: ')).toMatchObject({ state: 'refused', reason, intervalMs: 86_400_000 });
     expect(place.tree()).toEqual(['11/b']);
-    // The complete pass of `sync`, `wait` and `unwatch` has nothing to object either.
-    expect(await place.sync(true)).toMatchObject({ failed: 0, leftOut: 1 });
+    // It is a file of the job, and not here: the job is not proven, and its end is not delayed by it.
+    expect(await place.sync(true)).toMatchObject({ failed: 0, refused: 1 });
+    expect(unprovenIn(place.store, JOB)).toContain('1 result: not fetched, or refused');
   });
 
   it('because it is too large names the limit, and is not downloaded up to it again and again', async () => {
