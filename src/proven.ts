@@ -18,6 +18,8 @@ interface ComparedFile extends Comparison, LiveFileKey {
 }
 
 interface Counts {
+  /** Names that the service ever listed. */
+  readonly listed: number;
   readonly failed: number;
   readonly inFlux: number;
   readonly queued: number;
@@ -36,6 +38,9 @@ export function reasonAgainst(file: ComparedFile): string | undefined {
 
 /** Used where a job has no live files: there is nothing that could be proven. */
 export const NO_LIVE_FILES = 'no task of the job was found, so no live file is here';
+
+/** Used where results are requested: the listing does not have what is known to be there, so it proves nothing. */
+export const NOTHING_LISTED = 'results: the service lists no file of the job, although it has live files';
 
 const NOT_FOLLOWED = { error: null, results: true };
 
@@ -60,9 +65,11 @@ export function reasonsAgainst(
     [results.inFlux, 'changed while it was fetched'],
     [results.queued, 'not fetched yet'],
   ] as const;
+  const isHidden = results.listed === 0 && files.some(({ position }) => position > 0);
   return [
     ...(error === null ? [] : [`no last pass: ${error.message}`]),
     ...(files.length === 0 ? [NO_LIVE_FILES] : live),
+    ...(areResultsWanted && isHidden ? [NOTHING_LISTED] : []),
     ...counts.flatMap(([count, what]) =>
       count > 0 && areResultsWanted ? [`${countOf(count, 'result')}: ${what}`] : [],
     ),

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { endOf, exitCodeOf, waitForAgent } from '../../src/cli/commands/wait.ts';
 import { reportOf } from '../../src/cli/show/status-report.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
-import { unprovenIn } from '../../src/proven.ts';
+import { NOTHING_LISTED, unprovenIn } from '../../src/proven.ts';
 import type { LiveFileRow, ResultState, WatchState } from '../../src/store/rows.ts';
 import type { Store } from '../../src/store/store.ts';
 import { jobOf } from '../support/model-remote.ts';
@@ -30,9 +30,7 @@ it.each<[string, ResultState, WatchState, string | null, number, string[]]>([
   const { config, store } = await ownState();
   watch(store);
   compared(store, FILE);
-  const times = { listedAt: 1, fetchedAt: 1, dueAt: 1, intervalMs: 1, hangs: 0, ...NO_STAMP };
-  const row = { jobId: JOB, name: '/11/a', reason: null, bytes: 1, sha256: 'x', live: null, ...times };
-  store.results.saveAll([{ ...row, state: result }]);
+  listed(store, result);
   const information = jobOf(JOB, jobState ?? '');
   if (jobState !== null) store.jobInformation.save({ jobId: JOB, information, since: 1, reportedAt: 1 });
   store.jobs.setState(JOB, state);
@@ -51,6 +49,7 @@ it.each<[string, Partial<LiveFileRow>, string[]]>([
 ])('a settled job with a live file that is %s', async (_, row, reasons) => {
   const { config, store } = await ownState();
   watch(store);
+  listed(store, 'synced');
   compared(store, { ...FILE, ...row });
   store.jobInformation.save({ jobId: JOB, information: jobOf(JOB, 'Finished'), since: 1, reportedAt: 1 });
   store.jobs.setState(JOB, 'settled');
@@ -65,6 +64,20 @@ it.each<[string, Partial<LiveFileRow>, string[]]>([
   expect(unprovenIn(store, JOB)).toHaveLength(1);
 });
 
+it('a settled job with live output, of which the service lists no file, as if its clock were ahead', async () => {
+  const { config, store } = await ownState();
+  watch(store);
+  compared(store, { ...FILE, position: 5, verified: 5 });
+  store.jobInformation.save({ jobId: JOB, information: jobOf(JOB, 'Finished'), since: 1, reportedAt: 1 });
+  store.jobs.setState(JOB, 'settled');
+  const [end] = reportOf(config, store, JOB).jobs.map(endOf);
+  expect(end).toMatchObject({ outcome: 'unproven', unproven: [NOTHING_LISTED] });
+  expect(unprovenIn(store, JOB)).toEqual([NOTHING_LISTED]);
+  // One that wrote nothing has nothing that could be listed.
+  compared(store, { ...FILE, position: 0, verified: 0 });
+  expect(unprovenIn(store, JOB)).toEqual([]);
+});
+
 it('a settled job without a task', async () => {
   const { config, store } = await ownState();
   watch(store, []);
@@ -77,6 +90,12 @@ it('a settled job without a task', async () => {
 function watch(store: Store, tasks = [TASK]): void {
   const request = { jobId: JOB, tasks, files: ['stdout'], results: true, settleAfterMs: null } as const;
   store.jobs.watch({ ...request, source: 'command' }, 1);
+}
+
+function listed(store: Store, state: ResultState): void {
+  const times = { listedAt: 1, fetchedAt: 1, dueAt: 1, intervalMs: 1, hangs: 0, ...NO_STAMP };
+  const row = { jobId: JOB, name: '/11/a', reason: null, bytes: 1, sha256: 'x', live: null, ...times };
+  store.results.saveAll([{ ...row, state }]);
 }
 
 function compared(store: Store, changes: Partial<LiveFileRow>): void {

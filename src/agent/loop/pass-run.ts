@@ -124,7 +124,7 @@ export class PassRun {
   /** `job`: its row when the pass began; what a command changed meanwhile takes precedence. Returns whether it ended. */
   async #conclude(
     job: JobRow,
-    { verified, openEnds, results: synced }: PassSummary,
+    { verified, openEnds, isListingEmpty }: PassSummary,
     event: JobEvent | undefined,
     signal: AbortSignal,
   ): Promise<boolean> {
@@ -143,7 +143,7 @@ export class PassRun {
     if (state !== 'watched') await results.endTransfer(jobId, { remote, signal });
     const open = openEnds.map((end) => `${keyText(end)}: ${end.reason}`);
     log[open.length > 0 ? 'warn' : 'info']({ jobId, state, verified, openEnds: open }, 'complete pass ended');
-    if (synced?.listed === 0 && store.liveFiles.ofJob(jobId).some(({ position }) => position > 0))
+    if (isListingEmpty)
       log.warn({ jobId, hint: `agent status ${jobId} names the cause` }, 'results may be missing: no file is listed');
     return isEnd && isUnchanged;
   }

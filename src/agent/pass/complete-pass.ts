@@ -47,6 +47,8 @@ export interface PassSummary {
   readonly verified: number;
   readonly openEnds: readonly OpenEnd[];
   readonly results: ResultsEnd | null;
+  /** Whether the listing has no file, although live files have bytes: results may be missing. */
+  readonly isListingEmpty: boolean;
 }
 
 /** What a command that requested a pass is answered. */
@@ -93,8 +95,16 @@ export async function completePass(polls: JobPolls, options: CompletePassOptions
   // A last pass is made again for what may still be compared.
   const [failure] = [...ofMachine, ...(options.isLast ? failures : [])];
   if (failure !== undefined) throw failure;
-  const liveFiles = store.liveFiles.ofJob(jobId).length;
-  return { appended, liveFiles, verified: liveFiles - openEnds.length, openEnds, results };
+  const rows = store.liveFiles.ofJob(jobId);
+  const isListingEmpty = results?.listed === 0 && rows.some(({ position }) => position > 0);
+  return {
+    appended,
+    liveFiles: rows.length,
+    verified: rows.length - openEnds.length,
+    openEnds,
+    results,
+    isListingEmpty,
+  };
 }
 
 /**
@@ -134,7 +144,8 @@ export function summaryWithoutPass(jobId: JobId, store: Store, reason: string, i
     for (const row of open) store.liveFiles.setComparison(row, { verified: null, unverified: reason, early: false });
   });
   const openEnds = open.map(({ taskId, file }) => ({ taskId, file, reason }));
-  return { appended: 0, liveFiles: rows.length, verified: rows.length - open.length, openEnds, results: null };
+  const counts = { appended: 0, liveFiles: rows.length, verified: rows.length - open.length };
+  return { ...counts, openEnds, results: null, isListingEmpty: false };
 }
 
 interface PolledToEnd {

@@ -1,10 +1,10 @@
 /** Reports of the middleware about jobs, and the search for their tasks, for people. */
 
 import { withoutNextSignIn } from '../../auth.ts';
-import { isOver } from '../../job.ts';
 import { EARLY_START_HINT, type JobInformation, type JobTime, phaseOf, startedEarlyMs } from '../../job-information.ts';
 import { countOf, showAge, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
+import { NOTHING_LISTED } from '../../proven.ts';
 import type { JobInformationRow } from '../../store/rows.ts';
 import { pc } from './colours.ts';
 import { type JobReport, type Report, type TaskFields, taskFields } from './status-report.ts';
@@ -85,27 +85,18 @@ export function searchLines({ tasks }: JobReport): string[] {
 }
 
 export function hintLines(job: JobReport): string[] {
-  const { jobId, tasks } = job;
-  const hidden = hiddenResults(job);
-  const tasksHint = tasks.hint === null ? [] : [`cannot find tasks: ${printable(tasks.hint)}`];
-  const hints = hidden === undefined ? tasksHint : [...tasksHint, `${hidden}: agent status ${jobId}`];
+  const { jobId, tasks, unproven } = job;
+  const hints = tasks.hint === null ? [] : [`cannot find tasks: ${printable(tasks.hint)}`];
+  if (unproven?.includes(NOTHING_LISTED) === true) hints.push(`${NOTHING_LISTED}: agent status ${jobId}`);
   return hints.map((hint) => pc.yellow(`  job ${jobId}: ${hint}`));
 }
 
-/** Why results may be missing: a listing leaves out what is older than the submission (docs/results.md). */
-function hiddenResults({ results, files, jobState, ...job }: JobReport): string | undefined {
-  if (results.directory === null || results.listed > 0 || jobState === 'Deleted' || !isOver(job)) return undefined;
-  if (files.every(({ bytes }) => bytes === 0)) return undefined;
-  return 'results may be missing: the service lists no file of it, and it has live files';
-}
-
-export function hiddenResultsLines(job: JobReport): string[] {
-  const hidden = hiddenResults(job);
-  if (hidden === undefined) return [];
+/** Why nothing is listed: a listing leaves out what is older than the submission (docs/results.md). */
+export function hiddenResultsLines({ jobId, unproven }: JobReport): string[] {
+  if (unproven?.includes(NOTHING_LISTED) !== true) return [];
   return [
-    pc.yellow(`  ${hidden}`),
     '    it lists no file that is older than the submission, by its clock and time zone',
-    `    if the cluster offers SSH, agent verify --complete ${job.jobId} names them`,
+    `    if the cluster offers SSH, agent verify --complete ${jobId} names them`,
   ];
 }
 

@@ -3,6 +3,7 @@ import type { PassSummary } from '../../agent/pass/complete-pass.ts';
 import type { JobId } from '../../job.ts';
 import { countOf, showAge, showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
+import { NOTHING_LISTED } from '../../proven.ts';
 import { bytesPerSecond } from '../../store/results.ts';
 import type { ResultSyncRow } from '../../store/rows.ts';
 import { BottomLines, bar, type Terminal } from './terminal.ts';
@@ -44,7 +45,7 @@ function timeLeft(elapsedMs: number, arrived: number, all: number): string {
 }
 
 export function summaryText(jobId: JobId, summary: PassSummary): string {
-  const { appended, liveFiles, verified, openEnds, results } = summary;
+  const { appended, liveFiles, verified, openEnds, results, isListingEmpty } = summary;
   const isEmpty = liveFiles > 0 && results?.listed === 0 && appended === 0 && verified === 0;
   const live = `${countOf(liveFiles, 'live file')}, ${verified} verified against the raw bytes of the server`;
   const lines = [
@@ -52,6 +53,7 @@ export function summaryText(jobId: JobId, summary: PassSummary): string {
   ];
   for (const { taskId, file, reason } of openEnds)
     lines.push(`  task ${taskId} ${file}: not verified: ${printable(reason)}`);
+  if (isListingEmpty) lines.push(`job ${jobId}: ${NOTHING_LISTED} (agent status ${jobId})`);
   if (results !== null) {
     const { fetched, changed, failed, refused, leftOut, bytes, tookMs } = results;
     const other = [
@@ -67,6 +69,6 @@ export function summaryText(jobId: JobId, summary: PassSummary): string {
   return `${lines.join('\n')}\n`;
 }
 
-export function summaryIsWhole({ openEnds, results }: PassSummary): boolean {
-  return openEnds.length === 0 && (results === null || results.failed + results.refused === 0);
+export function summaryIsWhole({ openEnds, results, isListingEmpty }: PassSummary): boolean {
+  return openEnds.length === 0 && !isListingEmpty && (results === null || results.failed + results.refused === 0);
 }

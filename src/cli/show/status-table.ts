@@ -117,9 +117,8 @@ export function detail(all: ShownReport, columns: number): string {
       lines.push(...mismatchLines(file));
     }
     for (const reason of job.unproven ?? []) lines.push(pc.yellow(`not proven: ${printable(reason)}`));
-    if (job.results.directory !== null) {
-      lines.push(`results: ${resultsOf(job)}`, `  in ${job.results.directory}/`, ...hiddenResultsLines(job));
-    }
+    lines.push(...hiddenResultsLines(job));
+    if (job.results.directory !== null) lines.push(`results: ${resultsOf(job)}`, `  in ${job.results.directory}/`);
     lines.push(...resultLines(job));
   }
   return pageText(lines, columns);

@@ -114,7 +114,7 @@ it('a mirror that was cut and filled again is not proven by the bytes before', a
 
 it('results that are not wanted any more are no reason against a job', () => {
   const reasons = (results: boolean) =>
-    reasonsAgainst({ error: null, results }, [], { failed: 1, inFlux: 0, queued: 2 });
+    reasonsAgainst({ error: null, results }, [], { listed: 3, failed: 1, inFlux: 0, queued: 2 });
   expect(reasons(false)).toEqual([NO_LIVE_FILES]);
   expect(reasons(true)).toHaveLength(3);
 });

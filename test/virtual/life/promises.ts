@@ -228,6 +228,8 @@ export class Promises {
       isShown &&
       files.length > 0 &&
       job.namesTasks &&
+      // Else nothing is listed, although there are live files.
+      (job.listsLiveFiles || kinds.length > 0) &&
       !kinds.some((kind) => kind === 'unreadable' || kind === 'bad name')
     );
   }
