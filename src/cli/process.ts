@@ -8,16 +8,20 @@ import { logLine, printableLines } from '../printable.ts';
 import { columnsOf, wrapToColumns } from './show/terminal.ts';
 
 let stoppedCode: number = EXIT.interrupted;
+let running: AbortSignal | undefined;
 
 /**
  * Runs `work` until it ends or a signal arrives: the first SIGTERM or SIGINT fires its signal, a second one ends the
- * process. Work that was stopped ends with 130 or 143, unless it serves until it is stopped.
+ * process. Work that was stopped ends with 130 or 143, unless it serves until it is stopped. Work within work has the
+ * same signal, so a signal between two steps of a command stops the next one.
  */
 export async function untilStopped<T>(
   work: (signal: AbortSignal) => Promise<T>,
   { isServer = false }: { readonly isServer?: boolean } = {},
 ): Promise<T> {
+  if (running !== undefined) return await work(running);
   const controller = new AbortController();
+  running = controller.signal;
   // Every call in flight adds a listener.
   setMaxListeners(0, controller.signal);
   const stop = (name: NodeJS.Signals) => {
@@ -31,6 +35,7 @@ export async function untilStopped<T>(
   try {
     return await work(controller.signal);
   } finally {
+    running = undefined;
     process.off('SIGTERM', stop);
     process.off('SIGINT', stop);
   }
@@ -81,17 +86,20 @@ export function commandLog(): Log {
   return { debug: verbose, info: verbose, warn: write, error: write };
 }
 
-/** Runs a command for each job, `places` at a time, also after a failure; the first failure decides the exit code. */
-export async function forEach(
+/**
+ * Runs a command for each job, `places` at a time, until it is stopped, also after a failure; the first failure decides the
+ * exit code.
+ */
+export function forEach(
   jobIds: readonly JobId[],
-  work: (jobId: JobId) => Promise<void>,
+  work: (jobId: JobId, signal: AbortSignal) => Promise<void>,
   places = 1,
 ): Promise<void> {
   const waiting = [...new Set(jobIds)];
-  const workUntilNone = async () => {
+  const workUntilNone = async (signal: AbortSignal) => {
     for (let jobId = waiting.shift(); jobId !== undefined; jobId = waiting.shift()) {
       try {
-        await work(jobId);
+        await work(jobId, signal);
       } catch (thrown) {
         if (jobIds.length === 1) throw thrown;
         const code = reportError(thrown);
@@ -100,5 +108,7 @@ export async function forEach(
       }
     }
   };
-  await Promise.all(Array.from({ length: places }, workUntilNone));
+  return untilStopped(
+    async (signal) => void (await Promise.all(Array.from({ length: places }, () => workUntilNone(signal)))),
+  );
 }

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { grep } from '../../src/cli/commands/grep.ts';
-import { forEach } from '../../src/cli/process.ts';
+import { forEach, untilStopped } from '../../src/cli/process.ts';
 import { EXIT, JobtailError } from '../../src/errors.ts';
 import type { JobId } from '../../src/job.ts';
 import { ownState } from './own-state.ts';
@@ -35,6 +35,19 @@ it('the first failure of several jobs decides, and the others are tried', async 
   expect(tried).toEqual(['1', '2', '3']);
   expect(process.exitCode).toBe(new JobtailError('sign-in-refused', '').policy.exitCode);
   expect(process.exitCode).not.toBe(EXIT.usage);
+});
+
+it.each(['SIGINT', 'SIGTERM'] as const)('%s between two steps of a command stops the next one', async (name) => {
+  const [stopped, tried]: [boolean[], string[]] = [[], []];
+  await forEach(['1', '2'] as JobId[], async (jobId) => {
+    tried.push(jobId);
+    process.emit(name, name);
+    await untilStopped(async (signal) => void stopped.push(signal.aborted));
+    throw new JobtailError('aborted', 'the command was interrupted');
+  });
+  expect([stopped, tried]).toEqual([[true], ['1']]);
+  expect(process.exitCode).toBe(name === 'SIGINT' ? EXIT.interrupted : EXIT.terminated);
+  expect(process.listenerCount(name)).toBe(0);
 });
 
 it.each([

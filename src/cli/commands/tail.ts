@@ -45,7 +45,7 @@ async function tailJob(config: Config, jobId: JobId, options: TailArguments): Pr
     const read = () => seenIn(jobs, jobId).catch(() => undefined);
     const shown = new ShownFile(config, { jobId, read, known: await read() }, options);
     shown.require(config.mirror.directory);
-    await untilStopped((signal) => (options.follow === true ? shown.follow(signal) : shown.toEnd()));
+    await untilStopped((signal) => (options.follow === true ? shown.follow(signal) : shown.toEnd(signal)));
   });
 }
 
@@ -125,9 +125,9 @@ class ShownFile {
     }
   }
 
-  async toEnd(): Promise<void> {
+  async toEnd(signal: AbortSignal): Promise<void> {
     if (this.#mirrors.isEmpty && this.#options.follow !== true) process.stderr.write(`${this.#whyEmpty}\n`);
-    while (this.#mirrors.tick()) await drained();
+    while (!signal.aborted && this.#mirrors.tick()) await drained();
     this.#mirrors.end();
     this.#endLine();
     this.#printErrors();
@@ -149,7 +149,7 @@ class ShownFile {
       const more = this.#mirrors.tick();
       await drained(signal);
       if (isOver && !more) {
-        await this.toEnd();
+        await this.toEnd(signal);
         const end = this.#job.known?.state === 'settled' ? 'settled' : 'unwatched';
         process.stderr.write(`job ${this.#job.jobId} is ${end}: no more lines\n`);
         return;

@@ -98,7 +98,6 @@ async function waitUntilStopped(jobIds: readonly JobId[], options: WaitOptions, 
   });
   if (areOver) return (await alone())();
   const { withServedState } = await import('../serve-state.ts');
-  stop.throwIfAborted();
   await withServedState(config, async (state, signal) => {
     const pending = new Map(requests.map((request) => [request.jobId, new PendingRequest(state, followOf(request))]));
     try {

@@ -48,11 +48,11 @@ export async function watchEach(jobIds: readonly JobId[], options: WatchOptions)
     throw new JobtailError('usage', '--lines is for --foreground', { hint: 'agent tail -n prints the last lines' });
   const config = await configurationAsOwner(options);
   const isAnswered = !hasFleet(config) && runningAgent(config.state.directory) !== undefined;
-  await forEach(jobIds, (jobId) => watch(config, jobId, options), isAnswered ? PLACES : 1);
+  await forEach(jobIds, (jobId, signal) => watch(config, jobId, options, signal), isAnswered ? PLACES : 1);
 }
 
-async function watch(config: Config, jobId: JobId, options: WatchOptions): Promise<void> {
-  const endsAt = performance.now() + WAITS_MS;
+async function watch(config: Config, jobId: JobId, options: WatchOptions, signal: AbortSignal): Promise<void> {
+  const wait = { endsAt: performance.now() + WAITS_MS, signal };
   const request: WatchRequest = {
     jobId,
     tasks: options.task.length > 0 ? [...new Set(options.task)] : null,
@@ -69,6 +69,7 @@ async function watch(config: Config, jobId: JobId, options: WatchOptions): Promi
     await fleet.watchByFleet(
       config,
       { request, waitsForTasks: options.wait && request.tasks === null },
+      signal,
       (store, note, wasSettled) => {
         const registered = { config, store, request, wasSettled, isFollowed: true };
         print(pathsOf(registered), registered, note, options);
@@ -86,9 +87,9 @@ async function watch(config: Config, jobId: JobId, options: WatchOptions): Promi
     const follower = owned === undefined ? followerOf(config, store, jobId) : NOT_FOLLOWED;
     const isFollowed = follower.by !== 'nobody';
     const registered: Registered = { config, store, request, wasSettled, isFollowed };
-    if (isFollowed && options.wait && request.tasks === null) await firstTasks(registered, endsAt);
+    if (isFollowed && options.wait && request.tasks === null) await firstTasks(registered, wait);
     const paths = pathsOf(registered);
-    if (isFollowed) await until(() => paths.every((file) => fs.existsSync(file)), endsAt);
+    if (isFollowed) await until(() => paths.every((file) => fs.existsSync(file)), wait);
     else {
       const { Mirror } = await import('../../agent/live/mirror/mirror.ts');
       for (const file of paths) await (await Mirror.open(config.mirror.directory, file)).close();
@@ -117,16 +118,21 @@ interface Registered {
 }
 
 /** Waits until the running agent has found tasks or reports an error, or the time is up. */
-function firstTasks({ store, request: { jobId } }: Registered, endsAt: number): Promise<void> {
+function firstTasks({ store, request: { jobId } }: Registered, wait: Wait): Promise<void> {
   const hasSearched = () => (store.taskSearches.get(jobId)?.searchedAt ?? null) !== null;
   const isOver = () =>
     (hasSearched() && store.taskSearches.knownTasks(jobId).length > 0) ||
     (store.jobs.get(jobId)?.error ?? null) !== null;
-  return until(isOver, endsAt);
+  return until(isOver, wait);
 }
 
-async function until(isSo: () => boolean, endsAt: number): Promise<void> {
-  while (performance.now() < endsAt && !isSo()) await sleep(TICK_MS);
+interface Wait {
+  readonly endsAt: number;
+  readonly signal: AbortSignal;
+}
+
+async function until(isSo: () => boolean, { endsAt, signal }: Wait): Promise<void> {
+  while (performance.now() < endsAt && !isSo()) await sleep(TICK_MS, undefined, { signal });
 }
 
 function pathsOf({ config, store, request }: Registered): string[] {

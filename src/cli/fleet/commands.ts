@@ -22,6 +22,7 @@ const NOT_RUNNING = 'no agent of the fleet is running: the command is stored, an
 export async function watchByFleet(
   config: FleetConfig,
   { request, waitsForTasks }: { readonly request: WatchRequest; readonly waitsForTasks: boolean },
+  signal: AbortSignal,
   show: (store: Store, note: string, wasSettled: boolean) => void,
 ): Promise<void> {
   await withFleet(config, async (client) => {
@@ -33,9 +34,10 @@ export async function watchByFleet(
       store.taskSearches.knownTasks(jobId).length > 0 || (store.jobs.get(jobId)?.error ?? null) !== null;
     const endsAt = performance.now() + (isAnybodyThere ? EXECUTED_MS : 0);
     while (performance.now() < endsAt && (await client.commands.answerOf(commandId)) === undefined)
-      await sleep(TICK_MS);
+      await sleep(TICK_MS, undefined, { signal });
     if (waitsForTasks)
-      while (performance.now() < endsAt && !isOver(await client.jobs({ only: jobId }))) await sleep(5 * TICK_MS);
+      while (performance.now() < endsAt && !isOver(await client.jobs({ only: jobId })))
+        await sleep(5 * TICK_MS, undefined, { signal });
     const note = isAnybodyThere ? (await followerIn(client, jobId)).text : NOT_RUNNING;
     show(await client.jobs({ only: jobId }), note, wasSettled);
   });
