@@ -11,7 +11,7 @@ import { WAITS_MS } from '../src/cli/commands/watch.ts';
 import { PACE } from '../src/cli/show/pass.ts';
 import * as metricsServer from '../src/daemon/metrics-port.ts';
 import { ERROR_POLICIES } from '../src/errors.ts';
-import * as readiness from '../src/fleet/readiness.ts';
+import * as readiness from '../src/fleet/agents/readiness.ts';
 import { MAX_RETRY_AFTER_MS } from '../src/remote/http/http-client.ts';
 import * as signIn from '../src/remote/signin/sign-in.ts';
 import { LONG_BACKLOG_BYTES } from '../src/remote/text/text-source.ts';
@@ -340,7 +340,7 @@ function checkWords() {
   ].map(([pattern, write]) => [new RegExp(`.{0,40}\\b(?:${pattern})\\b.{0,40}`, 'gi'), write]);
   /** Where a replaced word is the right one: a table of the fleet's database, a name of the control interface. */
   const exceptions = [
-    ['src/fleet/copy.ts', '{s}.habits'],
+    ['src/fleet/rows/copy.ts', '{s}.habits'],
     ['simulator/control.ts', 'habits'],
   ];
   const unneeded = new Set(exceptions);

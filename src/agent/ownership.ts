@@ -37,9 +37,9 @@ export interface Follower {
 }
 
 /** All jobs that are or were followed: those of the store, or of a whole fleet. */
-export interface JobRegister {
+export interface KnownJobs {
   /** All jobs that were ever requested. */
-  known(): Promise<ReadonlySet<JobId>>;
+  ids(): Promise<ReadonlySet<JobId>>;
   /** The settled jobs, with the start time that the middleware reported for them, if it did. */
   settled(): Promise<ReadonlyMap<JobId, string | null>>;
   /** Follows the settled ones of these jobs again. */
@@ -48,7 +48,7 @@ export interface JobRegister {
   follow(requests: readonly WatchRequest[], max: number): Promise<number>;
 }
 
-export class StoreRegister implements JobRegister {
+export class StoreJobs implements KnownJobs {
   readonly #store: Store;
   readonly #clock: Clock;
 
@@ -57,7 +57,7 @@ export class StoreRegister implements JobRegister {
     this.#clock = clock;
   }
 
-  async known(): Promise<ReadonlySet<JobId>> {
+  async ids(): Promise<ReadonlySet<JobId>> {
     return this.#store.jobs.known();
   }
 

@@ -5,13 +5,13 @@ import { inSlices } from '../slices.ts';
 import type { WatchMineRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../system/clock.ts';
-import type { JobRegister } from './ownership.ts';
+import type { KnownJobs } from './ownership.ts';
 import { patterned } from './patterns.ts';
 import type { Log } from './ports/host.ts';
 
 interface MineOptions {
   readonly context: { readonly store: Store; readonly clock: Clock; readonly log: Log };
-  readonly register: JobRegister;
+  readonly knownJobs: KnownJobs;
   readonly resultsOfMine: boolean;
   /** What the list before showed; undefined without one. */
   readonly before: SeenJobs | undefined;
@@ -20,17 +20,17 @@ interface MineOptions {
 /** Takes jobs up to the maximum of the rule. Returns how many it took, and how many wait. */
 export async function takeMine(
   listed: readonly JobInformation[],
-  { context, register, resultsOfMine: results, before }: MineOptions,
+  { context, knownJobs, resultsOfMine: results, before }: MineOptions,
 ): Promise<{ readonly taken: number; readonly waiting: number }> {
   const { store, clock, log } = context;
   const rule = store.watchMine.inForce();
   if (rule === undefined) return { taken: 0, waiting: 0 };
-  const known = await register.known();
+  const known = await knownJobs.ids();
   const fresh = listed.filter(({ id }) => !known.has(id));
   const fitting = await chooseMine(fresh, rule, clock.now());
   const request = { tasks: null, files: LIVE_FILE_NAMES, results, settleAfterMs: null, source: 'mine' } as const;
   const requests = fitting.map((job) => ({ ...request, jobId: job.id, seenState: seenStateOf(job, before) }));
-  const taken = await register.follow(requests, rule.maxJobs);
+  const taken = await knownJobs.follow(requests, rule.maxJobs);
   const waiting = fitting.length - taken;
   if (taken === 0) return { taken, waiting };
   log.info({ taken, waiting }, 'jobs of the user followed');

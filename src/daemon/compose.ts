@@ -6,7 +6,7 @@ import { Mirrors } from '../agent/live/mirror/mirror.ts';
 import { RawBytes } from '../agent/live/raw-bytes.ts';
 import { Agent } from '../agent/loop/agent.ts';
 import type { AgentContext } from '../agent/loop/context.ts';
-import { ALONE, type JobRegister, type Ownership } from '../agent/ownership.ts';
+import { ALONE, type KnownJobs, type Ownership } from '../agent/ownership.ts';
 import type { PassContext } from '../agent/pass/complete-pass.ts';
 import { JobPolls, type PollContext } from '../agent/poll/poll.ts';
 import type { Log } from '../agent/ports/host.ts';
@@ -52,7 +52,7 @@ export interface EngineOptions {
   /** In [0, 1), for jitter; `Math.random` if omitted. */
   readonly random?: () => number;
   readonly ownership?: Ownership;
-  readonly register?: JobRegister;
+  readonly knownJobs?: KnownJobs;
   /** Measured share of the server; if omitted, `service.requestsPerMinute` is the only limit. */
   readonly share?: ServerShare | undefined;
   /** The agents of the fleet, if there is one. */
@@ -147,7 +147,7 @@ export function buildEngine(options: EngineOptions): Engine {
     commits,
     hide: (text) => transfers.secrets.hide(text),
     ownership,
-    register: options.register,
+    knownJobs: options.knownJobs,
   });
   return {
     agent,

@@ -158,7 +158,7 @@ export class Daemon {
     const fleet = this.#fleet;
     const engine = buildEngine({
       ...{ config, store, transfers, remote, jobService, share, log, observer: this.#observer },
-      ...(fleet && { ownership: fleet, register: fleet.register, shared: fleet }),
+      ...(fleet && { ownership: fleet, knownJobs: fleet.knownJobs, shared: fleet }),
     });
     const { agent } = engine;
     const degraded = () => (this.#health.isReady ? this.#health.unready() : undefined);

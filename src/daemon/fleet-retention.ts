@@ -17,8 +17,8 @@ export async function withJobsOfFleet(
 ): Promise<void> {
   const address = await fleetAddress(config.fleet, log, new Secrets());
   const [{ FleetClient }, { requireFree }] = await Promise.all([
-    import('../fleet/client.ts'),
-    import('../fleet/forgotten.ts'),
+    import('../fleet/commands/client.ts'),
+    import('../fleet/commands/forgotten.ts'),
   ]);
   const { directory } = config.mirror;
   const client = await FleetClient.open(address);

@@ -7,8 +7,8 @@ import type { Log } from '../agent/ports/host.ts';
 import { type FleetConfig, isPlainDatabase, PLAIN_DATABASE, PLAIN_DATABASE_HINT } from '../config/config.ts';
 import type { FleetSettings } from '../config/schema.ts';
 import { asJobtailError } from '../errors.ts';
-import type { FleetClient } from '../fleet/client.ts';
-import type { FleetAddress } from '../fleet/database.ts';
+import type { FleetClient } from '../fleet/commands/client.ts';
+import type { FleetAddress } from '../fleet/database/database.ts';
 import type { FleetMember } from '../fleet/member.ts';
 import type { JobId } from '../job.ts';
 import { Secrets } from '../redact.ts';
@@ -108,7 +108,7 @@ async function readIfThere(file: string): Promise<string | undefined> {
 
 /** What the view shows of the fleet: a copy of its rows, by one connection of its own, which ends when it is idle. */
 export async function fleetOfView(fleet: FleetSettings, settings: ViewSettings): Promise<FleetSource> {
-  const { FleetReader } = await import('../fleet/client.ts');
+  const { FleetReader } = await import('../fleet/commands/client.ts');
   const { mirrorDirectory, service } = settings;
   // The agent logs what is wrong with the secret, and rows that are ignored.
   const address = () => fleetAddress(fleet, { warn() {} }, new Secrets());
@@ -116,7 +116,7 @@ export async function fleetOfView(fleet: FleetSettings, settings: ViewSettings):
   const read = async (client: FleetClient, withResults: readonly JobId[]): Promise<FleetRead> => {
     const here = await readIfThere(path.join(mirrorDirectory, FILE));
     const owners = await client.owners();
-    const agents = await client.register.all();
+    const agents = await client.agents.all();
     const store = await client.jobs({ withResults });
     const places = owners.map(({ jobId, owner, mirror }): [JobId, PlaceOfJob] => [
       jobId,

@@ -2,33 +2,36 @@
 import type { Log } from '../agent/ports/host.ts';
 import type { JobId } from '../job.ts';
 import type { Store } from '../store/store.ts';
-import { Claims } from './claims.ts';
-import { COMMANDS_CHANNEL, Commands } from './commands.ts';
-import type { Listener } from './connections.ts';
-import { Database, type FleetAddress } from './database.ts';
-import { writeRows } from './handover.ts';
-import { idsOf, type Member, Register } from './register.ts';
-import { migrate } from './tables.ts';
+import { FleetAgents, idsOf } from './agents/agents.ts';
+import { COMMANDS_CHANNEL, Commands } from './commands/commands.ts';
+import { Database, type FleetAddress } from './database/database.ts';
+import { migrate } from './database/tables.ts';
+import { Claims } from './owners/claims.ts';
+import { writeRows } from './rows/handover.ts';
 
 export interface Joined {
   close(): Promise<void>;
   readonly database: Database;
   readonly claims: Claims;
   readonly commands: Commands;
-  readonly register: Register;
+  readonly agents: FleetAgents;
 }
 
-type AgentConnection = Pick<Member, 'instance'> & Pick<Listener, 'onNotice' | 'onConnect'>;
+interface AgentConnection {
+  readonly instance: string;
+  readonly onNotice: () => void;
+  readonly onConnect: () => void;
+}
 
 /** Heartbeats have their own connection, which also receives notices. @throws JobtailError fleet, config */
 export async function openFleet(address: FleetAddress, name: string, agent: AgentConnection): Promise<Joined> {
   const database = await Database.open(address, { name }, migrate);
   const listener = { ...agent, channel: `${address.schema}_${COMMANDS_CHANNEL}` };
   const heartbeats = await Database.open(address, { name: `${name} heartbeats`, max: 1, listener });
-  const [register, commands] = [new Register(heartbeats), new Commands(database)];
-  const claims = new Claims(database, register, name, agent.instance);
+  const [agents, commands] = [new FleetAgents(heartbeats), new Commands(database)];
+  const claims = new Claims(database, agents, name, agent.instance);
   const close = async () => void (await Promise.all([database.close(), heartbeats.close()]));
-  return { database, claims, commands, register, close };
+  return { database, claims, commands, agents, close };
 }
 
 /** Jobs that this agent followed before it joined become jobs of the fleet. */

@@ -9,17 +9,18 @@ import type { JobId } from '../job.ts';
 import type { RowChanges } from '../store/portable-rows.ts';
 import type { LiveFileRow, WatchRequest } from '../store/rows.ts';
 import { sleep } from '../system/clock.ts';
-import type { FleetAddress } from './database.ts';
-import { FleetRegister } from './fleet-register.ts';
-import type { Attached, Following, Membership } from './following.ts';
-import { Handover } from './handover.ts';
+import type { AgentAbout, AgentReport, FleetSummary, LeasedJob, Member } from './agents/agents.ts';
+import { Heartbeat } from './agents/heartbeat.ts';
+import { Readiness } from './agents/readiness.ts';
+import { FleetJobs } from './commands/fleet-jobs.ts';
+import type { FleetAddress } from './database/database.ts';
 import { bringOwnJobs, type Joined, openFleet } from './joined.ts';
-import { Heartbeat, LeasedJobs } from './lease.ts';
-import { Readiness } from './readiness.ts';
-import type { AgentAbout, AgentReport, FleetSummary, LeasedJob, Member } from './register.ts';
+import type { AttachedAgent, Following, OwnParts } from './owners/following.ts';
+import { LeasedJobs } from './owners/leased-jobs.ts';
 import { Rounds } from './rounds.ts';
+import { Handover } from './rows/handover.ts';
 
-interface MemberOptions extends FleetAddress, Pick<Membership, 'store' | 'log' | 'clock' | 'mirror' | 'endTransfer'> {
+interface MemberOptions extends FleetAddress, OwnParts {
   readonly settings: FleetSettings;
   readonly about: AgentAbout;
   /** Milliseconds since the last poll of the job that waits longest; null if there is none. */
@@ -48,7 +49,7 @@ export class FleetMember implements Ownership, SharedService {
   readonly #member: Member;
   readonly #leased: LeasedJobs;
   readonly #stop = new AbortController();
-  readonly register = new FleetRegister(() => this.#parts?.joined);
+  readonly knownJobs = new FleetJobs(() => this.#parts?.joined);
   readonly #changes: RowChanges;
   readonly #failures: Failures;
   readonly #readiness: Readiness;
@@ -58,7 +59,7 @@ export class FleetMember implements Ownership, SharedService {
   #fail: (error: JobtailError) => void = () => {};
   /** Ends the pause between two rounds. */
   #woken = new AbortController();
-  readonly #attached: Attached = { follower: undefined, configured: [] };
+  readonly #attached: AttachedAgent = { follower: undefined, configured: [] };
   /** Undefined until it has joined: it has no jobs yet. */
   #parts: MemberParts | undefined;
   #summary: FleetSummary | undefined;
@@ -201,7 +202,7 @@ export class FleetMember implements Ownership, SharedService {
     await heartbeat.ended();
     try {
       await handover.writeAnd(this.#leased.all('following', 'paused'), async () => {});
-      await joined.register.leave(this.#member);
+      await joined.agents.leave(this.#member);
     } catch (thrown) {
       this.#failed(asJobtailError(thrown));
     }
@@ -262,9 +263,9 @@ export class FleetMember implements Ownership, SharedService {
     const { instance } = this.#member;
     const joined = await openFleet({ ...this.#options, onIgnored }, settings.name, { instance, onNotice, onConnect });
     try {
-      if (!settings.separateMirrors) await joined.register.requireSameMirror(this.#member);
+      if (!settings.separateMirrors) await joined.agents.requireSameMirror(this.#member);
       const sentAt = this.#leased.moment();
-      if (!(await joined.register.join(this.#member))) throw await joined.register.nameTaken(settings.name);
+      if (!(await joined.agents.join(this.#member))) throw await joined.agents.nameTaken(settings.name);
       this.#leased.prolong(sentAt);
       await bringOwnJobs(store, mirror, joined, log);
       const parts = this.#partsOf(joined);

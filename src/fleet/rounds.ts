@@ -1,10 +1,11 @@
 /** The periodic work of an agent of a fleet: acquires and releases jobs, executes commands, writes changed rows. */
-import { Giving, MAX_GIVEN, MAX_TAKEN, Taking } from './balance.ts';
-import { Execution } from './commands.ts';
-import { Following, type Membership } from './following.ts';
-import type { Readiness } from './readiness.ts';
-import { type FleetSummary, idsOf, type LeasedJob } from './register.ts';
-import { Upkeep } from './upkeep.ts';
+
+import { type FleetSummary, idsOf, type LeasedJob } from './agents/agents.ts';
+import type { Readiness } from './agents/readiness.ts';
+import { Execution } from './commands/commands.ts';
+import { Upkeep } from './commands/upkeep.ts';
+import { Giving, MAX_GIVEN, MAX_TAKEN, Taking } from './owners/balance.ts';
+import { type FleetContext, Following } from './owners/following.ts';
 
 const MAX_COMMANDS = 500;
 const WRITE_EVERY_MS = 2_000;
@@ -14,14 +15,14 @@ const COMMANDS_EVERY_MS = 15_000;
 export class Rounds {
   readonly following: Following;
   readonly taking: Taking;
-  readonly #membership: Membership;
+  readonly #membership: FleetContext;
   readonly #giving: Giving;
   readonly #execution: Execution;
   readonly #upkeep: Upkeep;
   #writtenAt = 0;
   #commandsAt = Number.NEGATIVE_INFINITY;
 
-  constructor(membership: Membership, readiness: Readiness) {
+  constructor(membership: FleetContext, readiness: Readiness) {
     this.#membership = membership;
     this.#execution = new Execution(membership.store, () => membership.clock.now());
     this.#upkeep = new Upkeep(membership);

@@ -7,7 +7,7 @@ import { EXIT_CODES } from '../../src/cli/help.ts';
 import { programOf } from '../../src/cli/program.ts';
 import type { JobReport } from '../../src/cli/show/status-report.ts';
 import { EXIT } from '../../src/errors.ts';
-import type { AgentRow } from '../../src/fleet/register.ts';
+import type { AgentRow } from '../../src/fleet/agents/agents.ts';
 
 const page = fs.readFileSync(fileURLToPath(new URL('../../docs/json.md', import.meta.url)), 'utf8');
 const [forms = '', codes = ''] = page.split('\n## Exit codes\n');

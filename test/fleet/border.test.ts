@@ -1,6 +1,6 @@
 /** What stands in the database of a fleet is hostile: other roles may write there, and newer agents do. */
 import { describe, expect, it } from 'vitest';
-import { Border, type FoundRow } from '../../src/fleet/border.ts';
+import { Border, type FoundRow } from '../../src/fleet/rows/border.ts';
 import type { JobId, LiveFileName, TaskId } from '../../src/job.ts';
 import { liveParts, resultsParts } from '../../src/safe-names.ts';
 import { orderFor } from '../support/fleet-parts.ts';

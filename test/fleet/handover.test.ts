@@ -1,6 +1,6 @@
 /** What an owner writes of its jobs for the next one. */
 import { expect, it } from 'vitest';
-import { Handover } from '../../src/fleet/handover.ts';
+import { Handover } from '../../src/fleet/rows/handover.ts';
 import { Store } from '../../src/store/store.ts';
 import { FleetParts, orderFor } from '../support/fleet-parts.ts';
 import { needs } from '../support/needs.ts';

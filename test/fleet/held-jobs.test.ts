@@ -1,8 +1,8 @@
 /** Until when an agent may write for a job, by its own clocks. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { TakenJob } from '../../src/fleet/claims.ts';
-import { LeasedJobs } from '../../src/fleet/lease.ts';
+import type { TakenJob } from '../../src/fleet/owners/claims.ts';
+import { LeasedJobs } from '../../src/fleet/owners/leased-jobs.ts';
 import type { JobId } from '../../src/job.ts';
 import { systemClock } from '../../src/system/clock.ts';
 import { numRuns } from '../support/property-runs.ts';

@@ -1,11 +1,12 @@
 /** From when a lease counts, and when an agent releases the jobs of others, over a database that answers late. */
 import { expect, it } from 'vitest';
-import { Claims } from '../../src/fleet/claims.ts';
-import type { Database } from '../../src/fleet/database.ts';
+import type { FleetSummary, Member } from '../../src/fleet/agents/agents.ts';
+import { Heartbeat } from '../../src/fleet/agents/heartbeat.ts';
+import type { Database } from '../../src/fleet/database/database.ts';
+import type { Queries } from '../../src/fleet/database/tables.ts';
 import type { Joined } from '../../src/fleet/joined.ts';
-import { Heartbeat, LeasedJobs } from '../../src/fleet/lease.ts';
-import type { FleetSummary, Member } from '../../src/fleet/register.ts';
-import type { Queries } from '../../src/fleet/tables.ts';
+import { Claims } from '../../src/fleet/owners/claims.ts';
+import { LeasedJobs } from '../../src/fleet/owners/leased-jobs.ts';
 import { systemClock } from '../../src/system/clock.ts';
 
 const LEASE_MS = 30_000;
@@ -18,7 +19,7 @@ function agentWith({ tripMs = 0 } = {}) {
   const counts = { released: 0 };
   const summary = { own: [], silent: 1, isRestored: false } as Partial<FleetSummary>;
   const joined = {
-    register: {
+    agents: {
       report: async () => {
         time.ms += tripMs;
         return summary;

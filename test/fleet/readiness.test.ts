@@ -1,7 +1,7 @@
 /** What an agent lacks, and how many jobs it may own by it. */
 import { expect, it } from 'vitest';
 import { JobtailError } from '../../src/errors.ts';
-import { Readiness } from '../../src/fleet/readiness.ts';
+import { Readiness } from '../../src/fleet/agents/readiness.ts';
 import { Store } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 

@@ -1,7 +1,7 @@
 /** A whole fleet over rows that another role wrote into its database, and over many orders. */
 import { expect, it } from 'vitest';
-import { FleetClient } from '../../src/fleet/client.ts';
-import { FleetRegister } from '../../src/fleet/fleet-register.ts';
+import { FleetClient } from '../../src/fleet/commands/client.ts';
+import { FleetJobs } from '../../src/fleet/commands/fleet-jobs.ts';
 import type { JobId } from '../../src/job.ts';
 import { until } from '../support/e2e-until.ts';
 import { FleetParts, orderFor } from '../support/fleet-parts.ts';
@@ -63,7 +63,7 @@ it.concurrent('nothing that another role put into the schema public is run', nee
   await commands.give([{ jobId: orderFor(1).jobId, kind: 'watch', body: orderFor(1) }]);
   const { member, followed } = fleet.start('anna', {});
   await until('the job to be followed', () => followed.has(orderFor(1).jobId));
-  await member.register.follow([{ ...orderFor(2), source: 'mine' }], 10);
+  await member.knownJobs.follow([{ ...orderFor(2), source: 'mine' }], 10);
   await until('the other to be followed', () => followed.has(orderFor(2).jobId));
   expect(await fleet.query('SELECT * FROM public.loot')).toEqual([]);
 });
@@ -71,27 +71,27 @@ it.concurrent('nothing that another role put into the schema public is run', nee
 it('many jobs are ordered some at a time, as many as the rule allows', needs('postgres'), async () => {
   const fleet = await FleetParts.make();
   const joined = await fleet.join('anna');
-  const register = new FleetRegister(() => joined);
+  const knownJobs = new FleetJobs(() => joined);
   const orders = Array.from({ length: 1_200 }, (_, index) => ({ ...orderFor(index + 1), source: 'mine' as const }));
-  expect(await register.follow(orders, 1_100)).toBe(1_100);
+  expect(await knownJobs.follow(orders, 1_100)).toBe(1_100);
   const given = await fleet.query<{ jobs: number }>(
     'SELECT count(*)::int AS jobs FROM jobtail.orders GROUP BY xmin::text ORDER BY jobs',
   );
   // By transaction.
   expect(given.map(({ jobs }) => jobs)).toEqual([100, 500, 500]);
-  expect(await register.follow(orders, 1_100)).toBe(0);
+  expect(await knownJobs.follow(orders, 1_100)).toBe(0);
 });
 
 it('an agent that was asked to drain, and joins again, is not asked any more', needs('postgres'), async () => {
   const fleet = await FleetParts.make();
-  const { register } = await fleet.join('command');
+  const { agents } = await fleet.join('command');
   const about = { host: 'here', pid: 1, version: '0', view: null };
   const anna = { name: 'anna', stateId: 'a', instance: '', mostJobs: 1, leaseMs: 600_000, mirror: '', about };
-  await register.join(anna);
-  expect(await register.askToDrain('anna')).toBe(true);
+  await agents.join(anna);
+  expect(await agents.askToDrain('anna')).toBe(true);
   const isAsked = () => fleet.query(`SELECT drain_asked AS asked FROM jobtail.agents WHERE name = 'anna'`);
   expect(await isAsked()).toEqual([{ asked: true }]);
-  await register.leave(anna);
-  expect(await register.join(anna)).toBe(true);
+  await agents.leave(anna);
+  expect(await agents.join(anna)).toBe(true);
   expect(await isAsked()).toEqual([{ asked: false }]);
 });

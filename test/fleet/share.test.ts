@@ -1,7 +1,7 @@
 /** How many jobs each agent gets. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { excessOf, sharesOf } from '../../src/fleet/balance.ts';
+import { excessOf, sharesOf } from '../../src/fleet/owners/balance.ts';
 import { numRuns } from '../support/property-runs.ts';
 
 const agents = fc.uniqueArray(

@@ -15,7 +15,7 @@ import { type OwnedStore, openOwnStore } from '../../src/daemon/own-state.ts';
 import { Reload } from '../../src/daemon/reload.ts';
 import { configuredJobs } from '../../src/daemon/state.ts';
 import { asJobtailError, type ErrorCode } from '../../src/errors.ts';
-import type { FleetAddress } from '../../src/fleet/database.ts';
+import type { FleetAddress } from '../../src/fleet/database/database.ts';
 import type { FleetMember } from '../../src/fleet/member.ts';
 import type { JobId } from '../../src/job.ts';
 import { Notifications } from '../../src/notify/notifications.ts';
@@ -285,7 +285,7 @@ export class SimulatedAgent {
     const fleet = this.#fleet;
     this.engine = buildEngine({
       ...{ config, store, transfers, remote: ports, jobService: ports, share, clock, random: chance.next },
-      ...(fleet && { ownership: fleet, register: fleet.register, shared: fleet }),
+      ...(fleet && { ownership: fleet, knownJobs: fleet.knownJobs, shared: fleet }),
       log: this.#log(),
     });
     const { agent } = this.engine;

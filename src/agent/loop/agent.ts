@@ -8,7 +8,7 @@ import type { RemovedFiles } from '../../system/remove-tree.ts';
 import { queuedJobService } from '../calls.ts';
 import { takeConfigured, takeRule } from '../configured-jobs.ts';
 import { STATE } from '../failures.ts';
-import { type JobRegister, type Ownership, StoreRegister } from '../ownership.ts';
+import { type KnownJobs, type Ownership, StoreJobs } from '../ownership.ts';
 import { verifyJob } from '../pass/verification.ts';
 import type { JobService } from '../ports/server.ts';
 import { Forgetting } from '../requests/forgetting.ts';
@@ -27,7 +27,7 @@ interface AgentOptions {
   /** Removes secrets from a text. */
   readonly hide: (text: string) => string;
   /** All jobs, for requests to the job service; those of the store if undefined. */
-  readonly register: JobRegister | undefined;
+  readonly knownJobs: KnownJobs | undefined;
 }
 
 /** Jobs that start together are spread over this time, in their order, with at most this time between two. */
@@ -77,7 +77,7 @@ export class Agent {
     if (configured !== null) takeConfigured(configured, this.#context);
     if (this.#context.asked === undefined) takeRule(mine, this.#context);
     // A settled job may have been started again.
-    if (this.#context.store.jobs.settled().size > 0 || this.#options.register !== undefined) this.#jobStates?.soon();
+    if (this.#context.store.jobs.settled().size > 0 || this.#options.knownJobs !== undefined) this.#jobStates?.soon();
     this.refresh();
   }
 
@@ -216,9 +216,9 @@ export class Agent {
 
   #newJobStates(service: JobService): JobStates {
     const { store, clock, asked } = this.#context;
-    const { register = new StoreRegister(store, clock), resultsOfMine } = this.#options;
+    const { knownJobs = new StoreJobs(store, clock), resultsOfMine } = this.#options;
     return new JobStates({
-      ...{ context: this.#context, service, register, resultsOfMine, takesMine: asked === undefined },
+      ...{ context: this.#context, service, knownJobs, resultsOfMine, takesMine: asked === undefined },
       followed: () => [...this.#jobs.values()].filter((job) => job.isFollowed),
       onNewJobs: () => this.refresh(),
       signal: this.#stop.signal,

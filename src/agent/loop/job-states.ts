@@ -7,7 +7,7 @@ import { isOtherRun, type JobInformation, jobTimeOf } from '../../job-informatio
 import { inSlices } from '../../slices.ts';
 import type { StoredError } from '../../store/rows.ts';
 import { STATE, storedErrorFrom } from '../failures.ts';
-import type { JobRegister } from '../ownership.ts';
+import type { KnownJobs } from '../ownership.ts';
 import type { JobService } from '../ports/server.ts';
 import { withJitter } from '../schedule/pace.ts';
 import type { Scheduled } from '../schedule/scheduler.ts';
@@ -21,7 +21,7 @@ interface JobStatesOptions {
   readonly context: AgentContext;
   /** Its calls wait in the queue. */
   readonly service: JobService;
-  readonly register: JobRegister;
+  readonly knownJobs: KnownJobs;
   /** Whether results are fetched of jobs that are followed by the rule for all jobs of the user. */
   readonly resultsOfMine: boolean;
   /** Whether it takes jobs of the user, and follows settled ones again: else it lists them only if that is cheaper. */
@@ -132,7 +132,7 @@ export class JobStates implements Scheduled {
   }
 
   async #refresh(): Promise<void> {
-    const { service, takesMine, signal, register, followed } = this.#options;
+    const { service, takesMine, signal, knownJobs, followed } = this.#options;
     const { clock } = this.#context;
     if (clock.monotonic() - this.#storedAgainAt >= STORED_AGAIN_MS) this.#storeAgain();
     const lists = takesMine || followed().length > MAX_REQUESTED;
@@ -141,7 +141,7 @@ export class JobStates implements Scheduled {
     this.#listedAt = clock.monotonic();
     const jobs = new Map(followed().map((job) => [job.jobId, job]));
     const unlisted = new Map(jobs);
-    const settled = takesMine ? await register.settled() : new Map<JobId, string | null>();
+    const settled = takesMine ? await knownJobs.settled() : new Map<JobId, string | null>();
     const resumed: JobInformation[] = [];
     for await (const information of inSlices(listed)) {
       const { id } = information;
@@ -163,14 +163,14 @@ export class JobStates implements Scheduled {
   }
 
   async #resume(jobs: readonly JobInformation[]): Promise<void> {
-    await this.#options.register.resume(jobs.map(({ id }) => id));
+    await this.#options.knownJobs.resume(jobs.map(({ id }) => id));
     if (jobs.length > 0) this.#options.onNewJobs();
   }
 
   async #takeMine(listed: readonly JobInformation[], before: ReadonlyMap<JobId, FollowedJob>): Promise<void> {
-    const { register, resultsOfMine, followed, onNewJobs } = this.#options;
+    const { knownJobs, resultsOfMine, followed, onNewJobs } = this.#options;
     const seen = await seenIn(listed);
-    const options = { context: this.#context, register, resultsOfMine, before: this.#seen };
+    const options = { context: this.#context, knownJobs, resultsOfMine, before: this.#seen };
     const { taken, waiting } = await takeMine(listed, options);
     this.#seen = seen;
     this.#waiting = waiting;

@@ -169,7 +169,7 @@ const FAR_MS = 5_000;
 export async function checkFleet(config: FleetConfig): Promise<Finding[]> {
   const [{ fleetAddress }, { readFleet }] = await Promise.all([
     import('../../daemon/fleet.ts'),
-    import('../../fleet/client.ts'),
+    import('../../fleet/commands/client.ts'),
   ]);
   const { isNewEnough, hasTables, mayCreate, version, where, agents, isEncrypted, isHere, aheadMs } = await readFleet(
     await fleetAddress(config.fleet, commandLog(), new Secrets()),

@@ -1,9 +1,9 @@
 /** Access of a command to its fleet: the client, and the jobs as a store and as a report. */
 import { type Config, type FleetConfig, serviceAddress } from '../../config/config.ts';
 import { fleetAddress } from '../../daemon/fleet.ts';
-import { FleetClient, FleetReader } from '../../fleet/client.ts';
-import type { FleetAddress } from '../../fleet/database.ts';
-import type { AgentRow } from '../../fleet/register.ts';
+import type { AgentRow } from '../../fleet/agents/agents.ts';
+import { FleetClient, FleetReader } from '../../fleet/commands/client.ts';
+import type { FleetAddress } from '../../fleet/database/database.ts';
 import type { JobId } from '../../job.ts';
 import { printable } from '../../printable.ts';
 import { Secrets } from '../../redact.ts';
@@ -30,7 +30,7 @@ async function addressOf(config: FleetConfig): Promise<FleetAddress> {
 }
 
 export const isAnyThere = async (client: FleetClient): Promise<boolean> =>
-  (await client.register.all()).some(({ state }) => state !== 'gone');
+  (await client.agents.all()).some(({ state }) => state !== 'gone');
 
 /** Who follows a job of the fleet, as `followerOf` for the state of one machine. */
 export async function followerIn(client: FleetClient, jobId: JobId): Promise<JobFollower> {
@@ -42,7 +42,7 @@ export async function followerIn(client: FleetClient, jobId: JobId): Promise<Job
 export type FleetReport = Awaited<ReturnType<typeof fleetReport>>;
 
 async function fleetReport(config: Config, client: FleetClient, only: JobId | undefined) {
-  const [agents, owners] = [await client.register.all(), await client.owners()];
+  const [agents, owners] = [await client.agents.all(), await client.owners()];
   const report = reportOf(config, await client.jobs({ only }), only);
   return { ...report, ...ofFleet(report.jobs, agents, owners, only) };
 }

@@ -4,7 +4,7 @@ import type { PassAnswer, PassSummary } from '../../agent/pass/complete-pass.ts'
 import { type Config, type FleetConfig, hasFleet } from '../../config/config.ts';
 import { notWatched } from '../../daemon/state.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
-import type { FleetClient } from '../../fleet/client.ts';
+import type { FleetClient } from '../../fleet/commands/client.ts';
 import type { JobId } from '../../job.ts';
 import { runningAgent } from '../../store/lock.ts';
 import type { WatchRequest } from '../../store/rows.ts';
@@ -29,7 +29,7 @@ export async function watchByFleet(
     const { jobId } = request;
     const wasSettled = (await client.owners(jobId))[0]?.state === 'settled';
     const commandId = await client.command({ jobId, kind: 'watch', body: request });
-    const isAnybodyThere = (await client.register.all()).some(({ state }) => state === 'alive');
+    const isAnybodyThere = (await client.agents.all()).some(({ state }) => state === 'alive');
     const isOver = (store: Store) =>
       store.taskSearches.knownTasks(jobId).length > 0 || (store.jobs.get(jobId)?.error ?? null) !== null;
     const endsAt = performance.now() + (isAnybodyThere ? EXECUTED_MS : 0);
@@ -94,13 +94,13 @@ export async function drain(config: Config): Promise<void> {
   }
   const { name } = config.fleet;
   await withFleet(config, async (client) => {
-    if (!(await client.register.askToDrain(name))) {
+    if (!(await client.agents.askToDrain(name))) {
       process.stdout.write(`no agent called ${name} is running\n`);
       return;
     }
     const isRunning = async () =>
       runningAgent(config.state.directory) !== undefined ||
-      (await client.register.all()).some((agent) => agent.name === name && agent.state !== 'gone');
+      (await client.agents.all()).some((agent) => agent.name === name && agent.state !== 'gone');
     await untilStopped(async (signal) => {
       while (await isRunning())
         await sleep(DRAIN_POLL_MS, undefined, { signal }).catch(() => {

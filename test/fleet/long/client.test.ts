@@ -4,8 +4,8 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { answerTo } from '../../../src/cli/fleet/commands.ts';
 import { fleetOfView } from '../../../src/daemon/fleet.ts';
-import { FleetClient } from '../../../src/fleet/client.ts';
-import { writeRows } from '../../../src/fleet/handover.ts';
+import { FleetClient } from '../../../src/fleet/commands/client.ts';
+import { writeRows } from '../../../src/fleet/rows/handover.ts';
 import { IN_MEMORY, Store } from '../../../src/store/store.ts';
 import { until } from '../../support/e2e-until.ts';
 import { FleetParts, orderFor } from '../../support/fleet-parts.ts';
@@ -40,7 +40,7 @@ it('a role with SELECT alone sees agents, jobs and commands', needs('postgres'),
   const { fleet, url } = await withReader('password');
   [url.username, url.password] = ['reader', 'password'];
   const client = await FleetClient.openReadOnly({ ...fleet.address, url: url.href });
-  expect(await client.register.all()).toEqual([]);
+  expect(await client.agents.all()).toEqual([]);
   expect((await client.owners()).map(({ jobId }) => jobId)).toEqual(['1']);
   expect((await client.jobs()).jobs.all().map(({ jobId }) => jobId)).toEqual(['1']);
   await expect(client.command({ jobId: orderFor(1).jobId, kind: 'sync' })).rejects.toThrow(/permission denied/);
@@ -82,9 +82,9 @@ it('a view goes on when the password of the database has changed', needs('postgr
 it('a command whose connection breaks says that it is stored', needs('postgres'), async () => {
   const fleet = await FleetParts.make();
   const relay = await fleet.relay();
-  const { register } = await fleet.join('command');
+  const { agents } = await fleet.join('command');
   const about = { host: 'here', pid: 1, version: '0', view: null };
-  await register.join({ name: 'anna', stateId: '', instance: '', mostJobs: 1, leaseMs: 600_000, mirror: '', about });
+  await agents.join({ name: 'anna', stateId: '', instance: '', mostJobs: 1, leaseMs: 600_000, mirror: '', about });
   const client = await FleetClient.open(fleet.addressAt(relay.port));
   const commandId = await client.command({ jobId: orderFor(1).jobId, kind: 'sync' });
   const waiting = answerTo(commandId, client, new AbortController().signal);

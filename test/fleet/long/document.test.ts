@@ -4,7 +4,7 @@ import * as v from 'valibot';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { fleetSection } from '../../../src/config/schema.ts';
-import { FleetClient, readFleet } from '../../../src/fleet/client.ts';
+import { FleetClient, readFleet } from '../../../src/fleet/commands/client.ts';
 import { packageFile } from '../../../src/system/package-file.ts';
 import { until } from '../../support/e2e-until.ts';
 import { FleetParts, orderFor } from '../../support/fleet-parts.ts';

@@ -17,7 +17,7 @@ async function fleetWith(test: WithEnd, jobs: number) {
     }
   };
   await watch(1, jobs);
-  const agent = async (name: string) => (await joined.register.all()).find((one) => one.name === name);
+  const agent = async (name: string) => (await joined.agents.all()).find((one) => one.name === name);
   /** As `until`, while each agent reports at each look, not only when its next heartbeat is due. */
   const soon = (what: string, look: () => boolean | Promise<boolean>) =>
     until(what, async () => {

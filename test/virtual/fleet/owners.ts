@@ -4,7 +4,7 @@ import { keyOf, type Row, type Transaction } from './tables.ts';
 export type Values = readonly unknown[];
 export type Statement = (on: Transaction, values: Values, text: string) => unknown[];
 
-/** As in src/fleet/claims.ts, register.ts. */
+/** As in src/fleet/owners/claims.ts, src/fleet/agents/agents.ts. */
 const MAX_FREED = 100;
 export const DAY_MS = 86_400_000;
 
@@ -61,7 +61,7 @@ function summaryOf(on: Transaction, name: unknown): Row {
   };
 }
 
-/** As `HAS_HEARTBEAT` of src/fleet/claims.ts. */
+/** As `HAS_HEARTBEAT` of src/fleet/owners/claims.ts. */
 function hasHeartbeat(on: Transaction, [seenAt, name]: Values): boolean {
   if (seenAt === null) return true;
   const own = on.get('agents', keyOf(name));

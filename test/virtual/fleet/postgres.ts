@@ -3,8 +3,13 @@
  * the simulated time. `statements.ts` has what each statement of src/fleet does; `contract.test.ts` compares all of it
  * with a real server.
  */
-import type { ConnectionOptions, ConnectionPool, DatabaseSession, Listener } from '../../../src/fleet/connections.ts';
-import type { FleetAddress } from '../../../src/fleet/database.ts';
+import type {
+  ConnectionOptions,
+  ConnectionPool,
+  DatabaseSession,
+  Listener,
+} from '../../../src/fleet/database/connections.ts';
+import type { FleetAddress } from '../../../src/fleet/database/database.ts';
 import { Secrets } from '../../../src/redact.ts';
 import type { Clock } from '../../../src/system/clock.ts';
 import type { Chance } from '../chance.ts';

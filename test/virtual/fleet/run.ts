@@ -1,6 +1,6 @@
 /** Runs of fleets by their seeds: things happen by chance; then what is healed becomes complete, within written bounds. */
 
-import type { AgentRow } from '../../../src/fleet/register.ts';
+import type { AgentRow } from '../../../src/fleet/agents/agents.ts';
 import type { JobId } from '../../../src/job.ts';
 import { becomesTrue, type Lack, lacking } from '../liveness.ts';
 import { again, momentOf } from '../run.ts';
@@ -141,7 +141,7 @@ const becomesComplete = (world: FleetWorld, broken?: FleetMachine) => becomesTru
 async function shownAgents(world: FleetWorld): Promise<AgentRow[]> {
   let agents: AgentRow[] = [];
   const isDone = await world.command(async (client) => {
-    agents = await client.register.all();
+    agents = await client.agents.all();
   });
   if (!isDone) throw new Error('a command fails although all is well');
   return agents;

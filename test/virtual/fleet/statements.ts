@@ -3,7 +3,7 @@
  * the others in `owners.ts`. A statement that is in neither ends the run, so that none is forgotten;
  * `long/contract.test.ts` runs them beside a real server.
  */
-import { FORMAT } from '../../../src/fleet/tables.ts';
+import { FORMAT } from '../../../src/fleet/database/tables.ts';
 import { at, changeJobs, DAY_MS, job, OF_OWNERS, type Statement, texts, type Values } from './owners.ts';
 import { keyOf, type Row, type TableName, type Transaction } from './tables.ts';
 

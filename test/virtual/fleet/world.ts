@@ -1,7 +1,7 @@
 /** Machines with a real agent each, on a simulated PostgreSQL and one directory of mirrors; the seed decides all. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { FleetClient } from '../../../src/fleet/client.ts';
+import { FleetClient } from '../../../src/fleet/commands/client.ts';
 import type { JobId } from '../../../src/job.ts';
 import type { Operation } from '../../../src/operations.ts';
 import { memoryDirectory } from '../../support/temp-directory.ts';

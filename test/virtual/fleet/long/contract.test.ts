@@ -1,9 +1,9 @@
 /** The simulated PostgreSQL equals a real one: random operations of two agents have the same results on both. */
 import { expect, test } from 'vitest';
-import { FleetRegister } from '../../../../src/fleet/fleet-register.ts';
-import { rowsOfJobs, writeRows } from '../../../../src/fleet/handover.ts';
+import type { LeasedJob, Member } from '../../../../src/fleet/agents/agents.ts';
+import { FleetJobs } from '../../../../src/fleet/commands/fleet-jobs.ts';
 import { type Joined, openFleet } from '../../../../src/fleet/joined.ts';
-import type { LeasedJob, Member } from '../../../../src/fleet/register.ts';
+import { rowsOfJobs, writeRows } from '../../../../src/fleet/rows/handover.ts';
 import type { JobId } from '../../../../src/job.ts';
 import type { PortableRow } from '../../../../src/store/portable-rows.ts';
 import { FleetParts, orderFor } from '../../../support/fleet-parts.ts';
@@ -125,15 +125,15 @@ function operation(chance: Chance): readonly [what: string, Operation] {
   const report = { pollAgeMs: 5, callsLastMinute: 1, isDraining, capacity, lacks: null, notFollowed: 0 };
   const all: Readonly<Record<string, Operation>> = {
     command: (side) => on(side).commands.give([{ jobId, kind, body: kind === 'watch' ? orderFor(number) : null }]),
-    join: (side) => on(side).register.join(memberOf(name, 1)),
-    'join with another state': (side) => on(side).register.join(memberOf(name, 2)),
-    report: (side) => on(side).register.report(memberOf(name, 1), report),
-    leave: (side) => on(side).register.leave(memberOf(name, 1)),
-    'ask to drain': (side) => on(side).register.askToDrain(name),
-    agents: (side) => on(side).register.all(),
+    join: (side) => on(side).agents.join(memberOf(name, 1)),
+    'join with another state': (side) => on(side).agents.join(memberOf(name, 2)),
+    report: (side) => on(side).agents.report(memberOf(name, 1), report),
+    leave: (side) => on(side).agents.leave(memberOf(name, 1)),
+    'ask to drain': (side) => on(side).agents.askToDrain(name),
+    agents: (side) => on(side).agents.all(),
     'other mirror': (side) =>
       on(side)
-        .register.requireSameMirror({ ...memberOf(name, 1), mirror: 'own' })
+        .agents.requireSameMirror({ ...memberOf(name, 1), mirror: 'own' })
         .then(
           () => 'same',
           (error: Error) => error.message,
@@ -161,9 +161,9 @@ function operation(chance: Chance): readonly [what: string, Operation] {
       for await (const page of rowsOfJobs(on(side).database, ['1', '2', jobId] as JobId[])) found.push(page);
       return found;
     },
-    register: async (side) => {
-      const register = new FleetRegister(() => on(side));
-      return [await register.known(), await register.settled(), await register.follow([orderFor(number)], 3)];
+    'known jobs': async (side) => {
+      const knownJobs = new FleetJobs(() => on(side));
+      return [await knownJobs.ids(), await knownJobs.settled(), await knownJobs.follow([orderFor(number)], 3)];
     },
   };
   const what = chance.among(Object.keys(all));

@@ -1,7 +1,7 @@
 /** The database of the fleet: SQL and transactions in its schema. */
-import { JobtailError } from '../errors.ts';
-import { type Secrets, safeText } from '../redact.ts';
-import { Border } from './border.ts';
+import { JobtailError } from '../../errors.ts';
+import { type Secrets, safeText } from '../../redact.ts';
+import { Border } from '../rows/border.ts';
 import {
   type ConnectionOptions,
   type ConnectionPool,

@@ -1,13 +1,13 @@
 /** Parses rows of the fleet's database. A malformed or unknown one is reported once, and ignored. */
 import * as v from 'valibot';
-import { ERROR_POLICIES } from '../errors.ts';
-import { type JobId, LIVE_FILE_NAMES, parseJobId, parseTaskId, type TaskId } from '../job.ts';
-import { MISMATCH_KINDS } from '../mismatch.ts';
-import { EVENT_TYPES } from '../notification.ts';
-import { printable } from '../printable.ts';
-import { isQuickPattern } from '../quick-pattern.ts';
-import { PORTABLE_KEYS, type PortableRow, type PortableTable } from '../store/portable-rows.ts';
-import type { WatchMineRow, WatchRequest } from '../store/rows.ts';
+import { ERROR_POLICIES } from '../../errors.ts';
+import { type JobId, LIVE_FILE_NAMES, parseJobId, parseTaskId, type TaskId } from '../../job.ts';
+import { MISMATCH_KINDS } from '../../mismatch.ts';
+import { EVENT_TYPES } from '../../notification.ts';
+import { printable } from '../../printable.ts';
+import { isQuickPattern } from '../../quick-pattern.ts';
+import { PORTABLE_KEYS, type PortableRow, type PortableTable } from '../../store/portable-rows.ts';
+import type { WatchMineRow, WatchRequest } from '../../store/rows.ts';
 
 /**
  * watch: follow the job. unwatch: one last pass, then stop following. end: stop at once. sync: one pass. drop: no

@@ -1,14 +1,14 @@
 /** Periodic work for the fleet as a whole; every agent does it. */
 import { isDeepStrictEqual } from 'node:util';
-import type { Follower } from '../agent/ownership.ts';
-import type { JobId } from '../job.ts';
-import { slicesOf } from '../slices.ts';
-import type { WatchRequest } from '../store/rows.ts';
-import type { Command } from './border.ts';
+import type { Follower } from '../../agent/ownership.ts';
+import type { JobId } from '../../job.ts';
+import { slicesOf } from '../../slices.ts';
+import type { WatchRequest } from '../../store/rows.ts';
+import { idsOf } from '../agents/agents.ts';
+import type { FleetContext } from '../owners/following.ts';
+import type { Command } from '../rows/border.ts';
 import { COMMANDS_AT_ONCE } from './commands.ts';
-import type { Membership } from './following.ts';
 import { FORGOTTEN } from './forgotten.ts';
-import { idsOf } from './register.ts';
 
 /** Interval of all work. A notification applies a changed rule of `watch --mine` at once, unless it was missed. */
 const INTERVAL_MS = 30_000;
@@ -21,13 +21,13 @@ interface KnownJob {
 }
 
 export class Upkeep {
-  readonly #membership: Membership;
+  readonly #membership: FleetContext;
   /** The configuration whose commands have all been placed. */
   #known: readonly WatchRequest[] | undefined;
   #doneAt = Number.NEGATIVE_INFINITY;
   #isNoticed = false;
 
-  constructor(membership: Membership) {
+  constructor(membership: FleetContext) {
     this.#membership = membership;
   }
 

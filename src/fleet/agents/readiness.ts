@@ -1,10 +1,10 @@
 /** Whether this agent can follow jobs. If not: none; after a growing pause one, until that job succeeds. */
 import fs from 'node:fs';
-import type { Log } from '../agent/ports/host.ts';
-import { nominalPause } from '../back-off.ts';
-import { ERROR_POLICIES, type JobtailError } from '../errors.ts';
-import { showAge } from '../numbers.ts';
-import type { Store } from '../store/store.ts';
+import type { Log } from '../../agent/ports/host.ts';
+import { nominalPause } from '../../back-off.ts';
+import { ERROR_POLICIES, type JobtailError } from '../../errors.ts';
+import { showAge } from '../../numbers.ts';
+import type { Store } from '../../store/store.ts';
 
 interface ReadinessOptions {
   readonly store: Store;

@@ -1,16 +1,13 @@
 /** How jobs are spread over the agents: the share of each, and which jobs this one acquires or releases. */
-import { asJobtailError } from '../errors.ts';
+import { asJobtailError } from '../../errors.ts';
+import { type FleetSummary, idsOf, type LeasedJob, type Taker } from '../agents/agents.ts';
+import type { Readiness } from '../agents/readiness.ts';
+import type { Execution } from '../commands/commands.ts';
 import type { End, TakenJob } from './claims.ts';
-import type { Execution } from './commands.ts';
-import type { Following, Membership } from './following.ts';
-import type { Readiness } from './readiness.ts';
-import { type FleetSummary, idsOf, type LeasedJob, type Taker } from './register.ts';
+import type { FleetContext, Following } from './following.ts';
 
 /** The share of each agent by its name: equal up to each one's maximum. No job moves without need. */
-export function sharesOf(
-  jobs: number,
-  agents: readonly Pick<Taker, 'name' | 'mostJobs' | 'jobs'>[],
-): Map<string, number> {
+export function sharesOf(jobs: number, agents: readonly Taker[]): Map<string, number> {
   const shares = new Map<string, number>();
   let left = jobs;
   const maxOf = ({ mostJobs }: { readonly mostJobs: number }) => Math.min(mostJobs, jobs);
@@ -33,13 +30,13 @@ export function excessOf(own: number, share: number, room: number): number {
 export const MAX_TAKEN = 50;
 
 export class Taking {
-  readonly #membership: Membership;
+  readonly #membership: FleetContext;
   readonly #following: Following;
   readonly #readiness: Readiness;
   readonly #reclaimFrom: number;
   takeovers = 0;
 
-  constructor(membership: Membership, following: Following, readiness: Readiness) {
+  constructor(membership: FleetContext, following: Following, readiness: Readiness) {
     this.#membership = membership;
     this.#following = following;
     this.#readiness = readiness;
@@ -121,14 +118,14 @@ export const MAX_GIVEN = 20;
 
 /** Releases jobs: those above this agent's share, and those without remaining work. */
 export class Giving {
-  readonly #membership: Membership;
+  readonly #membership: FleetContext;
   readonly #following: Following;
   readonly #execution: Execution;
   /** The last summary of the fleet, and how many jobs were released since. */
   #summary: FleetSummary | undefined;
   #given = 0;
 
-  constructor(membership: Membership, following: Following, execution: Execution) {
+  constructor(membership: FleetContext, following: Following, execution: Execution) {
     this.#membership = membership;
     this.#following = following;
     this.#execution = execution;

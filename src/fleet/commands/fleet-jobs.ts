@@ -1,12 +1,12 @@
 /** The jobs of the whole fleet, for the agent that requests job states. */
-import type { JobRegister } from '../agent/ownership.ts';
-import { asJobtailError } from '../errors.ts';
-import type { JobId } from '../job.ts';
-import { slicesOf } from '../slices.ts';
-import type { WatchRequest } from '../store/rows.ts';
+import type { KnownJobs } from '../../agent/ownership.ts';
+import { asJobtailError } from '../../errors.ts';
+import type { JobId } from '../../job.ts';
+import { slicesOf } from '../../slices.ts';
+import type { WatchRequest } from '../../store/rows.ts';
+import { idsOf } from '../agents/agents.ts';
+import type { Joined } from '../joined.ts';
 import { COMMANDS_AT_ONCE } from './commands.ts';
-import type { Joined } from './joined.ts';
-import { idsOf } from './register.ts';
 
 interface SettledRow {
   readonly jobId: JobId;
@@ -14,14 +14,14 @@ interface SettledRow {
 }
 
 /** While the database is away, it returns no jobs and places no commands. */
-export class FleetRegister implements JobRegister {
+export class FleetJobs implements KnownJobs {
   readonly #joined: () => Joined | undefined;
 
   constructor(joined: () => Joined | undefined) {
     this.#joined = joined;
   }
 
-  known(): Promise<ReadonlySet<JobId>> {
+  ids(): Promise<ReadonlySet<JobId>> {
     return this.#ask(new Set<JobId>(), async ({ database }) => {
       const rows = await database.query<{ readonly jobId: JobId }>('SELECT job_id AS "jobId" FROM {s}.jobs');
       return new Set(database.border.jobs(rows).map(({ jobId }) => jobId));

@@ -1,9 +1,9 @@
 /** The agents and their leases: each heartbeat renews the row of its agent, and returns the state of the fleet. */
-import { JobtailError } from '../errors.ts';
-import type { JobId } from '../job.ts';
-import { printable } from '../printable.ts';
-import type { Database } from './database.ts';
-import { FORMAT } from './tables.ts';
+import { JobtailError } from '../../errors.ts';
+import type { JobId } from '../../job.ts';
+import { printable } from '../../printable.ts';
+import type { Database } from '../database/database.ts';
+import { FORMAT } from '../database/tables.ts';
 
 export interface LeasedJob {
   readonly jobId: JobId;
@@ -102,7 +102,7 @@ interface SummaryRow extends Omit<FleetSummary, 'agents' | keyof Renewed> {
   readonly agents: readonly (Taker & { readonly maxJobs: number })[];
 }
 
-export class Register {
+export class FleetAgents {
   readonly #database: Database;
   /** The time of the last heartbeat, as the database wrote it; null before the first one. */
   seenAt: string | null = null;

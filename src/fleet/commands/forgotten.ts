@@ -1,10 +1,10 @@
 /** Jobs that were removed from a fleet. Their ids stay, so that no rule and no configuration follows them again. */
-import { requireOver } from '../agent/forget.ts';
-import { JobtailError } from '../errors.ts';
-import type { JobId } from '../job.ts';
-import { printable } from '../printable.ts';
-import type { WatchState } from '../store/rows.ts';
-import type { Queries } from './tables.ts';
+import { requireOver } from '../../agent/forget.ts';
+import { JobtailError } from '../../errors.ts';
+import type { JobId } from '../../job.ts';
+import { printable } from '../../printable.ts';
+import type { WatchState } from '../../store/rows.ts';
+import type { Queries } from '../database/tables.ts';
 
 /** The state of a removed job. */
 export const FORGOTTEN = 'forgotten';

@@ -2,10 +2,10 @@
  * Who owns each job. The lease is the agent's: its row in `agents`, which each heartbeat renews. Each job has a fencing
  * token, `attempt`, which grows with each owner; both are compared before anything is written.
  */
-import type { JobId } from '../job.ts';
-import type { Database } from './database.ts';
-import { idsOf, type LeasedJob, type Register, SILENT } from './register.ts';
-import type { Queries } from './tables.ts';
+import type { JobId } from '../../job.ts';
+import { idsOf, type LeasedJob, SILENT } from '../agents/agents.ts';
+import type { Database } from '../database/database.ts';
+import type { Queries } from '../database/tables.ts';
 
 export interface TakenJob extends LeasedJob {
   /** The mirror directory of the previous owner; null if there was none. */
@@ -24,20 +24,20 @@ const HAS_HEARTBEAT = `($1::timestamptz IS NULL OR EXISTS (SELECT 1 FROM {s}.age
 
 export class Claims {
   readonly #database: Database;
-  readonly #register: Pick<Register, 'seenAt'>;
+  readonly #agents: { readonly seenAt: string | null };
   readonly #owner: string;
   readonly #instance: string;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(database: Database, register: Pick<Register, 'seenAt'>, owner: string, instance: string) {
+  constructor(database: Database, agents: { readonly seenAt: string | null }, owner: string, instance: string) {
     this.#database = database;
-    this.#register = register;
+    this.#agents = agents;
     this.#owner = owner;
     this.#instance = instance;
   }
 
   get #heartbeat(): readonly unknown[] {
-    return [this.#register.seenAt, this.#owner];
+    return [this.#agents.seenAt, this.#owner];
   }
 
   /** Acquires up to `max` jobs that wait for an owner; skips those for which a command is being placed. */

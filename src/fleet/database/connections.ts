@@ -1,7 +1,7 @@
 /** Connections to PostgreSQL, by the package `pg`. Every statement has a time limit. */
 import type { Pool, PoolClient } from 'pg';
-import '../system/network.ts';
-import { JobtailError } from '../errors.ts';
+import '../../system/network.ts';
+import { JobtailError } from '../../errors.ts';
 
 export interface ConnectionOptions {
   readonly url: string;

@@ -1,14 +1,14 @@
 /** Access of commands to a fleet: they place commands, wait for answers, and read. */
-import type { JobId } from '../job.ts';
-import type { WatchMineRow } from '../store/rows.ts';
-import type { Store } from '../store/store.ts';
-import type { Command } from './border.ts';
+import type { JobId } from '../../job.ts';
+import type { WatchMineRow } from '../../store/rows.ts';
+import type { Store } from '../../store/store.ts';
+import { FleetAgents } from '../agents/agents.ts';
+import { Database, type FleetAddress } from '../database/database.ts';
+import { migrate, requireCurrent, versionOf } from '../database/tables.ts';
+import type { Command } from '../rows/border.ts';
+import { type CopyOptions, FleetCopy } from '../rows/copy.ts';
 import { Commands } from './commands.ts';
-import { type CopyOptions, FleetCopy } from './copy.ts';
-import { Database, type FleetAddress } from './database.ts';
 import { FORGOTTEN, forgetRows } from './forgotten.ts';
-import { Register } from './register.ts';
-import { migrate, requireCurrent, versionOf } from './tables.ts';
 
 interface OwnerRow {
   readonly jobId: JobId;
@@ -25,13 +25,13 @@ interface OwnerRow {
 export class FleetClient {
   readonly #database: Database;
   readonly commands: Commands;
-  readonly register: Register;
+  readonly agents: FleetAgents;
   readonly #copy: FleetCopy;
 
   private constructor(database: Database, copy: FleetCopy) {
     this.#database = database;
     this.commands = new Commands(database);
-    this.register = new Register(database);
+    this.agents = new FleetAgents(database);
     this.#copy = copy;
   }
 
@@ -143,7 +143,7 @@ export async function readFleet(address: FleetAddress) {
   const database = await Database.open(address, { name: 'check' });
   try {
     const format = await versionOf(database);
-    const agents = format === 0 ? [] : await new Register(database).all();
+    const agents = format === 0 ? [] : await new FleetAgents(database).all();
     const [server] = await database.query<ServerRow>(
       `SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int >= ${OLDEST} AS "isNewEnough",
          coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false) AS "isEncrypted",

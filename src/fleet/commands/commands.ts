@@ -1,12 +1,12 @@
 /** Commands for jobs: only the owner executes them. A command for a job without an owner brings it one. */
-import type { PassAnswer } from '../agent/pass/complete-pass.ts';
-import type { JobId } from '../job.ts';
-import { jsonOf } from '../store/sql.ts';
-import type { Store } from '../store/store.ts';
-import type { Command, OpenCommand } from './border.ts';
-import type { Database } from './database.ts';
-import { idsOf, type LeasedJob } from './register.ts';
-import type { Queries } from './tables.ts';
+import type { PassAnswer } from '../../agent/pass/complete-pass.ts';
+import type { JobId } from '../../job.ts';
+import { jsonOf } from '../../store/sql.ts';
+import type { Store } from '../../store/store.ts';
+import { idsOf, type LeasedJob } from '../agents/agents.ts';
+import type { Database } from '../database/database.ts';
+import type { Queries } from '../database/tables.ts';
+import type { Command, OpenCommand } from '../rows/border.ts';
 
 /** The answer of a command for which no client waits. */
 export const DONE = {};

@@ -1,10 +1,10 @@
 /** A copy of the rows that the fleet's database has, as a store: whatever shows the jobs of an agent can show them. */
-import type { JobId } from '../job.ts';
-import type { PortableRow } from '../store/portable-rows.ts';
-import { IN_MEMORY, Store } from '../store/store.ts';
+import type { JobId } from '../../job.ts';
+import type { PortableRow } from '../../store/portable-rows.ts';
+import { IN_MEMORY, Store } from '../../store/store.ts';
+import { Commands } from '../commands/commands.ts';
+import type { Database } from '../database/database.ts';
 import { NOT_STORED } from './border.ts';
-import { Commands } from './commands.ts';
-import type { Database } from './database.ts';
 import { rowsOfJobs, shownRows } from './handover.ts';
 
 export interface CopyOptions {

@@ -1,23 +1,24 @@
 /** Reports to the agent which jobs it must follow, and which ones another agent owns or may own. */
-import type { Follower } from '../agent/ownership.ts';
-import type { Log } from '../agent/ports/host.ts';
-import { asJobtailError, type JobtailError } from '../errors.ts';
-import type { JobId } from '../job.ts';
-import type { WatchRequest } from '../store/rows.ts';
-import type { Store } from '../store/store.ts';
-import type { Clock } from '../system/clock.ts';
-import type { Handover } from './handover.ts';
-import type { Joined } from './joined.ts';
-import type { LeasedJobs } from './lease.ts';
-import { idsOf, type LeasedJob, type Member } from './register.ts';
+import type { Follower } from '../../agent/ownership.ts';
+import type { Log } from '../../agent/ports/host.ts';
+import { asJobtailError, type JobtailError } from '../../errors.ts';
+import type { JobId } from '../../job.ts';
+import type { WatchRequest } from '../../store/rows.ts';
+import type { Store } from '../../store/store.ts';
+import type { Clock } from '../../system/clock.ts';
+import { idsOf, type LeasedJob, type Member } from '../agents/agents.ts';
+import type { Joined } from '../joined.ts';
+import type { Handover } from '../rows/handover.ts';
+import type { LeasedJobs } from './leased-jobs.ts';
 
-export interface Attached {
+export interface AttachedAgent {
   /** Undefined while the agent stops or restarts. */
   follower: Follower | undefined;
   configured: readonly WatchRequest[];
 }
 
-export interface Membership {
+/** What is of the agent itself, whatever fleet it is in. */
+export interface OwnParts {
   readonly store: Store;
   readonly log: Log;
   readonly clock: Clock;
@@ -25,7 +26,10 @@ export interface Membership {
   readonly mirror: string;
   /** Releases the transfer grants of a job, if that is possible at once. */
   readonly endTransfer: (jobId: JobId) => Promise<void>;
-  readonly attached: Attached;
+}
+
+export interface FleetContext extends OwnParts {
+  readonly attached: AttachedAgent;
   readonly leased: LeasedJobs;
   readonly joined: Joined;
   readonly handover: Handover;
@@ -35,13 +39,13 @@ export interface Membership {
 }
 
 export class Following {
-  readonly #membership: Membership;
+  readonly #membership: FleetContext;
   readonly #onLost: (jobId: JobId) => void;
   /** Jobs that the agent is about to stop following, or to forget. */
   readonly #leaving = new Map<JobId, Promise<void>>();
   lostJobs = 0;
 
-  constructor(membership: Membership, onLost: (jobId: JobId) => void) {
+  constructor(membership: FleetContext, onLost: (jobId: JobId) => void) {
     this.#membership = membership;
     this.#onLost = onLost;
   }

@@ -4,21 +4,21 @@
  * new generation are written before the step. All others may be some seconds old: then the mirror has more bytes than
  * they record, and the next owner compares these with the remote file.
  */
-import type { JobId } from '../job.ts';
-import { slicesOf } from '../slices.ts';
-import type { PortableRow, RowChange, RowChanges, RowKey } from '../store/portable-rows.ts';
-import type { LiveFileRow } from '../store/rows.ts';
-import type { Store } from '../store/store.ts';
+import type { JobId } from '../../job.ts';
+import { slicesOf } from '../../slices.ts';
+import type { PortableRow, RowChange, RowChanges, RowKey } from '../../store/portable-rows.ts';
+import type { LiveFileRow } from '../../store/rows.ts';
+import type { Store } from '../../store/store.ts';
+import { idsOf, type LeasedJob, SEEN } from '../agents/agents.ts';
+import type { Database } from '../database/database.ts';
+import type { Queries } from '../database/tables.ts';
+import type { Claims, TakenJob } from '../owners/claims.ts';
 import { type FoundRow, NOT_STORED } from './border.ts';
-import type { Claims, TakenJob } from './claims.ts';
-import type { Database } from './database.ts';
-import { idsOf, type LeasedJob, SEEN } from './register.ts';
-import type { Queries } from './tables.ts';
 
 interface HandoverOptions {
   readonly store: Store;
   readonly database: Database;
-  readonly claims: Pick<Claims, 'fenced'>;
+  readonly claims: { readonly fenced: Claims['fenced'] };
   /** Id of the mirror directory: the same for agents that see the same files. */
   readonly mirror: string;
   readonly onLost: (jobs: readonly LeasedJob[]) => void;

@@ -3,7 +3,7 @@
  * other one upgrades them by one. A released entry is never changed. `{s}` is the schema. Columns are `json`, never
  * `jsonb`: names may contain U+0000, which jsonb refuses.
  */
-import { JobtailError } from '../errors.ts';
+import { JobtailError } from '../../errors.ts';
 
 export interface Queries {
   query<Row = unknown>(text: string, values?: readonly unknown[]): Promise<Row[]>;
