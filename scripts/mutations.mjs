@@ -99,9 +99,10 @@ function literals({ value, raw, regex }) {
   return typeof value === 'string' && /^[\w.:/-]+$/.test(value) ? [['another text', undefined, `'${value}x'`]] : [];
 }
 
-function calls({ arguments: args }, text) {
+function calls({ callee, arguments: args }, text) {
+  const isSymmetric = /^Math\.(?:min|max)$/.test(text(callee));
   const dropped = args.map((each) => ['an argument dropped', each, undefined]);
-  const swapped = args.slice(1).map((each, index) => {
+  const swapped = args.slice(isSymmetric ? args.length : 1).map((each, index) => {
     const first = args[index];
     return ['arguments swapped', { start: first.start, end: each.end }, `${text(each)}, ${text(first)}`];
   });
