@@ -46,13 +46,13 @@ export async function forgetJob(store: Store, jobId: JobId, options: ForgetOptio
 export async function removeJobFiles(
   mirrorDirectory: string,
   jobId: JobId,
-  claim = (setAside: () => void): void => setAside(),
+  claim: (setAside: () => void) => void | Promise<void>,
 ): Promise<RemovedFiles> {
   if (parseLong(jobId) !== jobId) throw new Error(`not an id: ${JSON.stringify(jobId)}`);
   const aside = `${jobId}.removed`;
   // Of a kill.
   const left = await removeTree(mirrorDirectory, aside);
-  claim(() => renameDirectory(mirrorDirectory, jobId, aside));
+  await claim(() => renameDirectory(mirrorDirectory, jobId, aside));
   const { files, bytes } = await removeTree(mirrorDirectory, aside);
   return { files: left.files + files, bytes: left.bytes + bytes };
 }

@@ -31,9 +31,11 @@ export async function withJobsOfFleet(
       throw new Elsewhere('local-io', `${directory} is not the mirror directory with the files of job ${jobId}`, {
         hint: 'run the command on the machine that has them',
       });
-    // Rows first: a job that is followed again before keeps its files.
+    // Rows last: after a kill, the next attempt removes the rest.
+    const claim = (setAside: () => void) => client.whileFree(jobId, setAside);
+    const removed = deleteFiles ? await removeJobFiles(directory, jobId, claim) : { files: 0, bytes: 0 };
     await client.forget(jobId);
-    return deleteFiles ? await removeJobFiles(directory, jobId) : { files: 0, bytes: 0 };
+    return removed;
   };
   try {
     await work(await client.jobs(), remove);

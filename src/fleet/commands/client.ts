@@ -8,7 +8,7 @@ import { migrate, requireCurrent, versionOf } from '../database/tables.ts';
 import type { Command } from '../rows/border.ts';
 import { type CopyOptions, FleetCopy } from '../rows/copy.ts';
 import { Commands } from './commands.ts';
-import { FORGOTTEN, forgetRows } from './forgotten.ts';
+import { FORGOTTEN, forgetRows, lockFree } from './forgotten.ts';
 
 interface OwnerRow {
   readonly jobId: JobId;
@@ -62,6 +62,14 @@ export class FleetClient {
       [only ?? null],
     );
     return this.#database.border.jobs(rows).filter(({ state }) => state !== FORGOTTEN);
+  }
+
+  /** Runs `work` while no agent can begin to work on the job. @throws JobtailError if one does */
+  async whileFree(jobId: JobId, work: () => void | Promise<void>): Promise<void> {
+    await this.#database.transaction(async (sql) => {
+      await lockFree(sql, jobId);
+      await work();
+    });
   }
 
   /** Removes all rows of a job without an owner. @throws JobtailError usage if an agent works on it */

@@ -17,6 +17,16 @@ interface Claimed {
 
 /** Within a transaction. An owner writes the last rows of a job before it releases it. @throws JobtailError */
 export async function forgetRows(sql: Queries, jobId: JobId): Promise<void> {
+  await lockFree(sql, jobId);
+  for (const table of ['rows', 'orders', 'attempts'])
+    await sql.query(`DELETE FROM {s}.${table} WHERE job_id = $1`, [jobId]);
+  await sql.query(`UPDATE {s}.jobs SET state = '${FORGOTTEN}', source = 'command', mirror = NULL WHERE job_id = $1`, [
+    jobId,
+  ]);
+}
+
+/** Until the end of the transaction, no agent takes the job, and no command for it is placed. @throws JobtailError */
+export async function lockFree(sql: Queries, jobId: JobId): Promise<void> {
   const [job] = await sql.query<{ readonly state: string; readonly owner: string | null; readonly isWaiting: boolean }>(
     `SELECT state, owner, waiting_since IS NOT NULL AS "isWaiting"
      FROM {s}.jobs WHERE job_id = $1 FOR UPDATE`,
@@ -24,11 +34,6 @@ export async function forgetRows(sql: Queries, jobId: JobId): Promise<void> {
   );
   if (job === undefined || job.state === FORGOTTEN) throw new JobtailError('job-unknown', `job ${jobId} is not known`);
   requireFree({ jobId, state: job.state, owner: job.isWaiting ? 'the next agent' : job.owner });
-  for (const table of ['rows', 'orders', 'attempts'])
-    await sql.query(`DELETE FROM {s}.${table} WHERE job_id = $1`, [jobId]);
-  await sql.query(`UPDATE {s}.jobs SET state = '${FORGOTTEN}', source = 'command', mirror = NULL WHERE job_id = $1`, [
-    jobId,
-  ]);
 }
 
 /** @throws JobtailError if the job is followed, or an agent works on it */

@@ -167,3 +167,25 @@ it('a removed job has no rows, and stays known; one that is followed or owned is
   await expect(client.forget(jobId)).rejects.toThrow('job 1 is not known');
   await client.close();
 });
+
+it('the files of a job are set aside before a command can have it followed again', needs('postgres'), async () => {
+  const fleet = await FleetParts.make();
+  const { commands } = await fleet.join('command');
+  const { jobId } = orderFor(1);
+  await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
+  await fleet.query(`UPDATE jobtail.jobs SET state = 'settled', waiting_since = NULL`);
+  const client = await FleetClient.open(fleet.address);
+  const said: string[] = [];
+  let placed: Promise<unknown> = Promise.resolve();
+  await client.whileFree(jobId, async () => {
+    placed = commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]).then(() => said.push('watched'));
+    const waiting = () => fleet.query('SELECT pid FROM pg_locks WHERE NOT granted');
+    await until('the command to wait', async () => (await waiting()).length > 0);
+    said.push('set aside');
+  });
+  await placed;
+  expect(said).toEqual(['set aside', 'watched']);
+  await expect(client.whileFree(jobId, () => void said.push('again'))).rejects.toThrow('still works on job 1');
+  expect(said).toHaveLength(2);
+  await client.close();
+});
