@@ -118,7 +118,7 @@ interface Registered {
 }
 
 /** Waits until the running agent has found tasks or reports an error, or the time is up. */
-function firstTasks({ store, request: { jobId } }: Registered, wait: Wait): Promise<void> {
+function firstTasks({ store, request: { jobId } }: Registered, wait: Until): Promise<void> {
   const hasSearched = () => (store.taskSearches.get(jobId)?.searchedAt ?? null) !== null;
   const isOver = () =>
     (hasSearched() && store.taskSearches.knownTasks(jobId).length > 0) ||
@@ -126,12 +126,12 @@ function firstTasks({ store, request: { jobId } }: Registered, wait: Wait): Prom
   return until(isOver, wait);
 }
 
-interface Wait {
+interface Until {
   readonly endsAt: number;
   readonly signal: AbortSignal;
 }
 
-async function until(isSo: () => boolean, { endsAt, signal }: Wait): Promise<void> {
+async function until(isSo: () => boolean, { endsAt, signal }: Until): Promise<void> {
   while (performance.now() < endsAt && !isSo()) await sleep(TICK_MS, undefined, { signal });
 }
 
