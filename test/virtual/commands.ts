@@ -206,7 +206,7 @@ export function begin(world: World): void {
   const { chance, time } = world;
   const job = chance.among([...world.service.jobs.values()]);
   watch(world, job.id, []);
-  job.start(time.wallMs);
+  job.to('Running', time.wallMs);
 }
 
 /** Something happens, and some time passes. */

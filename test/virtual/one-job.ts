@@ -13,7 +13,7 @@ export async function withJob(
 ): Promise<void> {
   const world = await World.make(seed, settings);
   try {
-    world.service.submit(JOB).start(world.time.wallMs);
+    world.service.submit(JOB).to('Running', world.time.wallMs);
     order(world, true);
     await world.pass(MINUTE_MS);
     await work(world);

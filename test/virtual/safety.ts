@@ -6,6 +6,7 @@ import { resultsDirectory } from '../../src/agent/results/results.ts';
 import { keyText } from '../../src/job.ts';
 import { isPartialName } from '../../src/safe-names.ts';
 import type { LiveFileRow } from '../../src/store/rows.ts';
+import type { Store } from '../../src/store/store.ts';
 import type { SimulatedFile, SimulatedJob } from './cluster.ts';
 import type { Lengths } from './collections.ts';
 import type { World } from './world.ts';
@@ -21,17 +22,34 @@ const MAX_DELIVERIES = 3;
 const MAX_EACH = 24;
 const MAX_BESIDE = 40;
 
-export function checkSafety(world: World): void {
-  for (const job of world.service.jobs.values()) {
-    checkMirrors(world, job);
-    checkResults(world, job);
+/** A world, and what its jobs are to have; without a store, no agent runs. */
+interface Files {
+  readonly service: { readonly jobs: ReadonlyMap<string, SimulatedJob> };
+  readonly mirrors: string;
+  readonly disk: World['disk'];
+  readonly store?: Store | undefined;
+}
+
+/** Holds of each job whose files are not being removed. */
+export function checkFiles(files: Files): void {
+  const { service, mirrors, disk, store } = files;
+  const rows = new Set(store?.jobs.all().map(({ jobId }) => jobId));
+  for (const job of service.jobs.values()) {
+    if (!fs.existsSync(path.join(mirrors, job.id))) continue;
+    checkMirrors(files, job);
+    checkResults(files, job);
+    if (rows.has(job.id)) for (const file of store?.liveFiles.ofJob(job.id) ?? []) checkRow(files, file);
   }
+  if (store !== undefined) checkRows(disk);
+}
+
+export function checkSafety(world: World): void {
+  const { service, mirrors, disk } = world;
+  checkFiles({ service, mirrors, disk, store: world.isUp ? world.agent.store : undefined });
   for (const [id, times] of world.receiver.taken)
     if (times > MAX_DELIVERIES) throw new Error(`the event ${id} was delivered ${times} times`);
   if (!world.isUp) return;
   const { store, engine, process, holder } = world.agent;
-  for (const row of store.jobs.all()) for (const file of store.liveFiles.ofJob(row.jobId)) checkRow(world, file);
-  checkRows(world.disk);
   const most = MAX_BESIDE + MAX_EACH * world.service.jobs.size;
   const counts = { timers: process.timers, open: world.disk.open, texts: holder.held, waiting: engine.callsWaiting() };
   for (const [what, count] of Object.entries(counts))
@@ -70,8 +88,10 @@ function checkRows({ database }: World['disk']): void {
     "SELECT DISTINCT m.name FROM sqlite_master AS m, pragma_table_info(m.name) AS column WHERE m.type = 'table' AND column.name = 'job_id' AND m.name <> 'former_jobs'",
   );
   for (const table of tables) {
+    // The command that asked for a removal reads its answer afterwards.
+    const where = table === 'requests' ? 'answer IS NULL AND' : '';
     const [found] = database.column(
-      `SELECT job_id FROM ${table} WHERE job_id NOT IN (SELECT job_id FROM jobs) LIMIT 1`,
+      `SELECT job_id FROM ${table} WHERE ${where} job_id NOT IN (SELECT job_id FROM jobs) LIMIT 1`,
     );
     if (found !== undefined) throw new Error(`the table ${table} has rows of ${found}, which is no job of the store`);
   }
@@ -93,7 +113,7 @@ const WRONG_COUNTS = `
 const MOST_BEFORE = 4;
 
 /** Each mirror, and each kept generation, is the beginning of one content that the remote file had. */
-export function checkMirrors({ mirrors, disk }: Pick<World, 'mirrors' | 'disk'>, job: SimulatedJob): void {
+export function checkMirrors({ mirrors, disk }: Pick<Files, 'mirrors' | 'disk'>, job: SimulatedJob): void {
   for (const task of job.tasks) {
     const directory = path.join(mirrors, job.id, 'live', task.id);
     if (!fs.existsSync(directory)) continue;
@@ -112,10 +132,7 @@ const isBeginning = (bytes: Buffer, { contents }: SimulatedFile) =>
   bytes.length === 0 || contents.some((content) => content.subarray(0, bytes.length).equals(bytes));
 
 /** Nothing is promised that is not there, and no generation is invented. */
-export function checkRow(
-  { service, mirrors, disk }: Pick<World, 'service' | 'mirrors' | 'disk'>,
-  row: LiveFileRow,
-): void {
+export function checkRow({ service, mirrors, disk }: Files, row: LiveFileRow): void {
   const name = `${row.jobId} ${keyText(row)}`;
   const file = mirrorPath(mirrors, row.jobId, row);
   const length = disk.durableLength(file);
@@ -127,8 +144,7 @@ export function checkRow(
 }
 
 /** What stands under the name of a result is one whole content of it, or a link to its mirror. */
-function checkResults(world: World, job: SimulatedJob): void {
-  const { mirrors, agent, isUp } = world;
+function checkResults({ mirrors, store }: Files, job: SimulatedJob): void {
   const directory = resultsDirectory(mirrors, job.id);
   const whole = new Set<string>();
   for (const name of fs.existsSync(directory) ? fs.readdirSync(directory, { recursive: true, encoding: 'utf8' }) : []) {
@@ -138,8 +154,7 @@ function checkResults(world: World, job: SimulatedJob): void {
     if (!isWhole(job, `/${name}`, bytes)) throw new Error(`${job.id}: the result ${name} is no content of it`);
     whole.add(`/${name}`);
   }
-  if (!isUp) return;
-  for (const { name, state, sha256 } of agent.store.results.ofJob(job.id)) {
+  for (const { name, state, sha256 } of store?.results.ofJob(job.id) ?? []) {
     if (sha256 !== null && !whole.has(name) && !isLink(directory, name))
       throw new Error(`${job.id}: the result ${name} is ${state}, and not there`);
   }

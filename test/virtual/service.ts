@@ -64,6 +64,7 @@ export class SimulatedService {
 
   submit(jobId: JobId): SimulatedJob {
     const job = new SimulatedJob(jobId);
+    job.to('Queued', 0);
     this.jobs.set(jobId, job);
     return job;
   }

@@ -137,7 +137,7 @@ export async function beginFleet(world: FleetWorld): Promise<void> {
   for (let left = 3; left > 0; left -= 1) ACTS.submit(world);
   await world.pass(20_000);
   for (const job of world.service.jobs.values()) {
-    job.start(world.time.wallMs);
+    job.to('Running', world.time.wallMs);
     await watch(world, job.id);
   }
 }

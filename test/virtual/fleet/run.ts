@@ -157,7 +157,7 @@ async function isShownAsGone(world: FleetWorld, { name }: FleetMachine): Promise
 /** All jobs run, and are followed. */
 export async function watchAll(world: FleetWorld): Promise<void> {
   for (const job of world.service.jobs.values()) {
-    job.start(world.time.wallMs);
+    job.to('Running', world.time.wallMs);
     if (!(await watch(world, job.id))) throw new Error('a command fails although all is well');
   }
   await becomesComplete(world);

@@ -2,7 +2,7 @@
 
 import { phaseOf } from '../../../src/job-information.ts';
 import { unprovenIn } from '../../../src/proven.ts';
-import type { LifeJob } from './cluster.ts';
+import type { SimulatedJob } from '../cluster.ts';
 import { MINUTE_MS, type World } from './world.ts';
 
 /** A quiet minute, after a report of each half minute, and a pass. */
@@ -36,7 +36,7 @@ export async function endOf(world: World): Promise<void> {
     job.end('Finished', world.time.wallMs);
   }
   world.note('all jobs end');
-  const boundOf = ({ id }: LifeJob) => (world.service.failed.has(id) ? FAILING_MS : CLEAN_MS);
+  const boundOf = ({ id }: SimulatedJob) => (world.service.failed.has(id) ? FAILING_MS : CLEAN_MS);
   await untilNothing(world, (passedMs) => lacking(world, boundOf, passedMs));
   await world.pass(REVOKED_MS);
   requireRevoked(world);
@@ -48,6 +48,7 @@ export async function endOf(world: World): Promise<void> {
   if (world.service.keys.size > 0) await world.pass(REVOKED_AGAIN_MS);
   requireRevoked(world);
   promises.checkEvents();
+  world.checkFiles();
   if (world.setting.retention) await checkRetention(world);
   await world.stop();
 }
@@ -65,10 +66,10 @@ async function untilNothing(world: World, missing: (passedMs: number) => number)
 }
 
 /** How many jobs and requests are not done. @throws Error if one is late */
-function lacking(world: World, boundOf: (job: LifeJob) => number, passedMs: number): number {
+function lacking(world: World, boundOf: (job: SimulatedJob) => number, passedMs: number): number {
   const { store, promises, setting, service } = world;
   const flakyMs = setting.isFlaky ? FLAKY_MS : 0;
-  const late = (job: LifeJob, what: string) => {
+  const late = (job: SimulatedJob, what: string) => {
     // The rule takes one after the other; the process that follows it may have been killed.
     if (Math.min(passedMs, promises.followedMs(job.id)) <= boundOf(job) + flakyMs) return;
     const error = store.jobs.get(job.id)?.error;

@@ -8,7 +8,7 @@ import { isRunning, phaseOf } from '../../../src/job-information.ts';
 import type { NotifyEvent } from '../../../src/notification.ts';
 import { unprovenIn } from '../../../src/proven.ts';
 import type { JobRow, WatchState } from '../../../src/store/rows.ts';
-import type { LifeJob } from './cluster.ts';
+import type { SimulatedJob, SimulatedResult } from '../cluster.ts';
 import type { Fault } from './steps.ts';
 import type { World } from './world.ts';
 
@@ -197,7 +197,7 @@ export class Promises {
     if (isFollowedAgain) seen.mayFollow = false;
   }
 
-  #settled(seen: Seen, job: LifeJob, row: JobRow): void {
+  #settled(seen: Seen, job: SimulatedJob, row: JobRow): void {
     const { store, service } = this.#world;
     seen.settledRuns = seen.run ?? job.runs.length;
     seen.mayFollow = false;
@@ -220,10 +220,10 @@ export class Promises {
   }
 
   /** Whether all that the job has can be compared. */
-  canProve(job: LifeJob): boolean {
+  canProve(job: SimulatedJob): boolean {
     const kinds = [...job.results.values()].map(({ kind }) => kind);
     const files = [...job.liveFiles()];
-    const isShown = files.every(([, , { shownBytes, content }]) => (shownBytes ?? content.length) === content.length);
+    const isShown = files.every(([, , { shownBytes }, { length }]) => (shownBytes ?? length) === length);
     return (
       isShown &&
       files.length > 0 &&
@@ -300,10 +300,10 @@ export class Promises {
   }
 
   /** What of the files of a job is not here as the cluster has it. */
-  lacksOf(job: LifeJob): string[] {
+  lacksOf(job: SimulatedJob): string[] {
     const { mirrors, store } = this.#world;
     const row = store.jobs.get(job.id);
-    const live = [...job.liveFiles()].flatMap(([taskId, file, { content }]) => {
+    const live = [...job.liveFiles()].flatMap(([taskId, file, , content]) => {
       const bytes = readIfThere(mirrorPath(mirrors, job.id, { taskId, file }));
       return bytes?.equals(content) || (bytes === undefined && content.length === 0)
         ? []
@@ -311,26 +311,29 @@ export class Promises {
     });
     const none = job.tasks.length > 0 && store.liveFiles.ofJob(job.id).length === 0 ? ['no task is known'] : [];
     if (row?.results !== true) return [...none, ...live];
-    const results = [...job.results].flatMap(([name, { kind, content }]) => {
+    const results = [...job.results].flatMap(([name, result]) => {
+      const { kind } = result;
       if (kind === 'unreadable' || kind === 'bad name') return [`${name} can never come`];
-      if (kind !== 'file') return [];
-      return readIfThere(this.#resultPath(job.id, name))?.equals(content) ? [] : [`the result ${name} is not here`];
+      return kind !== 'file' || this.#hasNewest(job.id, name, result) ? [] : [`the result ${name} is not here`];
     });
     return [...none, ...live, ...results];
   }
 
-  #resultPath = (jobId: JobId, name: string) => path.join(resultsDirectory(this.#world.mirrors, jobId), name);
+  #hasNewest(jobId: JobId, name: string, { contents }: SimulatedResult): boolean {
+    const bytes = readIfThere(path.join(resultsDirectory(this.#world.mirrors, jobId), name));
+    return bytes !== undefined && contents.at(-1)?.equals(bytes) === true;
+  }
 
-  #wrongResults(job: LifeJob): string[] {
+  #wrongResults(job: SimulatedJob): string[] {
     const { store } = this.#world;
-    return [...job.results].flatMap(([name, { kind, content }]) => {
+    return [...job.results].flatMap(([name, result]) => {
       const state = store.results.get(job.id, name)?.state;
-      if (kind !== 'file' || state !== 'synced') return [];
-      return readIfThere(this.#resultPath(job.id, name))?.equals(content) ? [] : [`${name} is synced, and old`];
+      if (result.kind !== 'file' || state !== 'synced') return [];
+      return this.#hasNewest(job.id, name, result) ? [] : [`${name} is synced, and old`];
     });
   }
 
-  #requireAll(job: LifeJob, what: string): void {
+  #requireAll(job: SimulatedJob, what: string): void {
     const { disk } = this.#world;
     const lacks = disk.aside(() => this.lacksOf(job));
     if (lacks.length > 0 && job.runs.length <= (this.#seen.get(job.id)?.settledRuns ?? 0))

@@ -12,7 +12,7 @@ import type {
 } from '../../../src/agent/ports/server.ts';
 import type { DirectFile, DirectRequest, DirectTransfer, Irregular } from '../../../src/agent/ports/transfer.ts';
 import { JobtailError } from '../../../src/errors.ts';
-import type { JobId, LiveFileName } from '../../../src/job.ts';
+import type { JobId } from '../../../src/job.ts';
 import type { JobInformation } from '../../../src/job-information.ts';
 import type { Operation } from '../../../src/operations.ts';
 import { Secrets } from '../../../src/redact.ts';
@@ -20,8 +20,8 @@ import { refusalOf } from '../../../src/remote/refusals.ts';
 import { type Clock, sleep } from '../../../src/system/clock.ts';
 import { decodeBytes, MemoryContent } from '../../support/model-remote.ts';
 import type { Chance } from '../chance.ts';
-import { informationOf, type LifeJob } from './cluster.ts';
-import type { Fault, FaultOf, ResultKind, Setting, Spelling } from './steps.ts';
+import type { ResultKind, SimulatedJob, Spelling } from '../cluster.ts';
+import type { Fault, FaultOf, Setting } from './steps.ts';
 
 /** The time limit of a call. */
 const SILENT_MS = 10_000;
@@ -52,7 +52,7 @@ interface ServiceWorld {
 }
 
 export class LifeService {
-  readonly jobs = new Map<JobId, LifeJob>();
+  readonly jobs = new Map<JobId, SimulatedJob>();
   /** Of the setting, which stay until all is healed. */
   lasting: Fault[] = [];
   faults: Fault[] = [];
@@ -106,7 +106,7 @@ export class LifeService {
       listChangedFiles: (jobId, signal) =>
         call('listing', 'ListChangedFilesForJob', jobId, signal, () => this.#listing(jobId)),
       downloadFile: async (jobId, name, sink, signal) => {
-        const isLive = this.#liveFileAt(jobId, name) !== undefined;
+        const isLive = this.jobs.get(jobId)?.liveFileAt(name) !== undefined;
         const of = isLive ? 'raw' : 'result';
         const bytes = await call(of, 'DownloadFileFromCluster', jobId, signal, () => this.#contentOf(jobId, name));
         return await send(bytes, sink);
@@ -197,10 +197,10 @@ export class LifeService {
   #report(jobId: JobId, delayMs: number): JobInformation | undefined {
     const job = this.jobs.get(jobId);
     const report = job?.reportLate(this.#world.wallMs() - delayMs);
-    return job && report && informationOf(job, report, this.spelling, this.#setting.clockMs);
+    return job && report && job.information(report, this.spelling, this.#setting.clockMs);
   }
 
-  #job(jobId: JobId): LifeJob {
+  #job(jobId: JobId): SimulatedJob {
     const job = this.jobs.get(jobId);
     if (job === undefined) throw new JobtailError('not-found', `there is no job ${jobId}`);
     return job;
@@ -210,7 +210,7 @@ export class LifeService {
     const job = this.#job(jobId);
     const parts = wanted.flatMap(({ taskId, file, offset }) => {
       const found = job.isDeleted ? undefined : job.liveFile(taskId, file);
-      if (found === undefined) return [];
+      if (found?.content === undefined) return [];
       const shown = found.content.subarray(0, found.shownBytes);
       const content = new MemoryContent(Buffer.from(decodeBytes(shown, offset)));
       return [{ taskId, file, offset, relativePath: `/${file}.txt`, content }];
@@ -228,19 +228,13 @@ export class LifeService {
     return Object.assign(names, { stamps: new Map(dates) });
   }
 
-  #liveFileAt(jobId: JobId, name: string) {
-    const [, task, file] = /^\/?([0-9]+)\/([a-z]+)\.txt$/.exec(name) ?? [];
-    return task === undefined ? undefined : this.jobs.get(jobId)?.liveFile(task, file as LiveFileName);
-  }
-
   #contentOf(jobId: JobId, name: string): Buffer {
     const job = this.#job(jobId);
-    const live = job.isDeleted ? undefined : this.#liveFileAt(jobId, name);
-    if (live !== undefined) return live.content;
     const result = job.isDeleted ? undefined : job.results.get(name);
-    const words = result === undefined ? "No such file. Path: '/scratch'." : WORDS[result.kind];
-    if (result !== undefined && words === undefined) return result.content;
-    throw refusal(name, words ?? '');
+    const words = result && WORDS[result.kind];
+    const content = job.isDeleted ? undefined : (job.liveFileAt(name)?.content ?? result?.contents.at(-1));
+    if (content !== undefined && words === undefined) return content;
+    throw refusal(name, words ?? "No such file. Path: '/scratch'.");
   }
 
   #grant(jobId: JobId): TransferMethod {
@@ -260,11 +254,11 @@ export class LifeService {
         const job = this.#job(method.sharedBasepath as JobId);
         for (const file of job.isDeleted ? [] : files) {
           const name = `/${file.parts.join('/')}`;
-          const live = this.#liveFileAt(job.id, name);
+          const live = job.liveFileAt(name);
           const result = job.results.get(name);
           const kind = result && IRREGULAR[result.kind];
           if (kind !== undefined) onIrregular(file, kind);
-          const content = live?.content ?? (result?.kind === 'file' ? result.content : undefined);
+          const content = live?.content ?? (result?.kind === 'file' ? result.contents.at(-1) : undefined);
           if (content === undefined || kind !== undefined) continue;
           const arrived = path.join(directory, ...file.parts);
           await fs.mkdir(path.dirname(arrived), { recursive: true });

@@ -1,11 +1,7 @@
 /** What can happen to jobs and to the agent that follows them, as data: generated, shrunk and printed. */
 import fc from 'fast-check';
 import type { LiveFileName } from '../../../src/job.ts';
-
-export type Spelling = 'milliseconds' | 'seconds' | 'ticks' | 'another zone' | 'no zone';
-
-/** What a listed result is on the cluster. Links are no files; an unreadable file and a bad name can never come. */
-export type ResultKind = 'file' | 'link to a directory' | 'dead link' | 'unreadable' | 'bad name';
+import type { ResultKind, Spelling } from '../cluster.ts';
 
 /** How a call fails. `silent`: after its time limit. */
 export type FaultCode =

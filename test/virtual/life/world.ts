@@ -8,10 +8,11 @@ import { RENEWED_MS } from '../../../src/store/jobs.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { memoryDirectory } from '../../support/temp-directory.ts';
 import { Chance } from '../chance.ts';
+import { SimulatedJob } from '../cluster.ts';
 import { SimulatedDisk } from '../disk.ts';
 import { Machine } from '../machine.ts';
+import { checkFiles } from '../safety.ts';
 import { SimulatedProcess, SimulatedTime } from '../time.ts';
-import { LifeJob } from './cluster.ts';
 import { LifeProcess } from './process.ts';
 import { Promises } from './promises.ts';
 import { LifeService } from './service.ts';
@@ -124,11 +125,11 @@ export class World {
     return this.agent?.process.isAlive === true;
   }
 
-  get jobs(): readonly LifeJob[] {
+  get jobs(): readonly SimulatedJob[] {
     return [...this.service.jobs.values()];
   }
 
-  job(number: number): LifeJob | undefined {
+  job(number: number): SimulatedJob | undefined {
     return this.jobs[number % this.jobs.length];
   }
 
@@ -203,6 +204,7 @@ export class World {
     await this.#act(step);
     if (!this.isUp && !this.disk.isDead) this.start();
     await this.pass(0);
+    this.checkFiles();
   }
 
   command(work: (store: Store) => void): void {
@@ -236,7 +238,7 @@ export class World {
 
   #submit(index: number, { state, lines, results, hasMany, ...plan }: JobPlan): void {
     const now = this.time.wallMs;
-    const job = new LifeJob(`${FIRST_JOB + index}` as JobId, plan);
+    const job = new SimulatedJob(`${FIRST_JOB + index}` as JobId, plan);
     this.service.jobs.set(job.id, job);
     if (state === 'none') return;
     const beganAt = state === 'long over' ? now - 10 * DAY_MS : now - 60 * MINUTE_MS;
@@ -245,7 +247,7 @@ export class World {
     job.to('Queued', beganAt);
     if (state === 'queued') return;
     job.to('Running', beganAt);
-    if (lines > 0) job.write(0, 'stdout', lines, beganAt);
+    if (lines > 0) job.write(0, 'stdout', lines);
     for (const [name, kind] of results.entries()) job.result(this.service.resultName(name, kind), kind, beganAt);
     for (let name = 0; hasMany && name < MANY; name += 1) job.result(`/out/many-${name}.dat`, 'file', beganAt);
     if (state !== 'running') job.to('Finished', beganAt + 30 * MINUTE_MS);
@@ -296,12 +298,12 @@ export class World {
         job.addTask();
         return job.noteReport(now);
       case 'stop-showing':
-        for (const [, , file] of job?.liveFiles() ?? []) file.shownBytes ??= file.content.length;
+        for (const [, , file, content] of job?.liveFiles() ?? []) file.shownBytes ??= content.length;
         return;
       case 'write': {
         const isLate = job?.isOver && now - (job.endedAt ?? 0) > FLUSHED_MS;
         if (job === undefined || job.tasks.length === 0 || job.isDeleted || isLate) return;
-        return job.write(this.chance.whole(0, 2), step.file, step.lines, now);
+        return job.write(this.chance.whole(0, 2), step.file, step.lines);
       }
       case 'result': {
         const isLate = job?.isOver && now - (job.endedAt ?? 0) > FLUSHED_MS;
@@ -407,6 +409,12 @@ export class World {
     if (!this.isUp) return;
     this.disk.aside(() => this.promises.look());
     this.disk.aside(() => this.promises.check());
+  }
+
+  /** What holds of the files at every moment (safety.ts). */
+  checkFiles(): void {
+    const { service, mirrors, disk } = this;
+    disk.aside(() => checkFiles({ service, mirrors, disk, store: this.isUp ? this.store : undefined }));
   }
 
   /** After a delay, something happens on the cluster. */

@@ -85,9 +85,9 @@ const APPLIED: readonly Applied[] = [
     async measure(world) {
       const job = world.service.job(JOB);
       const before = world.receiver.taken.size;
-      job.end('Failed', world.time.wallMs);
+      job.to('Failed', world.time.wallMs);
       await world.pass(MINUTE_MS);
-      job.start(world.time.wallMs);
+      job.to('Running', world.time.wallMs);
       await world.pass(10 * MINUTE_MS);
       return world.receiver.taken.size - before;
     },
@@ -117,7 +117,7 @@ const APPLIED: readonly Applied[] = [
 test.each(APPLIED)('$key is in force after a reload', ({ before, after, measure, from, to }) =>
   withJob(
     async (world) => {
-      world.service.submit(OTHER).start(world.time.wallMs);
+      world.service.submit(OTHER).to('Running', world.time.wallMs);
       await world.pass(10 * MINUTE_MS);
       isWithin(await measure(world), from, 'before');
       await reload(world, after, false);
@@ -190,9 +190,9 @@ function grow(world: World, everyMs: number, forMs: number): void {
 
 /** A new result; returns its name. */
 function addResult({ service, time }: World, bytes: number): string {
-  const { results } = service.job(JOB);
-  const name = `/out/new-${results.size}.dat`;
-  results.set(name, { contents: [Buffer.alloc(bytes, name)], writtenAt: time.wallMs });
+  const job = service.job(JOB);
+  const name = `/out/new-${job.results.size}.dat`;
+  job.result(name, 'file', time.wallMs, Buffer.alloc(bytes, name));
   return name;
 }
 
@@ -208,7 +208,7 @@ async function endedDaysAgo(world: World): Promise<JobId> {
   const { store } = world.agent;
   const jobId = [JOB, OTHER].find((one) => store.jobs.get(one)?.state === 'watched');
   if (jobId === undefined) throw new Error('no job is followed');
-  world.service.job(jobId).end('Finished', world.time.wallMs);
+  world.service.job(jobId).to('Finished', world.time.wallMs);
   await world.pass(26 * HOUR_MS);
   return jobId;
 }

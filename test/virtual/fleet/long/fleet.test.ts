@@ -1,6 +1,8 @@
 /** Half a minute of simulated fleets: real agents, one PostgreSQL. `JOBTAIL_VIRTUAL_SEED` repeats a seed. */
+
 import { expect, test } from 'vitest';
 import type { JobId } from '../../../../src/job.ts';
+import { writeSome } from '../../cluster-acts.ts';
 import { runFor } from '../../many.ts';
 import { beginFleet, restoreLater } from '../happenings.ts';
 import { isDrained, runFleet, staleRows, strayRows, watchAll } from '../run.ts';
@@ -68,7 +70,7 @@ test('owners write what a backup that is put back does not have', async () => {
     // Only the backup does not have its files: no later poll changes their rows.
     for (const job of service.jobs.values()) job.addTask();
     await world.pass(50_000);
-    for (const job of service.jobs.values()) job.write(chance);
+    for (const job of service.jobs.values()) writeSome(job, chance);
     await world.pass(90_000);
     expect(machines.flatMap((machine) => staleRows(world, machine))).toEqual([]);
   } finally {
@@ -83,7 +85,7 @@ test('owners write what a backup of the last seconds does not have', async () =>
     await beginFleet(world);
     for (let round = 0; round < 12; round += 1) {
       await world.pass(chance.spread(20_000, 40_000));
-      for (const job of service.jobs.values()) job.write(chance);
+      for (const job of service.jobs.values()) writeSome(job, chance);
       await world.pass(chance.spread(500, 4_000));
       restoreLater(world, 3_000, 1);
       const stale = () => machines.flatMap((machine) => staleRows(world, machine));
