@@ -18,6 +18,8 @@ const program = defineConfig({
     'simulator/demo/demo-task': 'simulator/demo/demo-task.ts',
     // A thread of its own within the agent.
     'daemon/view-worker': 'src/daemon/view-worker.ts',
+    // The same for the sockets.
+    'api/worker': 'src/api/worker.ts',
     // The thread for the expressions of people.
     'search/expression-worker': 'src/search/expression-worker.ts',
     // Threads of `agent grep`.

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { withoutNextSignIn } from '../auth.ts';
 import type { Config } from '../config/config.ts';
-import { SharedState } from '../daemon/state.ts';
+import { SharedState, watchIfConfigured } from '../daemon/state.ts';
 import { ERROR_POLICIES, type ErrorCode, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { RENEWED_MS } from '../store/jobs.ts';
@@ -59,6 +59,15 @@ interface AgentRequest {
   readonly prepare?: (store: Store) => void;
   readonly onWait?: (store: Store) => void;
 }
+
+/** One complete pass. The kind `unwatch` ends the job with it. */
+export const passRequest = (config: Config, jobId: JobId, kind: 'sync' | 'unwatch'): AgentRequest => ({
+  ...{ kind, jobId },
+  prepare(store) {
+    watchIfConfigured(store, config, jobId);
+    if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ending');
+  },
+});
 
 /** One request in the state for as long as its command waits: renewed, and made again in a state that was replaced. */
 export class PendingRequest {

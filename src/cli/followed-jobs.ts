@@ -1,19 +1,25 @@
-/** The followed jobs, in the state of this machine or in the database of its fleet. */
+/** The followed jobs: in the state of this machine, from its agent, or in the database of its fleet. */
 import { type Config, hasFleet } from '../config/config.ts';
 import { SharedState } from '../daemon/state.ts';
 import type { JobId } from '../job.ts';
-import type { Store } from '../store/store.ts';
+import { isOfAnother } from './agent-socket.ts';
 import { followerOf, type JobFollower } from './follower.ts';
-import { reportOf } from './show/status-report.ts';
+import type { DeliveryList, ListedJob, ResultList } from './show/lists.ts';
+import { type JobReport, jobIn, reportOf, type Surroundings, surroundingsOf } from './show/status-report.ts';
 import type { ShownReport } from './show/status-table.ts';
 
 export interface FollowedJobs {
-  /**
-   * Runs `work` on the rows of all jobs, or of one; one read after the other, because in a fleet they use one store. There,
-   * results are counted, or those of one job listed.
-   */
-  read<T>(only: JobId | undefined, work: (store: Store) => T | Promise<T>, withResults?: boolean): Promise<T>;
+  /** Undefined if it was never watched. @throws JobtailError if it was removed from the state */
+  job(jobId: JobId): Promise<JobReport | undefined>;
+  /** All followed jobs, or also those of `unwatch`, or only one. */
   report(only: JobId | 'all' | undefined): Promise<ShownReport>;
+  /** What `agent status` shows beside it. */
+  surroundings(): Promise<Surroundings>;
+  /** The user's jobs, as the middleware reports them. */
+  reported(): Promise<ListedJob[]>;
+  /** @throws JobtailError job-unknown */
+  results(jobId: JobId): Promise<ResultList>;
+  deliveries(): Promise<DeliveryList>;
   follower(jobId: JobId): Promise<JobFollower>;
   /** Whether a command for a fleet was executed. @throws JobtailError if it was refused */
   isExecuted(commandId: string): Promise<boolean>;
@@ -22,11 +28,9 @@ export interface FollowedJobs {
   close(): Promise<void>;
 }
 
-/** Opens state or database when `work` first reads it. */
+/** Opens state, socket or database when `work` first reads it. */
 export async function withJobs<T>(config: Config, work: (jobs: FollowedJobs) => Promise<T>): Promise<T> {
-  const jobs: FollowedJobs = hasFleet(config)
-    ? (await import('./fleet/client.ts')).jobsOfFleet(config)
-    : jobsOfThisMachine(config, new SharedState(config));
+  const jobs = await followedJobs(config);
   try {
     return await work(jobs);
   } finally {
@@ -34,14 +38,25 @@ export async function withJobs<T>(config: Config, work: (jobs: FollowedJobs) => 
   }
 }
 
-export function readJobs<T>(config: Config, only: JobId | undefined, work: (store: Store) => T | Promise<T>) {
-  return withJobs(config, (jobs) => jobs.read(only, work, true));
+async function followedJobs(config: Config): Promise<FollowedJobs> {
+  if (hasFleet(config)) return (await import('./fleet/client.ts')).jobsOfFleet(config);
+  if (isOfAnother(config)) return (await import('./jobs-of-agent.ts')).jobsOfAgent(config);
+  return jobsOfThisMachine(config, new SharedState(config));
 }
 
 export function jobsOfThisMachine(config: Config, state: SharedState): FollowedJobs {
   return {
-    read: async (_, work) => await work(state.store),
+    job: async (jobId) => jobIn(config, state.store, jobId),
     report: async (only) => reportOf(config, state.store, only),
+    surroundings: () => surroundingsOf(config),
+    // This user may not be allowed to read the state.
+    reported: async () => {
+      const { reportedJobs } = await import('./job-service.ts');
+      return await reportedJobs(config, async () => state.ifReadable?.jobs.states() ?? new Map());
+    },
+    // Loaded only here: they need the notification rules.
+    results: async (jobId) => (await import('./show/lists.ts')).resultList(config, state.store, jobId),
+    deliveries: async () => (await import('./show/lists.ts')).deliveryList(config, state.store),
     follower: async (jobId) => followerOf(config, state.store, jobId),
     isExecuted: async () => true,
     elsewhere: async () => undefined,

@@ -6,8 +6,10 @@ import type { JobId } from '../job.ts';
 import type { JobInformation } from '../job-information.ts';
 import { LinkedAbort } from '../linked-abort.ts';
 import { FAILURES } from '../remote/rest/releases.ts';
+import type { WatchState } from '../store/rows.ts';
 import { askAgent } from './ask-agent.ts';
 import { commandLog, untilStopped } from './process.ts';
+import { type ListedJob, listedJobs } from './show/lists.ts';
 
 export function requireJobsUrl({ service, file }: Config): void {
   if (hasJobService(service)) return;
@@ -17,12 +19,16 @@ export function requireJobsUrl({ service, file }: Config): void {
 }
 
 export async function listJobs(config: Config): Promise<readonly JobInformation[]> {
-  requireJobsUrl(config);
   return await untilStopped((signal) => reportsOf(config, null, signal));
 }
 
 /** About one job, or all (null): by the running agent, whose limits they share, else by this process. */
-async function reportsOf(config: Config, jobId: JobId | null, signal: AbortSignal): Promise<readonly JobInformation[]> {
+export async function reportsOf(
+  config: Config,
+  jobId: JobId | null,
+  signal: AbortSignal,
+): Promise<readonly JobInformation[]> {
+  requireJobsUrl(config);
   const request = { kind: 'report', jobId } as const;
   const answer = await askAgent<{ readonly jobs: readonly JobInformation[] }>(config, request, signal);
   return answer?.jobs ?? (await askService(config, jobId, signal));
@@ -45,22 +51,40 @@ async function askService(
 /** After this time, the number is assumed to be that of a job. */
 const MAX_CHECK_MS = 10_000;
 
+export const isNoJob = (config: Config, jobId: JobId): Promise<boolean> =>
+  untilStopped((signal) => isReportedAsNone(config, jobId, signal));
+
 /** False if the service reports no jobs or refuses: another user's job may look like a lost session. */
-export async function isNoJob(config: Config, jobId: JobId): Promise<boolean> {
+async function isReportedAsNone(config: Config, jobId: JobId, signal: AbortSignal): Promise<boolean> {
   if (!hasJobService(config.service)) return false;
-  return await untilStopped(async (signal) => {
-    const limit = new LinkedAbort(signal).within(MAX_CHECK_MS);
-    try {
-      await reportsOf(config, jobId, limit.signal);
-      return false;
-    } catch (thrown) {
-      signal.throwIfAborted();
-      const { code, message } = asJobtailError(thrown);
-      const { noSuchJob, foreignJob } = FAILURES;
-      const isNamed = noSuchJob.sign.test(message) || foreignJob.sign.test(message);
-      return code === 'not-found' || (code === 'fault' && message.includes(jobId) && isNamed);
-    } finally {
-      limit.release();
-    }
+  const limit = new LinkedAbort(signal).within(MAX_CHECK_MS);
+  try {
+    await reportsOf(config, jobId, limit.signal);
+    return false;
+  } catch (thrown) {
+    signal.throwIfAborted();
+    const { code, message } = asJobtailError(thrown);
+    const { noSuchJob, foreignJob } = FAILURES;
+    const isNamed = noSuchJob.sign.test(message) || foreignJob.sign.test(message);
+    return code === 'not-found' || (code === 'fault' && message.includes(jobId) && isNamed);
+  } finally {
+    limit.release();
+  }
+}
+
+/** A mistyped number would be requested forever. @throws JobtailError job-unknown */
+export async function requireJob(config: Config, jobId: JobId, signal: AbortSignal): Promise<void> {
+  if (!(await isReportedAsNone(config, jobId, signal))) return;
+  throw new JobtailError('job-unknown', `the service has no job ${jobId} of this user`, {
+    hint: 'check the number: agent jobs lists the jobs',
   });
+}
+
+/** The user's jobs, and whether they are followed. */
+export async function reportedJobs(
+  config: Config,
+  states: () => Promise<ReadonlyMap<JobId, WatchState>>,
+): Promise<ListedJob[]> {
+  const reported = await listJobs(config);
+  return listedJobs(reported, await states());
 }

@@ -1,4 +1,5 @@
 /** The parsed configuration, with defaults, absolute paths, and durations in milliseconds (`...Ms`). */
+import path from 'node:path';
 import type * as v from 'valibot';
 import type { configSchema } from './schema.ts';
 
@@ -26,6 +27,13 @@ export function addressesOf(service: Service): string[] {
 /** The address under which the capabilities of a service are stored. */
 export function serviceAddress(service: Service): string {
   return service.protocol === 'soap' ? service.fileTransferUrl : `${service.baseUrl}${service.path}`;
+}
+
+/** The sockets at which the agent is asked, by what they allow; null without any. */
+export function socketsOf({ api, fleet }: Config): Readonly<Record<'read' | 'control', string>> | null {
+  const { directory } = api;
+  if (directory === null || fleet !== null) return null;
+  return { read: path.join(directory, 'read.sock'), control: path.join(directory, 'control.sock') };
 }
 
 /** REST always includes it. */

@@ -74,6 +74,7 @@ export function configSchema(directory: string) {
     logging: orEmpty(section({ level: v.optional(oneOf(LOG_LEVELS), 'info') })),
     metrics: orEmpty(section({ listen: orNull(hostAndPort()) })),
     view: orFalse(viewSection(directory)),
+    api: orEmpty(section({ directory: orNull(socketDirectory(directory)), controlGroup: orNull(groupName()) })),
   });
   const checked = withRule(sections, ({ service, auth, watchMine }, report) => {
     const isSoap = service?.protocol === 'soap';
@@ -97,7 +98,9 @@ export function configSchema(directory: string) {
         const expected = `a directory with files of the cluster and nothing else (${reason})`;
         addIssue(issueOf(expected, ['results', 'shareRoots', there], root));
       }
-      return inMs({ ...config, auth: signInOf(config) });
+      const { api, state } = config;
+      const sockets = { ...api, directory: api.directory ?? runtimeDirectoryOf(state.directory) };
+      return inMs({ ...config, auth: signInOf(config), api: sockets });
     }),
   );
 }
@@ -181,6 +184,21 @@ function viewSection(directory: string) {
     tokenFile: orNull(path(directory)),
     publicUrl: orNull(refine(httpUrl(PUBLIC_URL), (url) => !url.includes('?'), PUBLIC_URL)),
   });
+}
+
+const MAX_DIRECTORY_BYTES = 80;
+
+function socketDirectory(directory: string) {
+  const expected = `the path of a directory (at most ${MAX_DIRECTORY_BYTES} bytes, because a socket has no longer path)`;
+  return refine(path(directory), (found) => Buffer.byteLength(found) <= MAX_DIRECTORY_BYTES, expected);
+}
+
+const groupName = () => text('the name or the number of a group', (found) => /^[\w][\w.-]{0,63}$/.test(found));
+
+/** systemd makes both for a unit with `StateDirectory=NAME` and `RuntimeDirectory=NAME`. Null for other places. */
+function runtimeDirectoryOf(stateDirectory: string): string | null {
+  const [, name] = /^\/var\/lib\/(agent[\w.@-]*)\/state$/.exec(stateDirectory) ?? [];
+  return name === undefined ? null : `/run/${name}`;
 }
 
 function retentionSection() {

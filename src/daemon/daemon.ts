@@ -14,6 +14,7 @@ import type { Secrets } from '../redact.ts';
 import { type Outage, saveOutage } from '../store/outage.ts';
 import { type Store, WAKE_FILE } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
+import { ApiThread } from './api-thread.ts';
 import { buildEngine, type Engine } from './compose.ts';
 import { connect } from './connection.ts';
 import { fleetOf } from './fleet.ts';
@@ -68,6 +69,7 @@ export class Daemon {
   readonly #turnMs: number;
   #engine: Engine | undefined;
   readonly #view: ViewThread;
+  readonly #api: ApiThread;
   #reportedAt = Number.NEGATIVE_INFINITY;
   #stateGone: (() => void) | undefined;
   #fleet: FleetMember | undefined;
@@ -89,6 +91,7 @@ export class Daemon {
         this.#health.view = lacking;
       },
     });
+    this.#api = new ApiThread(options.log);
     this.#observer = observing(this.#health, this.#view.counts);
     this.#port = new MetricsPort({
       ...options,
@@ -144,7 +147,7 @@ export class Daemon {
       await reload.close();
       await this.#fleet?.stop();
       await this.#port.close();
-      await this.#view.close();
+      await Promise.all([this.#view.close(), this.#api.close()]);
       if (stop.aborted || this.#isDrained) log.info({}, 'stopped');
     }
   }
@@ -178,6 +181,7 @@ export class Daemon {
     try {
       await this.#port.serve(config);
       await this.#serveView(config);
+      await this.#api.use(config);
       agent.onTurn(this.#turnMs, () => {
         this.#turned(agent);
         // Without jobs, no call would find out that the service answers again.

@@ -1,13 +1,12 @@
-/** The view in its own thread, which is started again with back-off; the agent continues. */
-import { Worker } from 'node:worker_threads';
+/** The view in its own thread. */
 import type { Log } from '../agent/ports/host.ts';
-import { BackOff } from '../back-off.ts';
 import { type Config, hasJobService, serviceAddress } from '../config/config.ts';
 import { packageFile } from '../system/package-file.ts';
 import { AgentCounts } from '../view/events/figures.ts';
 import { addressOf } from '../view/link.ts';
 import type { ViewProgram, ViewSettings } from '../view/settings.ts';
-import type { FromView, ToView, ViewThreadData } from './view-worker.ts';
+import { ServingThread } from './serving-thread.ts';
+import type { ViewThreadData } from './view-worker.ts';
 
 interface ViewThreadOptions {
   readonly log: Log;
@@ -16,105 +15,43 @@ interface ViewThreadOptions {
   readonly program?: string;
 }
 
-/** A page that needs too much memory ends the thread, not the agent. */
-const LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 };
-const PAUSE = { firstMs: 1_000, maxMs: 60_000 };
-/** After this time, the next failure is a new one. */
-const LONG_MS = 60_000;
-const CLOSE_MS = 2_000;
-/** A thread that leaves this number of pulses unanswered is ended: 30 s. Not by the clock, which a suspended machine moves. */
-const MAX_MISSED = 6;
-const PULSE_MS = 5_000;
-
 export class ViewThread {
   /** Sent with each pulse. */
   readonly counts = new AgentCounts();
   readonly #options: ViewThreadOptions;
-  readonly #pause = new BackOff({ ...PAUSE, nowMs: () => performance.now(), random: Math.random });
-  #data: ViewThreadData | null = null;
-  #thread: Worker | undefined;
-  #again: NodeJS.Timeout | undefined;
-  #why = '';
-  #servesSince = Number.POSITIVE_INFINITY;
+  readonly #thread: ServingThread<ViewThreadData>;
 
   constructor(options: ViewThreadOptions) {
+    const { log, onState, pulseMs, program = packageFile('dist/daemon/view-worker.js') } = options;
     this.#options = options;
+    this.#thread = new ServingThread({
+      ...{ program, pulseMs },
+      pulse: () => ({ counts: this.counts }),
+      onServing({ settings }, port) {
+        onState(undefined);
+        const address = addressOf(settings.listen, port);
+        log.info({ address, port, hint: 'agent view prints its link' }, 'view listening');
+      },
+      onFailure: (err) => log.error({ scope: 'the view', err }, 'request of the view failed'),
+      onEnded({ settings }, err, isFirst) {
+        const address = addressOf(settings.listen);
+        const hint = 'the agent goes on, and begins it again; if its address is in use, set view.listen to a free one';
+        const fields = { scope: 'the view', code: 'config', address, err, hint };
+        log[isFirst ? 'error' : 'debug'](fields, 'cannot listen for the view');
+        onState(`there is no view: ${err}`);
+      },
+    });
   }
 
   /** Serves with these settings; null: stops. A running thread with equal settings continues. */
-  async use(data: ViewThreadData | null): Promise<void> {
-    if (JSON.stringify(data) === JSON.stringify(this.#data)) return;
-    await this.close();
-    this.#data = data;
-    if (data !== null) this.#begin(data);
+  use(data: ViewThreadData | null): Promise<void> {
+    if (data === null) this.#options.onState(undefined);
+    return this.#thread.use(data);
   }
 
   async close(): Promise<void> {
-    this.#data = null;
-    clearTimeout(this.#again);
-    this.#pause.reset();
     this.#options.onState(undefined);
-    const thread = this.#thread;
-    this.#thread = undefined;
-    if (thread === undefined) return;
-    const ended = new Promise((resolve) => thread.once('exit', resolve));
-    thread.postMessage({ kind: 'close' } satisfies ToView);
-    const timer = setTimeout(() => void thread.terminate(), CLOSE_MS);
-    await ended;
-    clearTimeout(timer);
-  }
-
-  #begin(data: ViewThreadData): void {
-    const { settings } = data;
-    const { log, onState } = this.#options;
-    this.#why = 'it ended';
-    const { pulseMs = PULSE_MS, program = packageFile('dist/daemon/view-worker.js') } = this.#options;
-    const thread = new Worker(program, { workerData: data, resourceLimits: LIMITS });
-    this.#thread = thread;
-    let missed = 0;
-    const pulse = setInterval(() => {
-      if (missed++ < MAX_MISSED) return thread.postMessage({ kind: 'pulse', counts: this.counts } satisfies ToView);
-      this.#why = `it did not answer for ${(MAX_MISSED * pulseMs) / 1000} s`;
-      void thread.terminate();
-    }, pulseMs);
-    thread.on('message', (message: FromView) => {
-      switch (message.kind) {
-        case 'pulse':
-          missed = 0;
-          return;
-        case 'serving': {
-          const address = addressOf(settings.listen, message.port);
-          this.#servesSince = performance.now();
-          onState(undefined);
-          log.info({ address, port: message.port, hint: 'agent view prints its link' }, 'view listening');
-          return;
-        }
-        case 'failure':
-          log.error({ scope: 'the view', err: message.message }, 'request of the view failed');
-      }
-    });
-    thread.on('error', (error) => {
-      this.#why = error.message;
-    });
-    thread.on('exit', () => {
-      clearInterval(pulse);
-      if (this.#thread === thread) this.#ended(data);
-    });
-  }
-
-  #ended(data: ViewThreadData): void {
-    const { log, onState } = this.#options;
-    this.#thread = undefined;
-    if (performance.now() - this.#servesSince > LONG_MS) this.#pause.reset();
-    this.#servesSince = Number.POSITIVE_INFINITY;
-    const isFirst = this.#pause.failures === 0;
-    this.#pause.lengthen();
-    const address = addressOf(data.settings.listen);
-    const hint = 'the agent goes on, and begins it again; if its address is in use, set view.listen to a free one';
-    const fields = { scope: 'the view', code: 'config', address, err: this.#why, hint };
-    log[isFirst ? 'error' : 'debug'](fields, 'cannot listen for the view');
-    onState(`there is no view: ${this.#why}`);
-    this.#again = setTimeout(() => this.#begin(data), this.#pause.remainingMs);
+    await this.#thread.close();
   }
 }
 

@@ -6,15 +6,16 @@ import { type AgentCounts, Figures } from '../view/events/figures.ts';
 import { type RunningView, serveView } from '../view/serve.ts';
 import type { ViewSettings } from '../view/settings.ts';
 import { fleetOfView } from './fleet.ts';
+import type { FromThread, ToThread } from './serving-thread.ts';
 
 const agent = parentPort;
 if (agent === null) throw new Error('this is a thread of the agent');
-const report = (message: FromView) => agent.postMessage(message);
+const report = (message: FromThread) => agent.postMessage(message);
 
 let view: RunningView | undefined;
 const figures = new Figures();
 
-agent.on('message', (message: ToView) => {
+agent.on('message', (message: ToThread & { readonly counts: AgentCounts }) => {
   if (message.kind === 'pulse') {
     figures.add(message.counts, Date.now());
     report({ kind: 'pulse' });
@@ -36,12 +37,3 @@ export interface ViewThreadData {
   readonly settings: ViewSettings;
   readonly fleet: FleetSettings | null;
 }
-
-export type FromView =
-  | { readonly kind: 'serving'; readonly port: number }
-  /** It was asked for a sign of life. */
-  | { readonly kind: 'pulse' }
-  /** It goes on, but something went wrong. */
-  | { readonly kind: 'failure'; readonly message: string };
-
-export type ToView = { readonly kind: 'pulse'; readonly counts: AgentCounts } | { readonly kind: 'close' };

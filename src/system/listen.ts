@@ -1,4 +1,4 @@
-/** Where a server listens: at a port, or at a Unix socket of its owner alone. */
+/** Where a server listens: at a port, or at a Unix socket of its owner alone, or also of a group. */
 import { once } from 'node:events';
 import fs from 'node:fs';
 import net from 'node:net';
@@ -6,25 +6,29 @@ import path from 'node:path';
 import { userName } from './owners.ts';
 import { inTheWay } from './regular-files.ts';
 
-type Place = { readonly host: string; readonly port: number } | { readonly path: string };
+type Place =
+  | { readonly host: string; readonly port: number }
+  /** `group`: its id, or `own` for the one of this process. Without one, the owner alone may connect. */
+  | { readonly path: string; readonly group?: number | 'own' | undefined };
 
 /** Resolves with what closes it besides the server. @throws what `listen` fails with; JobtailError */
 export async function listenAt(server: net.Server, listen: Place): Promise<() => void> {
-  if ('path' in listen) return listenAtPath(server, listen.path);
+  if ('path' in listen) return listenAtPath(server, listen.path, listen.group);
   server.listen(listen.port, listen.host);
   await once(server, 'listening');
   return () => {};
 }
 
 /** Made in a private directory, so that it is never open to others, and then moved to its name. */
-async function listenAtPath(server: net.Server, file: string): Promise<() => void> {
+async function listenAtPath(server: net.Server, file: string, group?: number | 'own'): Promise<() => void> {
   await removeStale(file);
   const directory = fs.mkdtempSync(path.join(path.dirname(file), '.v-'));
   const made = path.join(directory, 's');
   try {
     server.listen(made);
     await once(server, 'listening');
-    fs.chmodSync(made, 0o600);
+    if (typeof group === 'number') fs.chownSync(made, process.geteuid?.() ?? -1, group);
+    fs.chmodSync(made, group === undefined ? 0o600 : 0o660);
     fs.renameSync(made, file);
   } catch (error) {
     server.close();

@@ -45,14 +45,32 @@ export function isOfRoot(file: string): boolean {
 }
 
 /** The name of a user of this machine; of a directory service, whose servers may not respond, the number. */
-export function userName(uid: number | undefined): string {
-  if (uid === undefined) return 'of the agent';
+export const userName = (uid: number | undefined): string =>
+  uid === undefined
+    ? 'of the agent'
+    : (entriesOf('passwd').find(([, , number]) => number === String(uid))?.[0] ?? `${uid}`);
+
+export const groupName = (gid: number): string =>
+  entriesOf('group').find(([, , number]) => number === String(gid))?.[0] ?? `${gid}`;
+
+/** Of a name of this machine, or of a number. @throws JobtailError config */
+export function groupId(group: string): number {
+  const [, , number = group] = entriesOf('group').find(([name]) => name === group) ?? [];
+  if (/^\d+$/.test(number)) return Number(number);
+  throw new JobtailError('config', `/etc/group has no group ${group}`, {
+    hint: 'set api.controlGroup to a group of this machine, or to the number of one',
+  });
+}
+
+/** The fields of each line of /etc/passwd or /etc/group. */
+function entriesOf(name: 'passwd' | 'group'): string[][] {
   try {
-    const entries = fs.readFileSync('/etc/passwd', 'utf8').split('\n');
-    const [name = ''] = entries.map((line) => line.split(':')).find(([, , number]) => number === String(uid)) ?? [];
-    return name === '' ? String(uid) : name;
+    return fs
+      .readFileSync(`/etc/${name}`, 'utf8')
+      .split('\n')
+      .map((line) => line.split(':'));
   } catch {
-    return String(uid);
+    return [];
   }
 }
 

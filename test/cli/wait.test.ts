@@ -1,6 +1,7 @@
 /** What `agent status` and `agent wait` show of the state that an agent left. */
 import { expect, it } from 'vitest';
-import { endOf, exitCodeOf, waitForAgent } from '../../src/cli/commands/wait.ts';
+import { waitForAgent } from '../../src/cli/commands/wait.ts';
+import { endOf, exitCodeOf } from '../../src/cli/show/ends.ts';
 import { reportOf } from '../../src/cli/show/status-report.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { NOTHING_LISTED, unprovenIn } from '../../src/proven.ts';

@@ -182,6 +182,13 @@ export class Place {
     return program;
   }
 
+  /** The same as another user. */
+  startAs(who: { readonly user: number; readonly group: number }, [command = '', ...rest]: readonly string[]): Program {
+    const program = new Program([command, '-c', this.configFile, ...rest], { cwd: this.directory, ...who });
+    this.#programs.push(program);
+    return program;
+  }
+
   agentAsRoot(...args: string[]): Promise<Ended> {
     return this.startAsRoot(args).ended;
   }

@@ -21,6 +21,8 @@ export interface ProgramOptions {
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** The user and group it runs as; only root may name another one. */
   readonly user?: number | undefined;
+  /** In place of the group with the number of the user. */
+  readonly group?: number | undefined;
   /** argv before the program: another Node.js, or what it loads first. */
   readonly node?: readonly string[] | undefined;
 }
@@ -61,7 +63,7 @@ export class Program {
   #logChunks = 0;
   #logRest = '';
 
-  constructor(args: readonly string[], { cwd, env, user, node = [process.execPath] }: ProgramOptions) {
+  constructor(args: readonly string[], { cwd, env, user, group = user, node = [process.execPath] }: ProgramOptions) {
     if (!fs.existsSync(PROGRAM)) {
       throw new Error('dist/ is missing: these tests run the built program. `npm run setup` builds it (npm test does)');
     }
@@ -71,7 +73,7 @@ export class Program {
       cwd,
       env: { ...cleanEnvironment(), ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
-      ...(user === undefined ? {} : { uid: user, gid: user }),
+      ...(user === undefined ? {} : { uid: user, gid: group }),
     });
     if (alive.size === 0) process.on('exit', killAll);
     alive.add(this.#child);

@@ -11,6 +11,7 @@ import * as v from 'valibot';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { Agent } from '../../src/agent/loop/agent.ts';
 import { configSchema } from '../../src/config/schema.ts';
+import { ApiThread } from '../../src/daemon/api-thread.ts';
 import { ViewThread } from '../../src/daemon/view-thread.ts';
 import { FleetMember } from '../../src/fleet/member.ts';
 import { Place } from '../support/e2e-place.ts';
@@ -226,6 +227,8 @@ async function runsOf(place: Place, port: number): Promise<Record<string, Row>[]
       'view.listen': ['127.0.0.1:9', 'use.0.settings.listen'],
       'view.tokenFile': ['token', 'use.0.settings.tokenFile'],
       'view.publicUrl': ['https://view.example.org/unusual/', 'use.0.settings.publicUrl'],
+      'api.directory': ['sockets', 'ask.0.api.directory'],
+      'api.controlGroup': ['unusual-group', 'ask.0.api.controlGroup'],
     },
     {
       'service.protocol': ['rest', () => made('RestRemote'), 'RestRemote'],
@@ -325,6 +328,7 @@ test('each key of the schema arrives at the part of the daemon that needs it', a
   });
   // The page needs a thread of its own, and a drain a database.
   vi.spyOn(ViewThread.prototype, 'use').mockImplementation(async (...args) => void parts.recorded('use', args));
+  vi.spyOn(ApiThread.prototype, 'use').mockImplementation(async (...args) => void parts.recorded('ask', args));
   vi.spyOn(FleetMember.prototype, 'drain').mockImplementation(async () => void parts.recorded('drain', []));
   onTestFinished(() => {
     vi.restoreAllMocks();

@@ -1,43 +1,19 @@
 /** `agent jobs`: the user's jobs as the middleware reports them. */
-import { hasFleet } from '../../config/config.ts';
-import { compareIds, type JobId } from '../../job.ts';
 import { countOf } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
-import type { WatchState } from '../../store/rows.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
-import { readJobs } from '../followed-jobs.ts';
-import { listJobs } from '../job-service.ts';
+import { withJobs } from '../followed-jobs.ts';
 import { hasMessage, showJobState, showTime, taskLine } from '../show/job-text.ts';
 import { jsonReport } from '../show/json.ts';
-import { jobFields, type TaskFields, taskFields } from '../show/status-report.ts';
+import type { ListedJob } from '../show/lists.ts';
 import { columnsOf, cutToColumns, fitted, pageText } from '../show/terminal.ts';
 
 export async function jobs(options: JsonOption): Promise<void> {
   const config = await configurationAsOwner(options);
-  const reported = await listJobs(config);
-  const states = await readJobs(config, undefined, (store) => store.jobs.states()).catch((thrown: unknown) => {
-    if (hasFleet(config)) throw thrown;
-    // This user may not read the state.
-    return new Map<JobId, WatchState>();
-  });
-  const listed = reported.map((job) => ({
-    jobId: job.id,
-    ...jobFields(job),
-    watchState: states.get(job.id) ?? null,
-    tasks: job.tasks.map(taskFields),
-  }));
-  // The newest jobs are next to the prompt.
-  listed.sort((a, b) => compareIds(a.jobId, b.jobId));
+  const listed = await withJobs(config, (jobs) => jobs.reported());
   if (options.json === true) process.stdout.write(jsonReport({ jobs: listed }));
-  else process.stdout.write(jobsTable(listed satisfies readonly ListedJob[], columnsOf()));
+  else process.stdout.write(jobsTable(listed, columnsOf()));
 }
-
-export type ListedJob = ReturnType<typeof jobFields> & {
-  readonly jobId: JobId;
-  /** Null if it was never watched. */
-  readonly watchState: WatchState | null;
-  readonly tasks: readonly TaskFields[];
-};
 
 const MAX_NAME_COLUMNS = 40;
 const MAX_TASKS = 4;

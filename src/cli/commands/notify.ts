@@ -11,7 +11,7 @@ import { countOf, showAge } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import { Secrets } from '../../redact.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
-import { readJobs } from '../followed-jobs.ts';
+import { withJobs } from '../followed-jobs.ts';
 import { untilStopped } from '../process.ts';
 import { jsonReport } from '../show/json.ts';
 
@@ -25,9 +25,13 @@ export async function notify(options: NotifyOptions): Promise<void> {
   if (list === test)
     throw new JobtailError('usage', 'either --list or --test is needed', { hint: 'see agent notify --help' });
   const config = await configurationAsOwner(options);
-  const rules = config.notify.map((settings) => new Rule(settings));
-  if (test) await testRules(config, rules, json);
-  else await listDeliveries(config, rules, json);
+  if (test)
+    await testRules(
+      config,
+      config.notify.map((settings) => new Rule(settings)),
+      json,
+    );
+  else await listDeliveries(config, json);
 }
 
 async function testRules(config: Config, rules: readonly Rule[], json: boolean): Promise<void> {
@@ -63,23 +67,12 @@ function resultText({ target, error, hint }: { target: string; error: string | n
   return `${printable(target)}: failed: ${printable(error)}\n${hint === null ? '' : `  ${printable(hint)}\n`}`;
 }
 
-async function listDeliveries(config: Config, rules: readonly Rule[], json: boolean): Promise<void> {
-  const deliveries = await readJobs(config, undefined, (store) => store.outbox.all());
-  const numbers = new Map(rules.map(({ id }, index) => [id, index + 1]));
-  const rows = deliveries.map(({ rule, deliveryId: _, lastError: error, dueAt: nextAt, ...row }) => ({
-    rule: numbers.get(rule) ?? null,
-    target: rules[(numbers.get(rule) ?? 0) - 1]?.target ?? 'a rule that is in force no longer',
-    state: nextAt === null ? 'given-up' : 'waiting',
-    ...{ ...row, nextAt, error },
-  }));
-  if (json) {
-    const shown = rules.map(({ settings, target }) => ({ on: settings.on, target }));
-    process.stdout.write(jsonReport({ rules: shown, deliveries: rows }));
-    return;
-  }
-  for (const [index, { settings, target }] of rules.entries())
-    process.stdout.write(`rule ${index + 1}: ${settings.on.join(', ')}: ${printable(target)}\n`);
-  const lines = rows.map(({ rule, event, target, madeAt, nextAt, attempts, error }) => {
+async function listDeliveries(config: Config, json: boolean): Promise<void> {
+  const list = await withJobs(config, (jobs) => jobs.deliveries());
+  if (json) return void process.stdout.write(jsonReport(list));
+  for (const [index, { on, target }] of list.rules.entries())
+    process.stdout.write(`rule ${index + 1}: ${on.join(', ')}: ${printable(target)}\n`);
+  const lines = list.deliveries.map(({ rule, event, target, madeAt, nextAt, attempts, error }) => {
     const what = `${event.type}${event.count > 1 ? ` (${event.count})` : ''}${event.jobId === undefined ? '' : ` job ${event.jobId}`}`;
     const next =
       nextAt === null ? 'given up' : nextAt <= Date.now() ? 'due' : `next attempt in ${showAge(nextAt - Date.now())}`;

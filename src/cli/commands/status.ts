@@ -1,6 +1,5 @@
 /** `agent status`: the followed jobs and their state. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { hasFleet } from '../../config/config.ts';
 import { notWatched } from '../../daemon/state.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
@@ -8,9 +7,9 @@ import { countOf } from '../../numbers.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { withJobs } from '../followed-jobs.ts';
 import { untilStopped } from '../process.ts';
-import { disksOf, isDiskHanging } from '../show/disks.ts';
+import { isDiskHanging } from '../show/disks.ts';
 import { jsonReport } from '../show/json.ts';
-import { viewLine, viewReport } from '../show/status-report.ts';
+import { viewLine } from '../show/status-report.ts';
 import { detail, overview, type ShownReport } from '../show/status-table.ts';
 import { CLEAR_BELOW, columnsOf } from '../show/terminal.ts';
 
@@ -44,9 +43,7 @@ export async function status(jobIds: readonly JobId[], options: StatusOptions): 
         reports.push(found);
       }
       const [first] = reports as [ShownReport];
-      // Those of a fleet are on other machines.
-      const disks = hasFleet(config) ? {} : { disks: await disksOf(config) };
-      return { ...first, ...disks, jobs: reports.flatMap((found) => found.jobs), view: await viewReport(config) };
+      return { ...first, ...(await jobs.surroundings()), jobs: reports.flatMap((found) => found.jobs) };
     };
     const pageOf = async (): Promise<Page> => {
       const { view, ...shown } = await report();

@@ -6,9 +6,10 @@ import { watchIfConfigured } from '../../daemon/state.ts';
 import { asJobtailError, EXIT } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { Store } from '../../store/store.ts';
-import { askServed } from '../ask-agent.ts';
+import { askSocket, isOfAnother } from '../agent-socket.ts';
+import { askServed, passRequest } from '../ask-agent.ts';
 import { type ConfigOption, configurationAsOwner, type JsonOption } from '../configuration.ts';
-import { commandLog } from '../process.ts';
+import { commandLog, untilStopped } from '../process.ts';
 import { jsonReport } from '../show/json.ts';
 import { resultsProgress, summaryIsWhole, summaryText } from '../show/pass.ts';
 
@@ -48,6 +49,7 @@ async function endWithPass(config: Config, jobId: JobId): Promise<void> {
 
 async function endNow(config: Config, jobId: JobId): Promise<void> {
   if (hasFleet(config)) return (await import('../fleet/commands.ts')).endByFleet(config, jobId);
+  if (isOfAnother(config)) return void (await askSocket(config, { path: `jobs/${jobId}?now=1`, method: 'DELETE' }));
   await withStore(config, commandLog(), async (store, owned) => {
     watchIfConfigured(store, config, jobId);
     store.jobs.unwatch(jobId, 'ended');
@@ -58,24 +60,32 @@ async function endNow(config: Config, jobId: JobId): Promise<void> {
   });
 }
 
-type RequestedKind = 'sync' | 'unwatch';
-
 /** Has one complete pass run. The kind `unwatch` ends the job with it. */
-async function runCompletePass(config: Config, jobId: JobId, kind: RequestedKind): Promise<PassSummary> {
+async function runCompletePass(config: Config, jobId: JobId, kind: 'sync' | 'unwatch'): Promise<PassSummary> {
   if (hasFleet(config)) return await (await import('../fleet/commands.ts')).passByFleet(config, jobId, kind);
+  if (isOfAnother(config)) return await untilStopped((signal) => passByAgent(config, { jobId, kind, signal }));
   const progress = resultsProgress(process.stderr);
   const askedAt = Date.now();
-  const prepare = (store: Store) => {
-    watchIfConfigured(store, config, jobId);
-    if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ending');
-  };
   const onWait = (store: Store) => {
     const row = store.resultSyncs.get(jobId);
     if (row !== undefined && row.startedAt >= askedAt) progress.show(row);
   };
   try {
-    return (await askServed<{ summary: PassSummary }>(config, { kind, jobId, prepare, onWait })).summary;
+    return (await askServed<{ summary: PassSummary }>(config, { ...passRequest(config, jobId, kind), onWait })).summary;
   } finally {
     progress.close();
   }
+}
+
+interface WantedPass {
+  readonly jobId: JobId;
+  readonly kind: 'sync' | 'unwatch';
+  readonly signal: AbortSignal;
+}
+
+/** By the agent of another user. */
+async function passByAgent(config: Config, { jobId, kind, signal }: WantedPass): Promise<PassSummary> {
+  if (kind === 'sync') return await askSocket(config, { path: `jobs/${jobId}/sync`, method: 'POST', signal });
+  const question = { path: `jobs/${jobId}`, method: 'DELETE', signal } as const;
+  return (await askSocket<{ readonly pass: PassSummary }>(config, question)).pass;
 }

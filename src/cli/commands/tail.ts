@@ -53,16 +53,12 @@ type JobSeen = Awaited<ReturnType<typeof seenIn>>;
 
 async function seenIn(jobs: FollowedJobs, jobId: JobId) {
   const [follower, elsewhere] = [await jobs.follower(jobId), await jobs.elsewhere(jobId)];
-  return await jobs.read(jobId, (store) => ({
-    ...{ isFollowed: follower.by !== 'nobody', elsewhere, tasks: store.taskSearches.knownTasks(jobId) },
-    ...{ state: store.jobs.get(jobId)?.state, information: store.jobInformation.get(jobId) },
-    failing: store.liveFiles.ofJob(jobId).filter(({ error }) => error !== null),
-  }));
+  return { isFollowed: follower.by !== 'nobody', elsewhere, job: await jobs.job(jobId) };
 }
 
 interface ShownJob {
   readonly jobId: JobId;
-  /** What the state has of the job; undefined if it cannot be read: then `--follow` ends only by a signal. */
+  /** What the agent has of the job; undefined while that cannot be read: then `--follow` ends only by a signal. */
   readonly read: () => Promise<JobSeen | undefined>;
   known: JobSeen | undefined;
 }
@@ -99,16 +95,17 @@ class ShownFile {
   /** @throws JobtailError without a mirror, if the job or the task is unknown */
   require(mirrorDirectory: string): void {
     const { jobId, known } = this.#job;
-    const { elsewhere, state, tasks = [] } = known ?? {};
+    const { elsewhere, job } = known ?? {};
+    const tasks = new Set(job?.files.map(({ taskId }) => taskId));
     if (elsewhere !== undefined)
       process.stderr.write(`agent ${printable(elsewhere)} has the mirrors of job ${jobId}: run this on its machine\n`);
     if (!this.#mirrors.isEmpty) return;
-    if (state === undefined)
+    if (job === undefined)
       throw new JobtailError('job-unknown', `there are no mirrors of job ${jobId} in ${mirrorDirectory}`, {
         hint: `watch it first: agent watch ${jobId}`,
       });
-    const absent = this.#options.task.find((taskId) => !tasks.includes(taskId));
-    if (absent !== undefined && tasks.length > 0)
+    const absent = this.#options.task.find((taskId) => !tasks.has(taskId));
+    if (absent !== undefined && tasks.size > 0)
       throw new JobtailError('job-unknown', `job ${jobId} has no task ${absent}`, {
         hint: `agent status ${jobId} shows its tasks`,
       });
@@ -116,9 +113,9 @@ class ShownFile {
 
   /** Each error of a live file, once. */
   #printErrors(): void {
-    for (const { taskId, file, error } of this.#job.known?.failing ?? []) {
+    for (const { taskId, file, error } of this.#job.known?.job?.files ?? []) {
       const line = `task ${taskId} ${file}: ${printable(error?.message ?? '')}\n`;
-      if (this.#reported.has(line)) continue;
+      if (error === null || this.#reported.has(line)) continue;
       this.#reported.add(line);
       this.#endLine();
       process.stderr.write(line);
@@ -150,7 +147,7 @@ class ShownFile {
       await drained(signal);
       if (isOver && !more) {
         await this.toEnd(signal);
-        const end = this.#job.known?.state === 'settled' ? 'settled' : 'unwatched';
+        const end = this.#job.known?.job?.state === 'settled' ? 'settled' : 'unwatched';
         process.stderr.write(`job ${this.#job.jobId} is ${end}: no more lines\n`);
         return;
       }
@@ -173,14 +170,14 @@ class ShownFile {
 
   /** To the standard error: a pipe gets only lines of the job. */
   #printState(): void {
-    const change = this.#stateChange(this.#job.known?.information);
+    const change = this.#stateChange(this.#job.known?.job);
     if (change === '') return;
     this.#endLine();
     process.stderr.write(forStderr(change));
   }
 
   get #isOver(): boolean {
-    const state = this.#job.known?.state;
+    const state = this.#job.known?.job?.state;
     return state === 'settled' || state === 'ended';
   }
 

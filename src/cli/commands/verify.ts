@@ -8,15 +8,12 @@ import type { JobId } from '../../job.ts';
 import { countOf, showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { Store } from '../../store/store.ts';
+import { askSocket, isOfAnother } from '../agent-socket.ts';
 import { askAgent, askServed } from '../ask-agent.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
-import { readJobs } from '../followed-jobs.ts';
 import { commandLog, untilStopped } from '../process.ts';
 import { jsonReport } from '../show/json.ts';
-
-/** What the listing of the service leaves out (docs/dev/rest.md 5, docs/guarantees.md). */
-const NEVER_LISTED =
-  'not compared: files that the service never lists, such as those with an older date (tar -x, cp -p), those outside of the directories of the tasks, and those written in the second of the submission (by SSH, --complete finds them)';
+import { NEVER_LISTED, verificationReport } from '../show/pass.ts';
 
 interface VerifyArguments extends JsonOption {
   readonly complete?: boolean;
@@ -33,10 +30,7 @@ export async function verify(jobId: JobId, options: VerifyArguments): Promise<vo
   const verification = await verificationOf({ config, jobId, isComplete, onVerified });
   const { files, cluster } = verification;
   for (const one of files.slice(printed)) onVerified(one);
-  const notCompared = cluster === null ? NEVER_LISTED : null;
-  // What is in place of a file is in the reason, in words.
-  const shown = files.map(({ name, proof }) => ({ name, proof: { ...proof, inPlace: undefined } }));
-  if (json) process.stdout.write(jsonReport({ jobId, files: shown, cluster, notCompared }));
+  if (json) process.stdout.write(jsonReport(verificationReport(jobId, verification)));
   else process.stdout.write(`${conclusionOf(files)}\n${cluster === null ? NEVER_LISTED : clusterLine(cluster)}\n`);
   if (files.length === 0 || !files.every(isHere)) process.exitCode = EXIT.failed;
 }
@@ -52,13 +46,21 @@ interface WantedJob {
 async function verificationOf(wanted: WantedJob): Promise<Verification> {
   const { config, jobId, isComplete } = wanted;
   const request = { kind: isComplete ? 'verify-complete' : 'verify', jobId } as const;
+  if (isOfAnother(config))
+    return await untilStopped((signal) =>
+      askSocket<Verification>(config, { path: `jobs/${jobId}/verification?complete=${Number(isComplete)}`, signal }),
+    );
   const prepare = (store: Store) => void requireWatched(store, jobId);
   if (!hasFleet(config)) return await askServed<Verification>(config, { ...request, prepare });
   return await untilStopped(async (signal) => {
     const isHere = new SharedState(config).use((store) => store.jobs.get(jobId) !== undefined) === true;
     const answer = isHere ? await askAgent<Verification>(config, { ...request, prepare }, signal) : undefined;
     if (answer !== undefined) return answer;
-    if (!isComplete) return await readJobs(config, jobId, (store) => verifyByService(store, wanted, signal));
+    if (!isComplete) {
+      const { jobsOfFleet } = await import('../fleet/client.ts');
+      const jobs = jobsOfFleet(config);
+      return await jobs.of(jobId, (store) => verifyByService(store, wanted, signal), [jobId]).finally(jobs.close);
+    }
     throw new JobtailError('usage', `--complete is for the machine whose agent follows job ${jobId}`, {
       hint: `agent status ${jobId} names the agent; run the command where it runs`,
     });

@@ -3,21 +3,22 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, type FleetConfig, hasFleet, hasJobService } from '../../config/config.ts';
 import { withStore } from '../../daemon/own-state.ts';
 import { configuredJobs, type SharedState } from '../../daemon/state.ts';
-import { EXIT, JobtailError } from '../../errors.ts';
+import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
 import { isOver, type JobId, LIVE_FILE_NAMES } from '../../job.ts';
 import { phaseOf } from '../../job-information.ts';
 import { countOf } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { JobRow, WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
+import { askSocket, isOfAnother } from '../agent-socket.ts';
 import { PendingRequest } from '../ask-agent.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { type FollowedJobs, jobsOfThisMachine, withJobs } from '../followed-jobs.ts';
 import { commandLog, untilStopped } from '../process.ts';
+import { type Ended, endOf, exitCodeOf, waitReport } from '../show/ends.ts';
 import { hasMessage, hiddenResultsLines, showJobState, taskLine } from '../show/job-text.ts';
 import { jsonReport } from '../show/json.ts';
 import { startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
-import { type JobReport, reportOf } from '../show/status-report.ts';
 import { refuseNoJob } from './watch.ts';
 
 interface WaitOptions extends JsonOption {
@@ -36,44 +37,12 @@ const MAX_ABSENT_MS = 120_000;
 const FIRST_LINES = 10;
 const MAX_TASKS = 5;
 
-/** The first that a job has is the result. unproven: a file is not proven, or the end of the job is unknown. */
-const EXIT_CODES = {
-  unproven: EXIT.failed,
-  failed: EXIT.jobFailed,
-  canceled: EXIT.jobCanceled,
-  finished: EXIT.ok,
-} as const;
-
 interface WaitContext {
   readonly signal: AbortSignal;
   /** The state that this process serves if no other one does, and its requests to follow the jobs. */
   readonly served?: { readonly state: SharedState; readonly pending: ReadonlyMap<JobId, PendingRequest> };
   /** Commands for a fleet that may be refused. */
   readonly commands?: readonly string[];
-}
-
-type WaitOutcome = keyof typeof EXIT_CODES;
-
-export interface Ended {
-  readonly outcome: WaitOutcome;
-  readonly unproven: readonly string[];
-  readonly job: JobReport;
-}
-
-export function endOf(job: JobReport): Ended | undefined {
-  if (job.state === 'watched' || job.state === 'ending') return undefined;
-  const ends: Readonly<Record<string, WaitOutcome>> = { Finished: 'finished', Failed: 'failed', Canceled: 'canceled' };
-  const end = ends[job.jobState ?? ''];
-  const isSettled = job.state === 'settled';
-  const unproven = isSettled ? [...(job.unproven ?? [])] : ['it is not followed any more'];
-  if (end === undefined) unproven.push('it is not reported how the job ended');
-  if (end === undefined || !isSettled) return { job, outcome: 'unproven', unproven };
-  return { job, outcome: end === 'finished' && unproven.length > 0 ? 'unproven' : end, unproven };
-}
-
-export function exitCodeOf(ended: readonly Ended[]): number {
-  const [worst] = Object.entries(EXIT_CODES).filter(([outcome]) => ended.some((one) => one.outcome === outcome));
-  return worst?.[1] ?? EXIT.ok;
 }
 
 /** A signal stops it also between its steps. */
@@ -88,6 +57,10 @@ async function waitUntilStopped(jobIds: readonly JobId[], options: WaitOptions, 
   const alone = (commands: readonly string[] = []) =>
     withJobs(config, (jobs) => work(jobs, { signal: stop, commands }));
   if (hasFleet(config)) return (await alone(await watchInFleet(config, requests)))();
+  if (isOfAnother(config)) {
+    await withJobs(config, (jobs) => Promise.all(requests.map((request) => watchByAgent(config, jobs, request))));
+    return (await alone())();
+  }
   for (const jobId of ids) await refuseNoJob(config, jobId);
   const areOver = await withStore(config, commandLog(), (store) => {
     const fresh = requests.filter(({ jobId }) => store.jobs.get(jobId) === undefined);
@@ -115,6 +88,17 @@ const followOf = (request: WatchRequest) => ({
     if (jobs.get(request.jobId) === undefined && !jobs.isForgotten(request.jobId)) jobs.watch(request, Date.now());
   },
 });
+
+/** Has the agent of another user follow a job that it does not follow yet. */
+async function watchByAgent(config: Config, jobs: FollowedJobs, { jobId, tasks, files, results }: WatchRequest) {
+  const isKnown = await jobs.job(jobId).then(Boolean, unlessUnknown);
+  if (!isKnown) await askSocket(config, { path: 'jobs', method: 'POST', body: { jobId, tasks, files, results } });
+}
+
+function unlessUnknown(thrown: unknown): false {
+  if (asJobtailError(thrown).code !== 'job-unknown') throw thrown;
+  return false;
+}
 
 const isWorkOver = (job: JobRow | undefined) => job !== undefined && isOver(job);
 
@@ -160,9 +144,15 @@ function waitOf(config: Config, jobIds: readonly JobId[], options: WaitOptions) 
       const isReadable = served === undefined || served.state.ifReadable !== undefined;
       if (isReadable && now - readAt >= stateMs) {
         readAt = now;
+        let isThere = true;
         for (const jobId of jobIds.filter((id) => !ended.has(id))) {
           served?.pending.get(jobId)?.renew();
-          const end = await endIn(config, jobs, jobId);
+          const job = await jobs.job(jobId).catch((thrown: unknown) => {
+            // The agent that is asked starts again.
+            if (!isOfAnother(config) || asJobtailError(thrown).code !== 'store') throw thrown;
+            isThere = false;
+          });
+          const end = job && endOf(job);
           if (end === undefined) continue;
           ended.set(jobId, end);
           served?.pending.get(jobId)?.end();
@@ -171,8 +161,8 @@ function waitOf(config: Config, jobIds: readonly JobId[], options: WaitOptions) 
         for (const command of unanswered) if (await jobs.isExecuted(command)) unanswered.delete(command);
         const [jobId] = jobIds.filter((id) => !ended.has(id));
         // Without a fleet, this process serves the state itself.
-        if (served !== undefined || jobId === undefined || (await jobs.follower(jobId)).by !== 'nobody')
-          absentSince = undefined;
+        isThere &&= served !== undefined || jobId === undefined || (await jobs.follower(jobId)).by !== 'nobody';
+        if (isThere) absentSince = undefined;
         else absentSince = waitForAgent(absentSince, now);
       }
       isTimeUp = now - startedAt >= timeout;
@@ -188,11 +178,7 @@ function waitOf(config: Config, jobIds: readonly JobId[], options: WaitOptions) 
       const all = [...ended.values()];
       const exitCode = isTimeUp ? EXIT.timeIsUp : exitCodeOf(all);
       if (options.json === true) {
-        const shown = all.map(({ outcome, unproven, job }) => ({
-          ...{ jobId: job.jobId, outcome, jobState: job.jobState, state: job.state, unproven },
-          ...{ files: job.files.length, results: job.results.synced },
-        }));
-        process.stdout.write(jsonReport({ exitCode, timedOut: isTimeUp, jobs: shown, waitingFor }));
+        process.stdout.write(jsonReport(waitReport(all, isTimeUp, waitingFor)));
       } else {
         for (const one of all) process.stdout.write(textOf(one));
         process.stderr.write(missing);
@@ -212,34 +198,24 @@ function linesOf({ mirror }: Config, jobIds: readonly JobId[], { json }: WaitOpt
 async function requireEnds(config: Config, jobIds: readonly JobId[], jobs: FollowedJobs): Promise<void> {
   if (hasJobService(config.service)) return;
   for (const jobId of jobIds) {
-    const job = await jobs.read(jobId, (store) => store.jobs.get(jobId));
-    const { settleAfterMs } = job ?? requestOf(config, jobId);
-    if (settleAfterMs !== null || (job !== undefined && job.state !== 'watched')) continue;
+    const job = await jobs.job(jobId);
+    const settles = job === undefined ? requestOf(config, jobId).settleAfterMs : job.settleAfterMinutes;
+    if (settles !== null || (job !== undefined && job.state !== 'watched')) continue;
     throw new JobtailError('config', `the end of job ${jobId} cannot be seen: there is no job service`, {
       hint: 'set service.jobsUrl, or settleAfterMinutes for the job in watch',
     });
   }
 }
 
-/** Undefined while the job has no end. @throws JobtailError if it was removed from the state */
-async function endIn(config: Config, jobs: FollowedJobs, jobId: JobId): Promise<Ended | undefined> {
-  return await jobs.read(jobId, (store) => {
-    const job = store.jobs.get(jobId);
-    if (job === undefined && store.jobs.isForgotten(jobId))
-      throw new JobtailError('job-unknown', `job ${jobId} was removed from the state (agent forget)`);
-    return isWorkOver(job) ? reportOf(config, store, jobId).jobs.map(endOf)[0] : undefined;
-  });
-}
-
 /** What is still to come when the time is up. */
 async function missingOf(jobs: FollowedJobs, jobIds: readonly JobId[]): Promise<string> {
   let text = '';
   for (const jobId of jobIds) {
-    const reported = await jobs.read(jobId, (store) => store.jobInformation.get(jobId)?.information.state);
-    const isAtItsEnd = phaseOf(reported ?? null) === 'over';
+    const { jobState = null, reportedAt = null } = (await jobs.job(jobId)) ?? {};
+    const isAtItsEnd = phaseOf(jobState) === 'over';
     const what = isAtItsEnd
-      ? `is ${showJobState(reported ?? '')}, and its last complete pass is not done`
-      : `is not ${reported === undefined ? 'reported yet' : 'over'}`;
+      ? `is ${showJobState(jobState)}, and its last complete pass is not done`
+      : `is not ${reportedAt === null ? 'reported yet' : 'over'}`;
     text += `job ${jobId} ${what}, and the time is up\n`;
   }
   return text;

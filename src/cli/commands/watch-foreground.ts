@@ -93,8 +93,8 @@ function newsOf(config: Config, jobId: JobId): (store: Store) => string {
   const stateChange = jobStateChanges();
   let shown = '';
   return (store) => {
-    const state = stateChange(store.jobInformation.get(jobId));
     const [job] = reportOf(config, store, jobId).jobs;
+    const state = stateChange(job);
     const found = `${job?.tasks.found} ${job?.tasks.hint}`;
     if (job === undefined || found === shown) return state;
     shown = found;

@@ -1,21 +1,18 @@
 /** `agent watch JOB`: registers a job, and prints the paths of its mirrors. */
-import fs from 'node:fs';
-import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, hasFleet, hasJobService } from '../../config/config.ts';
 import { makeDirectories, withStore } from '../../daemon/own-state.ts';
 import { JobtailError } from '../../errors.ts';
-import { byTaskAndFile, type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
+import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
 import { printable } from '../../printable.ts';
-import { liveParts, resultsParts } from '../../safe-names.ts';
 import { runningAgent } from '../../store/lock.ts';
 import type { WatchRequest } from '../../store/rows.ts';
-import type { Store } from '../../store/store.ts';
+import { askSocket, isOfAnother } from '../agent-socket.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { withJobs } from '../followed-jobs.ts';
 import { followerOf, NOT_FOLLOWED } from '../follower.ts';
-import { isNoJob } from '../job-service.ts';
-import { commandLog, forEach } from '../process.ts';
+import { requireJob } from '../job-service.ts';
+import { commandLog, forEach, untilStopped } from '../process.ts';
+import { firstPaths, pathsOf, type Registered, register, watchReport } from '../register.ts';
 import { forStderr } from '../show/colours.ts';
 import { searchLines } from '../show/job-text.ts';
 import { jsonReport } from '../show/json.ts';
@@ -36,7 +33,6 @@ interface WatchOptions extends JsonOption {
 
 /** Limit for all that the command waits for: whether there is such a job, its tasks, and its mirrors. */
 export const WAITS_MS = 10_000;
-const TICK_MS = 50;
 const FIRST_LINES = 10;
 /** On a terminal. */
 const MAX_SHOWN_PATHS = 8;
@@ -62,6 +58,7 @@ async function watch(config: Config, jobId: JobId, options: WatchOptions, signal
     ...(options.stallAfter === undefined ? {} : { stallAfterMs: options.stallAfter }),
     source: 'command',
   };
+  if (isOfAnother(config)) return await watchByAgent(config, request, options, signal);
   await refuseNoJob(config, jobId);
   if (hasFleet(config)) {
     const fleet = await import('../fleet/commands.ts');
@@ -82,15 +79,12 @@ async function watch(config: Config, jobId: JobId, options: WatchOptions, signal
     return (await import('./watch-foreground.ts')).watchHere(config, request, options.lines ?? FIRST_LINES);
   await withStore(config, commandLog(), async (store, owned) => {
     const wasSettled = store.jobs.get(jobId)?.state === 'settled';
-    store.transaction(() => store.jobs.watch(request, Date.now()));
-    store.wake();
+    register(store, request);
     const follower = owned === undefined ? followerOf(config, store, jobId) : NOT_FOLLOWED;
     const isFollowed = follower.by !== 'nobody';
     const registered: Registered = { config, store, request, wasSettled, isFollowed };
-    if (isFollowed && options.wait && request.tasks === null) await firstTasks(registered, wait);
-    const paths = pathsOf(registered);
-    if (isFollowed) await until(() => paths.every((file) => fs.existsSync(file)), wait);
-    else {
+    const paths = isFollowed ? await firstPaths(registered, { ...wait, waits: options.wait }) : pathsOf(registered);
+    if (!isFollowed) {
       const { Mirror } = await import('../../agent/live/mirror/mirror.ts');
       for (const file of paths) await (await Mirror.open(config.mirror.directory, file)).close();
     }
@@ -98,58 +92,38 @@ async function watch(config: Config, jobId: JobId, options: WatchOptions, signal
   });
 }
 
-/** A mistyped number would be requested forever. A job that was followed before is not checked again. */
-export async function refuseNoJob(config: Config, jobId: JobId): Promise<void> {
-  const isIn = (store: Store) => store.jobs.get(jobId) !== undefined;
-  const isKnown = await withJobs(config, (jobs) => jobs.read(jobId, isIn)).catch(() => false);
-  if (isKnown || !(await isNoJob(config, jobId))) return;
-  throw new JobtailError('job-unknown', `the service has no job ${jobId} of this user`, {
-    hint: 'check the number: agent jobs lists the jobs',
+/** By the agent of another user. */
+async function watchByAgent(config: Config, request: WatchRequest, options: WatchOptions, signal: AbortSignal) {
+  if (options.foreground === true)
+    throw new JobtailError('usage', '--foreground is for the user of the agent', {
+      hint: `run agent watch ${request.jobId}, then agent tail ${request.jobId} -f`,
+    });
+  const { json, quiet, stallAfter } = options;
+  const { jobId, tasks, files, results } = request;
+  const body = { jobId, tasks, files, results, stallAfterMinutes: stallAfter && stallAfter / 60_000 };
+  const report = await askSocket<ReturnType<typeof watchReport>>(config, {
+    path: 'jobs',
+    method: 'POST',
+    body,
+    signal,
   });
+  if (json === true) return void process.stdout.write(jsonReport(report));
+  for (const file of report.files) process.stdout.write(`${file}\n`);
+  if (quiet !== true) process.stderr.write(`job ${jobId} is watched; the running agent follows it\n`);
 }
 
-interface Registered {
-  readonly config: Config;
-  readonly store: Store;
-  readonly request: WatchRequest;
-  /** Whether a process follows it now. */
-  readonly isFollowed?: boolean;
-  readonly wasSettled?: boolean;
-}
-
-/** Waits until the running agent has found tasks or reports an error, or the time is up. */
-function firstTasks({ store, request: { jobId } }: Registered, wait: Until): Promise<void> {
-  const hasSearched = () => (store.taskSearches.get(jobId)?.searchedAt ?? null) !== null;
-  const isOver = () =>
-    (hasSearched() && store.taskSearches.knownTasks(jobId).length > 0) ||
-    (store.jobs.get(jobId)?.error ?? null) !== null;
-  return until(isOver, wait);
-}
-
-interface Until {
-  readonly endsAt: number;
-  readonly signal: AbortSignal;
-}
-
-async function until(isSo: () => boolean, { endsAt, signal }: Until): Promise<void> {
-  while (performance.now() < endsAt && !isSo()) await sleep(TICK_MS, undefined, { signal });
-}
-
-function pathsOf({ config, store, request }: Registered): string[] {
-  const { tasks, files } = request;
-  const rows = store.liveFiles
-    .ofJob(request.jobId)
-    .filter(({ taskId, file }) => (tasks === null || tasks.includes(taskId)) && files.includes(file))
-    .sort(byTaskAndFile);
-  return rows.map((row) => path.join(config.mirror.directory, ...liveParts(request.jobId, row)));
+/** A job that was followed before is not checked again. @throws JobtailError job-unknown */
+export async function refuseNoJob(config: Config, jobId: JobId): Promise<void> {
+  const isKnown = await withJobs(config, (jobs) => jobs.job(jobId)).catch(() => undefined);
+  if (isKnown === undefined) await untilStopped((signal) => requireJob(config, jobId, signal));
 }
 
 /** Paths go to the standard output, for programs; the rest to the standard error. */
 function print(paths: readonly string[], registered: Registered, note: string, { json, quiet }: WatchOptions): void {
-  const { config, isFollowed = false, wasSettled, request } = registered;
-  const { jobId } = request;
-  const results = request.results ? path.join(config.mirror.directory, ...resultsParts(jobId)) : null;
-  if (json === true) return void process.stdout.write(jsonReport({ jobId, isFollowed, files: paths, results }));
+  const { wasSettled, request } = registered;
+  const report = watchReport(registered, paths);
+  const { jobId, results } = report;
+  if (json === true) return void process.stdout.write(jsonReport(report));
   const { isTTY } = process.stdout;
   const shown = isTTY ? paths.slice(0, MAX_SHOWN_PATHS) : paths;
   for (const file of shown) process.stdout.write(`${isTTY ? shellWord(file) : file}\n`);

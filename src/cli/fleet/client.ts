@@ -10,8 +10,9 @@ import { Secrets } from '../../redact.ts';
 import type { Store } from '../../store/store.ts';
 import { resultOf } from '../ask-agent.ts';
 import { type JobFollower, NOT_FOLLOWED } from '../follower.ts';
+import { reportedJobs } from '../job-service.ts';
 import { commandLog } from '../process.ts';
-import { type Report, reportOf } from '../show/status-report.ts';
+import { jobIn, type Report, reportOf, viewReport } from '../show/status-report.ts';
 
 /** For a command that places commands. @throws JobtailError */
 export async function withFleet<T>(config: FleetConfig, work: (client: FleetClient) => Promise<T>): Promise<T> {
@@ -70,13 +71,24 @@ export function ofFleet(
 export function jobsOfFleet(config: FleetConfig) {
   const { name, separateMirrors } = config.fleet;
   const reader = new FleetReader(() => addressOf(config), serviceAddress(config.service));
+  /** Results are counted; those of `withResults` are listed. One after the other: they use one store. */
+  const of = <T>(only: JobId | undefined, work: (store: Store) => T | Promise<T>, withResults: JobId[] = []) =>
+    reader.read(async (client) => work(await client.jobs({ only, withResults })));
   return {
-    read<T>(only: JobId | undefined, work: (store: Store) => T | Promise<T>, withResults = false): Promise<T> {
-      const options = { only, withResults: only !== undefined && withResults ? [only] : [] };
-      return reader.read(async (client) => work(await client.jobs(options)));
-    },
+    of,
+    job: (jobId: JobId) => of(jobId, (store) => jobIn(config, store, jobId)),
     report: (only: JobId | 'all' | undefined): Promise<FleetReport> =>
       reader.read((client) => fleetReport(config, client, only === 'all' ? undefined : only)),
+    surroundings: async () => ({ view: await viewReport(config) }),
+    reported: () => reportedJobs(config, () => of(undefined, (store) => store.jobs.states())),
+    results: async (jobId: JobId) => {
+      const { resultList } = await import('../show/lists.ts');
+      return await of(jobId, (store) => resultList(config, store, jobId), [jobId]);
+    },
+    deliveries: async () => {
+      const { deliveryList } = await import('../show/lists.ts');
+      return await of(undefined, (store) => deliveryList(config, store));
+    },
     follower: (jobId: JobId): Promise<JobFollower> => reader.read((client) => followerIn(client, jobId)),
     async isExecuted(commandId: string): Promise<boolean> {
       const answer = await reader.read((client) => client.commands.answerOf(commandId));

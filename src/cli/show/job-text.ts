@@ -1,13 +1,12 @@
 /** Reports of the middleware about jobs, and the search for their tasks, for people. */
 
 import { withoutNextSignIn } from '../../auth.ts';
-import { EARLY_START_HINT, type JobInformation, type JobTime, phaseOf, startedEarlyMs } from '../../job-information.ts';
+import { EARLY_START_HINT, type JobTime, phaseOf, startedEarlyMs } from '../../job-information.ts';
 import { countOf, showAge, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import { NOTHING_LISTED } from '../../proven.ts';
-import type { JobInformationRow } from '../../store/rows.ts';
 import { pc } from './colours.ts';
-import { type JobReport, type Report, type TaskFields, taskFields } from './status-report.ts';
+import type { JobReport, Report, TaskFields } from './status-report.ts';
 import { cutToColumns } from './terminal.ts';
 
 const MAX_STATE_COLUMNS = 32;
@@ -139,23 +138,24 @@ const inTime = (at: number) => (at <= Date.now() ? 'now' : `in ${showAge(at - Da
 const MAX_MESSAGES = 5;
 
 /** Returns lines about changes of the job state since the last call. */
-export function jobStateChanges(): (row: JobInformationRow | undefined) => string {
+type ReportedJob = Pick<JobReport, 'jobId' | 'jobState'> & { readonly tasks: Pick<JobReport['tasks'], 'reported'> };
+
+export function jobStateChanges(): (job: ReportedJob | undefined) => string {
   let shown: string | null = null;
-  return (row) => {
-    const information = row?.information;
-    if (information === undefined || information.state === null || information.state === shown) return '';
-    shown = information.state;
-    return [lineOf(information), ...messagesOf(information)].map((line) => `${line}\n`).join('');
+  return (job) => {
+    if (job === undefined || job.jobState === null || job.jobState === shown) return '';
+    shown = job.jobState;
+    return [lineOf(job), ...messagesOf(job)].map((line) => `${line}\n`).join('');
   };
 }
 
-function lineOf({ id, state }: JobInformation): string {
-  const late = phaseOf(state) === 'over' ? '; what it wrote last may still come' : '';
-  return `job ${id} is ${printable(state ?? '')}${late}`;
+function lineOf({ jobId, jobState }: ReportedJob): string {
+  const late = phaseOf(jobState) === 'over' ? '; what it wrote last may still come' : '';
+  return `job ${jobId} is ${printable(jobState ?? '')}${late}`;
 }
 
-function messagesOf({ state, tasks }: JobInformation): string[] {
-  if (phaseOf(state) !== 'over') return [];
-  const failed = tasks.filter(({ errorMessage }) => hasMessage(errorMessage));
-  return failed.slice(0, MAX_MESSAGES).map((task) => `  ${taskLine(taskFields(task))}`);
+function messagesOf({ jobState, tasks }: ReportedJob): string[] {
+  if (phaseOf(jobState) !== 'over') return [];
+  const failed = tasks.reported.filter(({ errorMessage }) => hasMessage(errorMessage));
+  return failed.slice(0, MAX_MESSAGES).map((task) => `  ${taskLine(task)}`);
 }

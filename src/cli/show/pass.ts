@@ -1,5 +1,6 @@
 /** The progress and the result of a complete pass, for people. */
 import type { PassSummary } from '../../agent/pass/complete-pass.ts';
+import type { Verification } from '../../agent/pass/verification.ts';
 import type { JobId } from '../../job.ts';
 import { countOf, showAge, showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
@@ -72,3 +73,15 @@ export function summaryText(jobId: JobId, summary: PassSummary): string {
 export function summaryIsWhole({ openEnds, results, isListingEmpty }: PassSummary): boolean {
   return openEnds.length === 0 && !isListingEmpty && (results === null || results.failed + results.refused === 0);
 }
+
+/** What the listing of the service leaves out (docs/dev/rest.md 5, docs/guarantees.md). */
+export const NEVER_LISTED =
+  'not compared: files that the service never lists, such as those with an older date (tar -x, cp -p), those outside of the directories of the tasks, and those written in the second of the submission (by SSH, --complete finds them)';
+
+/** The JSON of `agent verify`. What is in place of a file is in the reason, in words. */
+export const verificationReport = (jobId: JobId, { files, cluster }: Verification) => ({
+  jobId,
+  files: files.map(({ name, proof }) => ({ name, proof: { ...proof, inPlace: undefined } })),
+  cluster,
+  notCompared: cluster === null ? NEVER_LISTED : null,
+});

@@ -3,7 +3,7 @@
 import path from 'node:path';
 import { clockLines } from '../../agent/service-clock.ts';
 import { type Config, hasJobService } from '../../config/config.ts';
-import { asJobtailError } from '../../errors.ts';
+import { asJobtailError, JobtailError } from '../../errors.ts';
 import { byTaskAndFile, compareIds, isOver, type JobId } from '../../job.ts';
 import { type JobInformation, type JobTime, phaseOf, type TaskInformation } from '../../job-information.ts';
 import { reasonsAgainst } from '../../proven.ts';
@@ -18,6 +18,7 @@ import type { JobRow, LeaseRow, LiveFileRow, ResultRow } from '../../store/rows.
 import type { Store } from '../../store/store.ts';
 import { DAY_MS } from '../../system/clock.ts';
 import { pc } from './colours.ts';
+import { type DiskReport, disksOf } from './disks.ts';
 import { pageText } from './terminal.ts';
 
 /** Maximum results with a reason; the others are counted. */
@@ -30,9 +31,9 @@ export type JobReport = Report['jobs'][number];
 export function reportOf(config: Config, store: Store, only: JobId | 'all' | undefined) {
   const holder = lockHolder(config.state.directory);
   const agent = holder?.role === 'agent' ? holder : undefined;
-  const jobs = store.jobs
-    .all()
-    .filter((job) => (only === undefined ? job.state !== 'ended' : only === 'all' || job.jobId === only))
+  const isOne = only !== undefined && only !== 'all';
+  const jobs = (isOne ? [store.jobs.get(only)].filter((job) => job !== undefined) : store.jobs.all())
+    .filter((job) => only !== undefined || job.state !== 'ended')
     .sort((a, b) => compareIds(a.jobId, b.jobId));
   return {
     agent: {
@@ -48,8 +49,16 @@ export function reportOf(config: Config, store: Store, only: JobId | 'all' | und
     jobService: hasJobService(config.service) ? shownJobService(store.jobInformation.lastListing()) : null,
     watchMine: watchMineReport(store),
     notify: { rules: config.notify.length, ...store.outbox.counts() },
-    jobs: jobs.map((job) => jobReport(config, store, job, job.jobId === only)),
+    jobs: jobs.map((job) => jobReport(config, store, job, isOne)),
   };
+}
+
+/** @throws JobtailError if it was removed from the state */
+export function jobIn(config: Config, store: Store, jobId: JobId): JobReport | undefined {
+  const [job] = reportOf(config, store, jobId).jobs;
+  if (job === undefined && store.jobs.isForgotten(jobId))
+    throw new JobtailError('job-unknown', `job ${jobId} was removed from the state (agent forget)`);
+  return job;
 }
 
 function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
@@ -68,6 +77,7 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
     jobStateSince: reported?.since ?? null,
     reportedAt: reported?.reportedAt ?? null,
     tasks: { ...tasksReport(config, store, job, found), reported: (reported?.information.tasks ?? []).map(taskFields) },
+    settleAfterMinutes: job.settleAfterMs === null ? null : job.settleAfterMs / 60_000,
     watchedAt: job.watchedAt,
     polledAt: job.polledAt,
     // A long poll commits what it appended before it ends.
@@ -155,6 +165,17 @@ function watchMineReport(store: Store) {
     waiting: store.jobInformation.lastListing()?.waiting ?? 0,
   };
 }
+
+export interface Surroundings {
+  /** Those of a fleet are on other machines. */
+  readonly disks?: readonly DiskReport[];
+  readonly view: Awaited<ReturnType<typeof viewReport>>;
+}
+
+export const surroundingsOf = async (config: Config): Promise<Surroundings> => ({
+  disks: await disksOf(config),
+  view: await viewReport(config),
+});
 
 /** `problem`: why no link leads there, if something else listens. */
 export async function viewReport({ view, state }: Config) {

@@ -1,9 +1,11 @@
 /** What the middleware tells of jobs, in lines and tables for people. */
 import { describe, expect, it } from 'vitest';
-import { jobsTable, type ListedJob } from '../../../src/cli/commands/jobs.ts';
+import { jobsTable } from '../../../src/cli/commands/jobs.ts';
 import { jobStateChanges, showJobState, showTime, taskLine } from '../../../src/cli/show/job-text.ts';
+import type { ListedJob } from '../../../src/cli/show/lists.ts';
+import { taskFields } from '../../../src/cli/show/status-report.ts';
 import type { JobId, TaskId } from '../../../src/job.ts';
-import { type JobInformation, jobTimeOf, type TaskInformation } from '../../../src/job-information.ts';
+import { jobTimeOf, type TaskInformation } from '../../../src/job-information.ts';
 
 const JOB = '501' as JobId;
 const NEVER = { creationTime: null, submitTime: null, startTime: null, endTime: null };
@@ -35,10 +37,10 @@ it('a word of the middleware is shown as text, and no longer than words are', ()
 });
 
 describe('changes of a job state', () => {
-  const row = (state: string | null, tasks: readonly TaskInformation[] = []) => {
-    const information: JobInformation = { id: JOB, name: null, state, ...NEVER, tasks };
-    return { jobId: JOB, information, since: 0, reportedAt: 0 };
-  };
+  const row = (jobState: string | null, tasks: readonly TaskInformation[] = []) => ({
+    ...{ jobId: JOB, jobState },
+    tasks: { reported: tasks.map(taskFields) },
+  });
 
   it('are said once each, and the end with its reasons', () => {
     const changes = jobStateChanges();

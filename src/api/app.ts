@@ -1,0 +1,136 @@
+/** The interface for programs and for members of the group: one list of routes (docs/openapi.json). */
+import fs from 'node:fs';
+import type { HttpBindings } from '@hono/node-server';
+import { type Context, Hono } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
+import { jsonReport } from '../cli/show/json.ts';
+import { asJobtailError, ERROR_POLICIES, EXIT, JobtailError } from '../errors.ts';
+import { type JobId, parseJobId } from '../job.ts';
+import { packageFile } from '../system/package-file.ts';
+import type { ApiParts } from './parts.ts';
+import * as work from './work.ts';
+
+type ApiContext = Context<{ Bindings: HttpBindings }>;
+
+interface ApiRoute {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly path: string;
+  readonly answer: (context: ApiContext) => object | Promise<object>;
+}
+
+const MAX_BODY_BYTES = 64 * 1024;
+const USUAL_WAIT_SECONDS = 60;
+const MAX_WAIT_SECONDS = 3_600;
+
+/** `GET` changes nothing, and is served at both sockets. */
+export function routesOf(parts: ApiParts): readonly ApiRoute[] {
+  const get = (path: string, answer: ApiRoute['answer']): ApiRoute => ({ method: 'GET', path, answer });
+  return [
+    get('/v1/openapi.json', () => JSON.parse(fs.readFileSync(packageFile('docs/openapi.json'), 'utf8')) as object),
+    get('/v1/jobs', ({ req }) => work.statusOf(parts, req.query('all') === '1' ? 'all' : undefined)),
+    get('/v1/jobs/:job', (context) => work.statusOf(parts, jobOf(context))),
+    get('/v1/jobs/:job/results', (context) => work.resultsOf(parts, jobOf(context))),
+    get('/v1/jobs/:job/wait', (context) =>
+      work.waitFor(parts, jobOf(context), { seconds: secondsOf(context), signal: signalOf(context) }),
+    ),
+    get('/v1/jobs/:job/verification', (context) =>
+      work.verify(parts, jobOf(context), {
+        isComplete: context.req.query('complete') === '1',
+        signal: signalOf(context),
+      }),
+    ),
+    get('/v1/reported-jobs', (context) => work.reported(parts, signalOf(context))),
+    get('/v1/notifications', () => work.notifications(parts)),
+    get('/v1/events', (context) => work.eventStream(parts, signalOf(context))),
+    {
+      method: 'POST',
+      path: '/v1/jobs',
+      answer: async (context) => work.watch(parts, await bodyOf(context), signalOf(context)),
+    },
+    {
+      method: 'DELETE',
+      path: '/v1/jobs/:job',
+      answer: (context) =>
+        context.req.query('now') === '1'
+          ? work.endNow(parts, jobOf(context))
+          : work.unwatch(parts, jobOf(context), signalOf(context)),
+    },
+    {
+      method: 'POST',
+      path: '/v1/jobs/:job/sync',
+      answer: (context) => work.sync(parts, jobOf(context), signalOf(context)),
+    },
+  ];
+}
+
+export function appOf(parts: ApiParts, socket: 'read' | 'control') {
+  const app = new Hono<{ Bindings: HttpBindings }>();
+  app.use(
+    bodyLimit({ maxSize: MAX_BODY_BYTES, onError: () => refused(new JobtailError('usage', 'the body is too long')) }),
+  );
+  for (const { method, path, answer } of routesOf(parts)) {
+    app.on(method, path, async (context) => {
+      // A page in a browser that is led to a socket sends them.
+      if (context.req.header('origin') !== undefined)
+        throw new JobtailError('usage', 'this is no interface for a page');
+      if (method !== 'GET' && socket === 'read')
+        throw new JobtailError('permission', 'this socket changes nothing', { hint: 'ask control.sock' });
+      const found = await answer(context);
+      return found instanceof Response ? found : jsonOf(found, 200);
+    });
+  }
+  app.notFound(() =>
+    refused(new JobtailError('usage', 'there is no such route', { hint: 'see docs/gateway.md' }), 404),
+  );
+  app.onError((thrown) => {
+    const error = asJobtailError(thrown);
+    if (error.code === 'internal') parts.onFailure(error);
+    return refused(error);
+  });
+  return app;
+}
+
+const STATUS: Readonly<Record<number, number>> = {
+  [EXIT.usage]: 400,
+  [EXIT.notFound]: 404,
+  [EXIT.failed]: 409,
+  [EXIT.internal]: 500,
+};
+
+function refused(error: JobtailError, status?: number): Response {
+  const { code, message, hint = null } = error;
+  const usual = code === 'permission' ? 403 : (STATUS[ERROR_POLICIES[code].exitCode] ?? 503);
+  return jsonOf({ error: { code, message, hint } }, status ?? usual);
+}
+
+function jsonOf(fields: object, status: number): Response {
+  const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' };
+  return new Response(jsonReport(fields), { status, headers });
+}
+
+function jobOf({ req }: ApiContext): JobId {
+  const jobId = parseJobId(req.param('job') ?? '');
+  if (jobId === undefined) throw new JobtailError('usage', 'expected a job id: a whole number from 1 to 2^63 - 1');
+  return jobId;
+}
+
+function secondsOf({ req }: ApiContext): number {
+  const text = req.query('seconds') ?? String(USUAL_WAIT_SECONDS);
+  if (/^\d{1,4}$/.test(text) && Number(text) <= MAX_WAIT_SECONDS) return Number(text);
+  throw new JobtailError('usage', `seconds: a whole number from 0 to ${MAX_WAIT_SECONDS} was expected`);
+}
+
+async function bodyOf({ req }: ApiContext): Promise<unknown> {
+  try {
+    return await req.json();
+  } catch {
+    throw new JobtailError('usage', 'the body is no JSON');
+  }
+}
+
+/** Fires when the client is gone. */
+function signalOf({ env }: ApiContext): AbortSignal {
+  const over = new AbortController();
+  env.outgoing.once('close', () => over.abort());
+  return over.signal;
+}

@@ -1,0 +1,188 @@
+/** What each route does: the same as the command, with the same JSON. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as v from 'valibot';
+import type { PassSummary } from '../agent/pass/complete-pass.ts';
+import type { Verification } from '../agent/pass/verification.ts';
+import { askAgent, passRequest } from '../cli/ask-agent.ts';
+import { reportsOf, requireJob } from '../cli/job-service.ts';
+import { firstPaths, register, watchReport } from '../cli/register.ts';
+import { endOf, waitReport } from '../cli/show/ends.ts';
+import { deliveryList, listedJobs, resultList } from '../cli/show/lists.ts';
+import { verificationReport } from '../cli/show/pass.ts';
+import { jobIn, reportOf } from '../cli/show/status-report.ts';
+import { notWatched, requireWatched, watchIfConfigured } from '../daemon/state.ts';
+import { JobtailError } from '../errors.ts';
+import { isOver, type JobId, LIVE_FILE_NAMES, parseJobId, parseTaskId } from '../job.ts';
+import type { WatchRequest } from '../store/rows.ts';
+import type { Store } from '../store/store.ts';
+import type { ApiParts } from './parts.ts';
+
+const TICK_MS = 500;
+/** Limit for the tasks and mirrors of a job that is watched. */
+const FIRST_FILES_MS = 10_000;
+const HEARTBEAT_MS = 15_000;
+/** Of a client that does not read. */
+const MAX_UNREAD_EVENTS = 1_000;
+/** Requests of a kind at a time: each makes calls of the agent, which it needs for its jobs. */
+const MAX_AT_A_TIME = 4;
+const MAX_TASKS = 1_000;
+
+export async function statusOf({ config, state, surroundings }: ApiParts, only: JobId | 'all' | undefined) {
+  if (only !== undefined && only !== 'all' && jobIn(config, state.store, only) === undefined) throw notWatched(only);
+  return { ...reportOf(config, state.store, only), ...(await surroundings()) };
+}
+
+export const resultsOf = ({ config, state }: ApiParts, jobId: JobId) => resultList(config, state.store, jobId);
+
+export const notifications = ({ config, state }: ApiParts) => deliveryList(config, state.store);
+
+interface LongPoll {
+  readonly seconds: number;
+  readonly signal: AbortSignal;
+}
+
+export async function waitFor({ config, state }: ApiParts, jobId: JobId, { seconds, signal }: LongPoll) {
+  for (const endsAt = performance.now() + seconds * 1_000; ; await sleep(TICK_MS, undefined, { signal })) {
+    const row = state.store.jobs.get(jobId);
+    if (row === undefined || isOver(row)) {
+      const job = jobIn(config, state.store, jobId);
+      if (job === undefined) throw notWatched(jobId);
+      const end = endOf(job);
+      if (end !== undefined) return waitReport([end], false, []);
+    }
+    if (performance.now() >= endsAt) return waitReport([], true, [jobId]);
+  }
+}
+
+const underWay = new Map<string, number>();
+
+/** @throws JobtailError rate-limited */
+async function atATime<T>(what: string, work: () => Promise<T>): Promise<T> {
+  const before = underWay.get(what) ?? 0;
+  if (before >= MAX_AT_A_TIME)
+    throw new JobtailError('rate-limited', `${MAX_AT_A_TIME} requests for a ${what} are under way`, {
+      hint: 'wait until one of them has ended',
+    });
+  underWay.set(what, before + 1);
+  try {
+    return await work();
+  } finally {
+    underWay.set(what, (underWay.get(what) ?? 1) - 1);
+  }
+}
+
+interface WantedVerification {
+  readonly isComplete: boolean;
+  readonly signal: AbortSignal;
+}
+
+export const verify = ({ config }: ApiParts, jobId: JobId, { isComplete, signal }: WantedVerification) =>
+  atATime('verification', async () => {
+    const kind = isComplete ? 'verify-complete' : 'verify';
+    const request = { kind, jobId, prepare: (store: Store) => void requireWatched(store, jobId) } as const;
+    return verificationReport(jobId, answered(await askAgent<Verification>(config, request, signal)));
+  });
+
+export const reported = ({ config, state }: ApiParts, signal: AbortSignal) =>
+  atATime('report of the middleware', async () => {
+    const jobs = await reportsOf(config, null, signal);
+    return { jobs: listedJobs(jobs, state.store.jobs.states()) };
+  });
+
+const passOf = ({ config }: ApiParts, jobId: JobId, kind: 'sync' | 'unwatch', signal: AbortSignal) =>
+  atATime('complete pass', async () =>
+    answered(await askAgent<{ readonly summary: PassSummary }>(config, passRequest(config, jobId, kind), signal)),
+  );
+
+export async function sync(parts: ApiParts, jobId: JobId, signal: AbortSignal) {
+  return { jobId, ...(await passOf(parts, jobId, 'sync', signal)).summary };
+}
+
+export async function unwatch(parts: ApiParts, jobId: JobId, signal: AbortSignal) {
+  return { jobId, state: 'ended', pass: (await passOf(parts, jobId, 'unwatch', signal)).summary };
+}
+
+export function endNow({ config, state }: ApiParts, jobId: JobId) {
+  watchIfConfigured(state.store, config, jobId);
+  state.store.jobs.unwatch(jobId, 'ended');
+  state.store.wake();
+  return { jobId, state: 'ended', pass: null };
+}
+
+/** The agent stops at this moment: it responds to no request any more. */
+function answered<T>(answer: T | undefined): T {
+  if (answer === undefined) throw new JobtailError('unavailable', 'the agent stops', { hint: 'ask again' });
+  return answer;
+}
+
+/** Of a number that is written as text, because it has 64 bits. */
+const idOf = <Id extends string>(parse: (text: string) => Id | undefined, what: string) =>
+  v.pipe(
+    v.string(),
+    v.rawTransform<string, Id>(({ dataset, addIssue, NEVER }) => {
+      const found = parse(dataset.value);
+      if (found !== undefined) return found;
+      addIssue({ message: `expected ${what} as text` });
+      return NEVER;
+    }),
+  );
+
+/** Two weeks. */
+const MAX_STALL_MINUTES = 20_160;
+
+const bodySchema = v.strictObject({
+  jobId: idOf(parseJobId, 'a job id'),
+  tasks: v.nullish(v.pipe(v.array(idOf(parseTaskId, 'a task id')), v.minLength(1), v.maxLength(MAX_TASKS)), null),
+  files: v.nullish(v.pipe(v.array(v.picklist(LIVE_FILE_NAMES)), v.minLength(1)), [...LIVE_FILE_NAMES]),
+  results: v.nullish(v.boolean(), true),
+  stallAfterMinutes: v.nullish(v.pipe(v.number(), v.minValue(1), v.maxValue(MAX_STALL_MINUTES))),
+});
+
+/** A job is followed with the rights of the agent's account alone: the service gets no other one. */
+export async function watch({ config, state }: ApiParts, body: unknown, signal: AbortSignal) {
+  const found = v.safeParse(bodySchema, body);
+  if (!found.success) throw new JobtailError('usage', `the body: ${v.summarize(found.issues)}`);
+  const { jobId, tasks, files, results, stallAfterMinutes } = found.output;
+  const request: WatchRequest = {
+    ...{
+      jobId,
+      tasks: tasks && [...new Set(tasks)],
+      files: [...new Set(files)],
+      settleAfterMs: null,
+      source: 'command',
+    },
+    results: results && config.results.enabled,
+    ...(stallAfterMinutes == null ? {} : { stallAfterMs: stallAfterMinutes * 60_000 }),
+  };
+  if (state.store.jobs.get(jobId) === undefined)
+    await atATime('check of a new job', () => requireJob(config, jobId, signal));
+  const { store } = state;
+  register(store, request);
+  const registered = { config, store, request, isFollowed: true };
+  return watchReport(
+    registered,
+    await firstPaths(registered, { endsAt: performance.now() + FIRST_FILES_MS, signal, waits: true }),
+  );
+}
+
+/** One line of JSON for each event, and an empty one now and then; a client that reads too slowly is cut off. */
+export function eventStream({ feed }: ApiParts, signal: AbortSignal): Response {
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      const write = (text: string) => {
+        if ((controller.desiredSize ?? 0) > -MAX_UNREAD_EVENTS) return controller.enqueue(Buffer.from(text));
+        end();
+        controller.error(new Error('the client does not read'));
+      };
+      const beat = setInterval(() => write('\n'), HEARTBEAT_MS);
+      const leave = feed.join((event) => write(`${JSON.stringify(event)}\n`));
+      const end = () => {
+        clearInterval(beat);
+        leave();
+      };
+      signal.addEventListener('abort', end, { once: true });
+      write('\n');
+    },
+  });
+  return new Response(body, { headers: { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' } });
+}

@@ -1,0 +1,71 @@
+/** A job that is registered, and its first mirrors. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Config } from '../config/config.ts';
+import { byTaskAndFile } from '../job.ts';
+import { liveParts, resultsParts } from '../safe-names.ts';
+import type { WatchRequest } from '../store/rows.ts';
+import type { Store } from '../store/store.ts';
+
+const TICK_MS = 50;
+
+export interface Registered {
+  readonly config: Config;
+  readonly store: Store;
+  readonly request: WatchRequest;
+  /** Whether a process follows it now. */
+  readonly isFollowed?: boolean;
+  readonly wasSettled?: boolean;
+}
+
+/** Has the job followed by whichever process serves the state. */
+export function register(store: Store, request: WatchRequest): void {
+  store.transaction(() => store.jobs.watch(request, Date.now()));
+  store.wake();
+}
+
+/** The paths of the mirrors when they are there, or at `endsAt` of the monotonic clock. */
+export async function firstPaths(
+  registered: Registered,
+  { waits, ...wait }: Wait & { readonly waits: boolean },
+): Promise<string[]> {
+  if (waits && registered.request.tasks === null) await firstTasks(registered, wait);
+  const paths = pathsOf(registered);
+  await until(() => paths.every((file) => fs.existsSync(file)), wait);
+  return paths;
+}
+
+/** The JSON of `agent watch`. */
+export function watchReport({ config, request, isFollowed = false }: Registered, files: readonly string[]) {
+  const { jobId } = request;
+  const results = request.results ? path.join(config.mirror.directory, ...resultsParts(jobId)) : null;
+  return { jobId, isFollowed, files, results };
+}
+
+/** Waits until the running agent has found tasks or reports an error, or the time is up. */
+function firstTasks({ store, request: { jobId } }: Registered, wait: Wait): Promise<void> {
+  const hasSearched = () => (store.taskSearches.get(jobId)?.searchedAt ?? null) !== null;
+  const isOver = () =>
+    (hasSearched() && store.taskSearches.knownTasks(jobId).length > 0) ||
+    (store.jobs.get(jobId)?.error ?? null) !== null;
+  return until(isOver, wait);
+}
+
+interface Wait {
+  readonly endsAt: number;
+  readonly signal: AbortSignal;
+}
+
+async function until(isSo: () => boolean, { endsAt, signal }: Wait): Promise<void> {
+  while (performance.now() < endsAt && !isSo()) await sleep(TICK_MS, undefined, { signal });
+}
+
+export function pathsOf({ config, store, request }: Registered): string[] {
+  const { tasks, files } = request;
+  const rows = store.liveFiles
+    .ofJob(request.jobId)
+    .filter(({ taskId, file }) => (tasks === null || tasks.includes(taskId)) && files.includes(file))
+    .sort(byTaskAndFile);
+  return rows.map((row) => path.join(config.mirror.directory, ...liveParts(request.jobId, row)));
+}

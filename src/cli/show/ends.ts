@@ -1,0 +1,45 @@
+/** How jobs ended: the JSON and the exit code of `agent wait`. */
+import { EXIT } from '../../errors.ts';
+import type { JobId } from '../../job.ts';
+import type { JobReport } from './status-report.ts';
+
+/** The first that a job has is the result. unproven: a file is not proven, or the end of the job is unknown. */
+const EXIT_CODES = {
+  unproven: EXIT.failed,
+  failed: EXIT.jobFailed,
+  canceled: EXIT.jobCanceled,
+  finished: EXIT.ok,
+} as const;
+
+type WaitOutcome = keyof typeof EXIT_CODES;
+
+export interface Ended {
+  readonly outcome: WaitOutcome;
+  readonly unproven: readonly string[];
+  readonly job: JobReport;
+}
+
+/** Undefined while the agent works on the job. */
+export function endOf(job: JobReport): Ended | undefined {
+  if (job.state === 'watched' || job.state === 'ending') return undefined;
+  const ends: Readonly<Record<string, WaitOutcome>> = { Finished: 'finished', Failed: 'failed', Canceled: 'canceled' };
+  const end = ends[job.jobState ?? ''];
+  const isSettled = job.state === 'settled';
+  const unproven = isSettled ? [...(job.unproven ?? [])] : ['it is not followed any more'];
+  if (end === undefined) unproven.push('it is not reported how the job ended');
+  if (end === undefined || !isSettled) return { job, outcome: 'unproven', unproven };
+  return { job, outcome: end === 'finished' && unproven.length > 0 ? 'unproven' : end, unproven };
+}
+
+export function exitCodeOf(ended: readonly Ended[]): number {
+  const [worst] = Object.entries(EXIT_CODES).filter(([outcome]) => ended.some((one) => one.outcome === outcome));
+  return worst?.[1] ?? EXIT.ok;
+}
+
+export function waitReport(ended: readonly Ended[], timedOut: boolean, waitingFor: readonly JobId[]) {
+  const jobs = ended.map(({ outcome, unproven, job }) => ({
+    ...{ jobId: job.jobId, outcome, jobState: job.jobState, state: job.state, unproven },
+    ...{ files: job.files.length, results: job.results.synced },
+  }));
+  return { exitCode: timedOut ? EXIT.timeIsUp : exitCodeOf(ended), timedOut, jobs, waitingFor };
+}

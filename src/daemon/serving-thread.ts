@@ -1,0 +1,111 @@
+/** A thread that serves requests, which is started again with back-off when it ends; the agent continues. */
+import { Worker } from 'node:worker_threads';
+import { BackOff } from '../back-off.ts';
+
+export type FromThread =
+  | { readonly kind: 'serving'; readonly port: number }
+  /** It was asked for a sign of life. */
+  | { readonly kind: 'pulse' }
+  /** It goes on, but something went wrong. */
+  | { readonly kind: 'failure'; readonly message: string };
+
+export type ToThread = { readonly kind: 'pulse' } | { readonly kind: 'close' };
+
+interface ServingThreadOptions<Data> {
+  readonly program: string;
+  readonly pulseMs?: number | undefined;
+  /** Sent with each pulse. */
+  readonly pulse?: () => object;
+  readonly onServing: (data: Data, port: number) => void;
+  readonly onFailure: (message: string) => void;
+  /** It ended, or could not begin; `isFirst`: since it last served for long. */
+  readonly onEnded: (data: Data, why: string, isFirst: boolean) => void;
+}
+
+/** A request that needs too much memory ends the thread, not the agent. */
+const LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 };
+const PAUSE = { firstMs: 1_000, maxMs: 60_000 };
+/** After this time, the next failure is a new one. */
+const LONG_MS = 60_000;
+const CLOSE_MS = 2_000;
+/** A thread that leaves this number of pulses unanswered is ended: 30 s. Not by the clock, which a suspended machine moves. */
+const MAX_MISSED = 6;
+const PULSE_MS = 5_000;
+
+export class ServingThread<Data> {
+  readonly #options: ServingThreadOptions<Data>;
+  readonly #pause = new BackOff({ ...PAUSE, nowMs: () => performance.now(), random: Math.random });
+  #data: Data | null = null;
+  #thread: Worker | undefined;
+  #again: NodeJS.Timeout | undefined;
+  #why = '';
+  #servesSince = Number.POSITIVE_INFINITY;
+
+  constructor(options: ServingThreadOptions<Data>) {
+    this.#options = options;
+  }
+
+  /** Serves with this data; null: stops. A running thread with equal data continues. */
+  async use(data: Data | null): Promise<void> {
+    if (JSON.stringify(data) === JSON.stringify(this.#data)) return;
+    await this.close();
+    this.#data = data;
+    if (data !== null) this.#begin(data);
+  }
+
+  async close(): Promise<void> {
+    this.#data = null;
+    clearTimeout(this.#again);
+    this.#pause.reset();
+    const thread = this.#thread;
+    this.#thread = undefined;
+    if (thread === undefined) return;
+    const ended = new Promise((resolve) => thread.once('exit', resolve));
+    thread.postMessage({ kind: 'close' } satisfies ToThread);
+    const timer = setTimeout(() => void thread.terminate(), CLOSE_MS);
+    await ended;
+    clearTimeout(timer);
+  }
+
+  #begin(data: Data): void {
+    this.#why = 'it ended';
+    const { pulseMs = PULSE_MS, program, pulse: more = () => ({}) } = this.#options;
+    const thread = new Worker(program, { workerData: data, resourceLimits: LIMITS });
+    this.#thread = thread;
+    let missed = 0;
+    const pulse = setInterval(() => {
+      if (missed++ < MAX_MISSED) return thread.postMessage({ kind: 'pulse', ...more() } satisfies ToThread);
+      this.#why = `it did not answer for ${(MAX_MISSED * pulseMs) / 1000} s`;
+      void thread.terminate();
+    }, pulseMs);
+    thread.on('message', (message: FromThread) => {
+      switch (message.kind) {
+        case 'pulse':
+          missed = 0;
+          return;
+        case 'serving':
+          this.#servesSince = performance.now();
+          return this.#options.onServing(data, message.port);
+        case 'failure':
+          return this.#options.onFailure(message.message);
+      }
+    });
+    thread.on('error', (error) => {
+      this.#why = error.message;
+    });
+    thread.on('exit', () => {
+      clearInterval(pulse);
+      if (this.#thread === thread) this.#ended(data);
+    });
+  }
+
+  #ended(data: Data): void {
+    this.#thread = undefined;
+    if (performance.now() - this.#servesSince > LONG_MS) this.#pause.reset();
+    this.#servesSince = Number.POSITIVE_INFINITY;
+    const isFirst = this.#pause.failures === 0;
+    this.#pause.lengthen();
+    this.#options.onEnded(data, this.#why, isFirst);
+    this.#again = setTimeout(() => this.#begin(data), this.#pause.remainingMs);
+  }
+}

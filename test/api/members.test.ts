@@ -1,0 +1,83 @@
+/** What members of the agent's group see without the state, and what others are told. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { apiPlace } from '../support/api-place.ts';
+import { taskOf } from '../support/e2e-job.ts';
+import { until } from '../support/e2e-until.ts';
+
+test('a member sees what the user of the agent sees, and tail -f and wait end with the job', async (context) => {
+  const { place, job, as } = await apiPlace(context);
+  const { jobId } = job;
+  const { files } = taskOf(job);
+  fs.writeFileSync(files.stdout, 'first\n');
+  const result = path.join(path.dirname(files.stdout), 'result.dat');
+  fs.writeFileSync(result, 'a result');
+  await place.mirrored(job, 'stdout');
+  const tail = as('member', 'tail', jobId, '-f', '--no-prefix');
+  const wait = as('member', 'wait', jobId, '--json');
+  await until('the first line', async () => tail.stdout.includes('first\n'));
+  fs.appendFileSync(files.stdout, 'last\n');
+  await place.mirrored(job, 'stdout');
+  expect(await as('owner', 'unwatch', jobId, '--now').ended).toMatchObject({ code: 0 });
+  expect(await tail.ended).toMatchObject({ code: 0, stdout: 'first\nlast\n' });
+  expect(tail.stderr).toContain(`job ${jobId} is unwatched: no more lines`);
+  const ended = await wait.ended;
+  expect(ended, ended.stderr).toMatchObject({ code: 1 });
+  expect(JSON.parse(ended.stdout)).toMatchObject({ exitCode: 1, jobs: [{ jobId, outcome: 'unproven' }] });
+
+  for (const line of [
+    ['status'],
+    ['status', jobId],
+    ['results', jobId],
+    ['jobs'],
+    ['notify', '--list'],
+    ['verify', jobId],
+  ]) {
+    const [member, owner] = [await as('member', ...line, '--json').ended, await as('owner', ...line, '--json').ended];
+    expect(member, `${line.join(' ')}: ${member.stderr}`).toMatchObject({ code: 0, stderr: '' });
+    const same = (text: string) => text.replace(/"(freeBytes|pollAgeMs)": \d+/g, '"$1": 0');
+    expect(same(member.stdout), line.join(' ')).toBe(same(owner.stdout));
+    expect((await as('member', ...line).ended).stdout.split('\n').length).toBeGreaterThan(1);
+  }
+});
+
+test('what changes something is for the user of the agent, and for api.controlGroup', async (context) => {
+  const { place, sandbox, job, sockets, as } = await apiPlace(context);
+  const { jobId } = job;
+  const other = await sandbox.submit({ tasks: [{}] });
+  for (const line of [
+    ['watch', other.jobId],
+    ['unwatch', jobId],
+    ['unwatch', jobId, '--now'],
+    ['sync', jobId],
+    ['wait', other.jobId],
+  ]) {
+    const { code, stderr } = await as('member', ...line).ended;
+    expect(code, line.join(' ')).toBe(8);
+    expect(stderr.replace(/\s+/g, ' ')).toContain('only the user nobody may change what the agent does');
+  }
+  for (const line of [['status'], ['results', jobId], ['wait', jobId]]) {
+    const { code, stderr } = await as('other', ...line).ended;
+    expect(code, line.join(' ')).toBe(8);
+    expect(stderr.replace(/\s+/g, ' ')).toContain(
+      'only the user nobody and members of the group nogroup may ask the agent',
+    );
+  }
+  expect(fs.statSync(path.join(sockets, 'read.sock')).mode & 0o777).toBe(0o660);
+  expect(fs.statSync(path.join(sockets, 'control.sock')).mode & 0o777).toBe(0o600);
+
+  // A member of that group changes what the agent does; a job of another account is refused as to the user.
+  const config = JSON.parse(fs.readFileSync(place.configFile, 'utf8')) as { api: object };
+  place.writeConfig(JSON.stringify({ ...config, api: { ...config.api, controlGroup: 'nogroup' } }));
+  const modeNow = () => fs.statSync(path.join(sockets, 'control.sock'), { throwIfNoEntry: false })?.mode ?? 0;
+  await until('the group', async () => (modeNow() & 0o777) === 0o660);
+  const watched = await as('member', 'watch', other.jobId).ended;
+  expect(watched, watched.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining(`/${other.jobId}/live/`) });
+  expect(await as('member', 'sync', other.jobId).ended).toMatchObject({ code: 0 });
+  const none = await as('member', 'watch', '987654321').ended;
+  expect(none.code).toBe(7);
+  expect(none.stderr).toContain('the service has no job 987654321 of this user');
+  expect(await as('member', 'unwatch', other.jobId, '--now').ended).toMatchObject({ code: 0 });
+  expect(await as('member', 'unwatch', jobId).ended).toMatchObject({ code: 0 });
+});
