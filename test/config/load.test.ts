@@ -53,7 +53,8 @@ describe('a configuration that is fine', () => {
     const { file: _e, service: exampleService, auth: exampleAuth, ...exampleRest } = example;
     const { file: _m, service: minimalService, auth: minimalAuth, ...minimalRest } = minimal;
     const mirror = { ...minimalRest.mirror, directory: beside('mirror') };
-    expect(exampleRest).toEqual({ ...minimalRest, mirror, state: { directory: beside('state') } });
+    const api = { directory: null, controlGroup: null };
+    expect(exampleRest).toEqual({ ...minimalRest, mirror, api, state: { directory: beside('state') } });
     expect(Object.keys(exampleService)).toEqual(Object.keys(minimalService));
     expect(exampleAuth).toEqual({ ...minimalAuth, secret: { kind: 'file', path: beside('password') } });
   });
