@@ -28,7 +28,7 @@ export function register(store: Store, request: WatchRequest): void {
 /** The paths of the mirrors when they are there, or at `endsAt` of the monotonic clock. */
 export async function firstPaths(
   registered: Registered,
-  { waits, ...wait }: FirstWait & { readonly waits: boolean },
+  { waits, ...wait }: Until & { readonly waits: boolean },
 ): Promise<string[]> {
   if (waits && registered.request.tasks === null) await firstTasks(registered, wait);
   const paths = pathsOf(registered);
@@ -44,7 +44,7 @@ export function watchReport({ config, request, isFollowed = false }: Registered,
 }
 
 /** Waits until the running agent has found tasks or reports an error, or the time is up. */
-function firstTasks({ store, request: { jobId } }: Registered, wait: FirstWait): Promise<void> {
+function firstTasks({ store, request: { jobId } }: Registered, wait: Until): Promise<void> {
   const hasSearched = () => (store.taskSearches.get(jobId)?.searchedAt ?? null) !== null;
   const isOver = () =>
     (hasSearched() && store.taskSearches.knownTasks(jobId).length > 0) ||
@@ -52,12 +52,12 @@ function firstTasks({ store, request: { jobId } }: Registered, wait: FirstWait):
   return until(isOver, wait);
 }
 
-interface FirstWait {
+interface Until {
   readonly endsAt: number;
   readonly signal: AbortSignal;
 }
 
-async function until(isSo: () => boolean, { endsAt, signal }: FirstWait): Promise<void> {
+async function until(isSo: () => boolean, { endsAt, signal }: Until): Promise<void> {
   while (performance.now() < endsAt && !isSo()) await sleep(TICK_MS, undefined, { signal });
 }
 
