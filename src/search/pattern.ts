@@ -2,7 +2,8 @@
 import { isAscii } from 'node:buffer';
 import { JobtailError } from '../errors.ts';
 import { statesOf, withoutColours } from '../line-states.ts';
-import { TextsFinder, textsIn } from './texts.ts';
+import { literal } from '../quick-pattern.ts';
+import { textsIn } from './texts.ts';
 
 export interface Pattern {
   /** A regular expression of JavaScript (flags s and u), for one line as UTF-8. */
@@ -155,14 +156,22 @@ export function expressionOf({ source, ignoreCase }: Pattern, flags = ''): RegEx
   }
 }
 
+/** Shorter texts are in most lines. */
+const MIN_TEXT_BYTES = 3;
+
 function finderOf(texts: readonly string[], ignoreCase: boolean): Finder | undefined {
-  const [text] = texts;
-  if (text === undefined) return undefined;
-  if (texts.length > 1 || ignoreCase) {
-    const finder = new TextsFinder(texts);
-    return finder.canFind ? ({ bytes }, from) => finder.find(bytes, from) : undefined;
+  const asBytes = texts.map((text) => Buffer.from(text).toString('latin1'));
+  const [first] = asBytes;
+  if (first === undefined) return undefined;
+  if (asBytes.length === 1 && !ignoreCase) {
+    const bytes = Buffer.from(first, 'latin1');
+    return (window, from) => (window.has(bytes) ? window.text.indexOf(first, from) : -1);
   }
-  const bytes = Buffer.from(text);
-  const asBytes = bytes.toString('latin1');
-  return (window, from) => (window.has(bytes) ? window.text.indexOf(asBytes, from) : -1);
+  const needed = asBytes.filter((text) => !asBytes.some((other) => other !== text && text.includes(other)));
+  if (needed.some(({ length }) => length < MIN_TEXT_BYTES)) return undefined;
+  const expression = new RegExp([...new Set(needed)].map(literal).join('|'), ignoreCase ? 'gi' : 'g');
+  return ({ text }, from) => {
+    expression.lastIndex = from;
+    return expression.exec(text)?.index ?? -1;
+  };
 }
