@@ -92,6 +92,8 @@ export class FollowedJob implements OneJob {
     const liveFiles = store.liveFiles.ofJob(this.jobId);
     const areKnown = this.#poll.hasEnded || liveFiles.some(({ relativePath }) => relativePath !== null);
     if (areKnown || (liveFiles.length === 0 && store.taskSearches.get(this.jobId) === undefined)) return 0;
+    // The service was not reached, so results do not come either.
+    if (liveFiles.length > 0 && this.failures.isFailing('poll')) return TASKS_MS;
     const maxMs = liveFiles.length > 0 ? FIRST_POLL_MS : TASKS_MS;
     return Math.max(0, this.#begunAt + maxMs - clock.monotonic());
   }

@@ -1,4 +1,5 @@
 /** The polls of one followed job: when the next one is due, and what they show of the end of the job. */
+import { asJobtailError } from '../../errors.ts';
 import { CallSlot, queuedRemote } from '../calls.ts';
 import { needsAnotherPoll } from '../live/steps.ts';
 import { isDeleted } from '../pass/deleted-jobs.ts';
@@ -29,7 +30,7 @@ export class PollRun {
   /** Whether the last poll found a truncated or rewritten file, maybe of the archive of a deleted job: never progress. */
   #mayBeArchive = false;
   #hasFiles = false;
-  /** Whether a poll of live files has ended, in any way. */
+  /** Whether a poll of live files that reached the service has ended, in any way. */
   hasEnded = false;
 
   constructor(job: OneJob) {
@@ -44,12 +45,16 @@ export class PollRun {
     const [first] = lanes;
     const slot = new CallSlot(calls, first, signal);
     const leave = await calls.entrances[first].enter(signal);
+    let isAway = false;
     try {
       await this.#poll({ slot, lanes, signal, leave });
+    } catch (thrown) {
+      isAway = asJobtailError(thrown).code === 'unreachable';
+      throw thrown;
     } finally {
       slot.end();
       leave();
-      if (!this.hasEnded && context.store.liveFiles.hasAny(jobId)) {
+      if (!isAway && !this.hasEnded && context.store.liveFiles.hasAny(jobId)) {
         this.hasEnded = true;
         if (isFollowed(this.#job.life)) due.plan('results', 0);
       }

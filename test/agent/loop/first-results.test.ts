@@ -1,5 +1,5 @@
 /** When the first results of a job come: with its first live files, soon without any, and at once when it ends. */
-import { it } from 'vitest';
+import { expect, it } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
 import { sleep } from '../../../src/system/clock.ts';
@@ -60,6 +60,27 @@ it.each([
     await clock.passUntil('results', () => store.results.counts(JOB).synced > 0, 10_000);
   },
 );
+
+it('after an outage in its first poll, a job has its mirrors before its results, and no live file comes twice', async () => {
+  const clock = new HeldClock();
+  const remote = new ModelRemote();
+  let isAway = true;
+  remote.beforeCall = async () => {
+    await sleep(clock, 300);
+    if (isAway) throw new JobtailError('unreachable', 'connection refused');
+  };
+  remote.files.set(keyText(STDOUT), Buffer.from('a line\n'.repeat(1_000)));
+  remote.files.set('11/out/first', Buffer.from('a result'));
+  const { agent, store } = await startAgent(remote, { clock, sections: '' });
+  const request = { jobId: JOB, tasks: [TASK as TaskId], files: LIVE_FILE_NAMES, results: true } as const;
+  store.transaction(() => store.jobs.watch({ ...request, settleAfterMs: null, source: 'command' }, clock.now()));
+  agent.refresh();
+  await clock.pass(3 * MINUTE_MS);
+  isAway = false;
+  const isSynced = () => store.results.get(JOB, '/11/out/first.txt')?.state === 'synced';
+  await clock.passUntil('the result', isSynced, 3 * MINUTE_MS);
+  expect(remote.rawBytes).toBe('a result'.length);
+});
 
 it('the first results come with the first live files, however late those are, and more at once when the job ends', async () => {
   const { clock, write, comes, report, hasLiveFile } = await follow([TASK as TaskId], [TASK]);
