@@ -3,10 +3,12 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import * as v from 'valibot';
+import { DELETED } from '../../agent/pass/deleted-jobs.ts';
 import type { CapabilityStore, JobService, Remote } from '../../agent/ports/server.ts';
 import type { Config } from '../../config/config.ts';
 import { type Connection, connect, passingCapabilities, wayTo } from '../../daemon/connection.ts';
-import { type JobId, keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../job.ts';
+import { compareIds, type JobId, keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../job.ts';
+import { isRunning, type JobInformation, phaseOf } from '../../job-information.ts';
 import { countOf, showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import { RestCapabilities } from '../../remote/rest/capabilities.ts';
@@ -46,9 +48,15 @@ export async function checkService(findings: Findings, options: ServiceOptions):
       return [ok(`${kind === 'session' ? 'a session code' : 'the token is sent with every call'}, in ${ms} ms`)];
     });
     if (!isSignedIn) return;
-    await findings.step('jobs', () => checkJobs(config, jobService, signal));
-    const jobId = options.job ?? config.watch[0]?.job ?? store?.jobs.all()[0]?.jobId;
-    if (jobId === undefined) findings.skip('call', 'no job to test (--job ID)');
+    let reported: readonly JobInformation[] = [];
+    await findings.step('jobs', async () => {
+      if (jobService === null) return await checkWithoutJobs(config, signal);
+      const [jobs, ms] = await timed(jobService.listJobs(signal));
+      reported = jobs;
+      return [jobsFinding(config, jobs, ms)];
+    });
+    const jobId = options.job ?? config.watch[0]?.job ?? store?.jobs.all()[0]?.jobId ?? latestOf(reported);
+    if (jobId === undefined) findings.skip('call', NO_JOB);
     else if (await findings.step('call', () => checkListing(connection, jobId, signal)))
       await findings.step('live files', async () => {
         const files = await filesOf(jobId, options, jobService);
@@ -126,17 +134,24 @@ async function checkLiveFiles(
   ];
 }
 
+const NO_JOB = 'the user has no job with files yet: submit one, then run agent check again, or name one with --job ID';
 const BY_FILES = 'tasks are found by probes for their files, and job states are not reported';
 
-/** @throws JobtailError of a configured service that does not respond */
-async function checkJobs({ service, ...config }: Config, jobService: JobService | null, signal: AbortSignal) {
-  if (jobService !== null) {
-    const [jobs, ms] = await timed(jobService.listJobs(signal));
-    const running = jobs.filter(({ state }) => state === 'Running').length;
-    const who = service.protocol === 'soap' ? 'JobManagementWs' : 'JobManagement of REST, with nothing to configure,';
-    const counts = `${countOf(jobs.length, 'job')}, ${running} of them running, in ${ms} ms`;
-    return [ok(`${who} reports ${counts}: tasks and job states come from it`)];
-  }
+function jobsFinding({ service }: Config, jobs: readonly JobInformation[], ms: number): Finding {
+  const running = jobs.filter(({ state }) => isRunning(state)).length;
+  const who = service.protocol === 'soap' ? 'JobManagementWs' : 'JobManagement of REST, with nothing to configure,';
+  const counts = `${countOf(jobs.length, 'job')}, ${running} of them running, in ${ms} ms`;
+  return ok(`${who} reports ${counts}: tasks and job states come from it`);
+}
+
+/** The job whose files are the most likely to be there: a running one, else one that is over. */
+function latestOf(jobs: readonly JobInformation[]): JobId | undefined {
+  const latest = [...jobs].sort((a, b) => compareIds(b.id, a.id));
+  const isOver = ({ state }: JobInformation) => phaseOf(state) === 'over' && state !== DELETED;
+  return (latest.find(({ state }) => isRunning(state)) ?? latest.find(isOver))?.id;
+}
+
+async function checkWithoutJobs({ service, ...config }: Config, signal: AbortSignal): Promise<Finding[]> {
   const way = await wayTo({ ...config, service });
   const found = service.protocol === 'soap' ? await jobsUrlBeside(service, signal, way) : undefined;
   if (found !== undefined)
