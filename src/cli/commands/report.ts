@@ -22,7 +22,8 @@ interface ReportOptions extends ConfigOption {
 const MAX_SECTION_BYTES = 1024 * 1024;
 const LOG_LINES = 500;
 const MAX_LOG_BYTES = 256 * 1024;
-const JOURNAL_MS = 30_000;
+const LOG_MS = 30_000;
+const JOURNAL_FORMAT = ['--no-pager', '--quiet', '--output', 'short-iso'];
 const STANDARD_OUTPUT = '-';
 /** `check` waits for each step of a connection that does not answer. */
 const MAX_CHECK_MS = 300_000;
@@ -60,7 +61,7 @@ async function reportText(options: ReportOptions, signal: AbortSignal): Promise<
   const status = await own(['status', '--json'], MAX_STATUS_MS);
   const check = await own(['check'], MAX_CHECK_MS);
   const { log: file } = options;
-  const log = await textOf(() => (file === undefined ? journalOf(configFileOf(options), signal) : endOfFile(file)));
+  const log = await textOf(() => logOf(file, configFileOf(options), signal));
   const config = await configurationAsOwner(options).catch(asJobtailError);
   const secrets = new Secrets(Number.POSITIVE_INFINITY);
   const isRead = !(config instanceof JobtailError);
@@ -147,35 +148,26 @@ async function printedByProgram(args: readonly string[], totalMs: number, signal
   return `${printed.toString('utf8')}${stderr}exit code: ${code}`;
 }
 
-async function journalOf(configFile: string | undefined, signal: AbortSignal): Promise<string> {
-  const instance = /^\/etc\/agent\/([\w.-]+)\/config\.yaml$/.exec(configFile ?? '')?.[1];
+/** The end of a file, or of the journal of the unit that reads this configuration. */
+async function logOf(file: string | undefined, configFile: string, signal: AbortSignal): Promise<string> {
+  const instance = /^\/etc\/agent\/([\w.-]+)\/config\.yaml$/.exec(configFile)?.[1];
   const unit = instance === undefined ? 'agent.service' : `agent@${instance}.service`;
-  const args = ['--unit', unit, '--lines', String(LOG_LINES), '--no-pager', '--quiet', '--output', 'short-iso'];
-  const limits = { limit: { totalMs: JOURNAL_MS }, maxBytes: 4 * MAX_SECTION_BYTES, signal };
-  const failed = (message: string) =>
-    new JobtailError('local-io', message, {
-      hint: 'if the standard error of the agent goes to a file, name it: agent report --log FILE',
-    });
-  const { code, printed, stderr } = await printedBy({ command: 'journalctl', args, ...limits }).catch((thrown) => {
+  const [command, args, place] =
+    file === undefined
+      ? ['journalctl', ['--unit', unit, '--lines', String(LOG_LINES), ...JOURNAL_FORMAT], `the journal of ${unit}`]
+      : ['tail', ['-c', String(MAX_LOG_BYTES + 1), path.resolve(file)], file];
+  const failed = (message: string) => {
+    const hint = 'if the standard error of the agent goes to a file, name it: agent report --log FILE';
+    return new JobtailError('local-io', `cannot read ${place}: ${message}`, { hint });
+  };
+  const limits = { limit: { totalMs: LOG_MS }, maxBytes: 4 * MAX_SECTION_BYTES, signal };
+  const { code, printed, stderr } = await printedBy({ command, args, ...limits }).catch((thrown) => {
     throw failed(asJobtailError(thrown).message);
   });
-  if (code !== 0) throw failed(`journalctl ended with exit code ${code}: ${stderr}`);
+  if (code !== 0) throw failed(`${command} ended with exit code ${code}: ${stderr}`);
   const text = lastLines(printed.toString('utf8'));
-  if (text === '') throw failed(`the journal has no line of ${unit}`);
+  if (text === '') throw failed('it has no line');
   return text;
-}
-
-async function endOfFile(file: string): Promise<string> {
-  const handle = await fs.open(path.resolve(file), fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
-  try {
-    const stats = await handle.stat();
-    if (!stats.isFile()) throw new JobtailError('local-io', `${file} is no regular file`);
-    const length = Math.min(stats.size, MAX_LOG_BYTES + 1);
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, stats.size - length);
-    return lastLines(buffer.toString('utf8', 0, bytesRead));
-  } finally {
-    await handle.close();
-  }
 }
 
 /** A cut line is omitted: it may begin in the middle of a secret. */
