@@ -3,12 +3,10 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Sandbox } from '../../simulator/sandbox.ts';
-import { type ProbedJob, probe, QUESTIONS, signatureOf } from '../../src/cli/check/probe.ts';
+import { probe, QUESTIONS, signatureOf } from '../../src/cli/check/probe.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { linesOf, RECORDED, type RecordedAnswer } from '../contract/recorded/answers.ts';
-import { onlyTask } from '../support/e2e-sandbox.ts';
 import { directoryOfFile } from '../support/temp-directory.ts';
-import { jobId, taskId } from '../support/wire-remote.ts';
 import { startRestServer } from '../support/wire-rest.ts';
 
 const PASSWORD = 'correct horse';
@@ -16,13 +14,13 @@ const SESSION = '8875ce0e-64f6-47a3-9df0-91ee9cd2005b';
 const signal = new AbortController().signal;
 const directory = directoryOfFile();
 
-async function reportOf(baseUrl: string, job?: ProbedJob) {
+async function reportOf(baseUrl: string) {
   const file = join(directory, 'config.yaml');
   await writeFile(join(directory, 'secret'), PASSWORD, { mode: 0o600 });
   const auth = { username: 'alice', method: 'password', passwordFile: 'secret' };
   const state = { directory: join(directory, 'state') };
   await writeFile(file, JSON.stringify({ service: { protocol: 'rest', baseUrl }, auth, state }));
-  return probe(await loadConfig(file), signal, job);
+  return probe(await loadConfig(file), signal);
 }
 
 it('a response of very many members is a short line', () => {
@@ -66,21 +64,4 @@ it('agent check --probe reports what is unexpected, without a secret, a name or 
   expect(new Set(report.unexpected.map(({ answer }) => answer))).toEqual(new Set(['418 {title,other,detail}']));
   const text = JSON.stringify(report);
   for (const hidden of [SESSION, PASSWORD, 'alice', 'results', server.url]) expect(text).not.toContain(hidden);
-});
-
-it('agent check --probe with a job reports what its mirrors rely on, and leaves no key behind', async () => {
-  const users = [{ username: 'alice', password: PASSWORD, token: 'alices.token' }];
-  const habits = { release: '6.3', requestsPerHour: 1_000_000 } as const;
-  const sandbox = await Sandbox.start({ directory: join(directory, 'job'), users, habits });
-  onTestFinished(() => sandbox.close());
-  const { files } = onlyTask(
-    await sandbox.submitJob({ jobId: '501', tasks: [{ taskId: '9001', specificationId: '9001' }] }),
-  );
-  await writeFile(files.stdout, Buffer.concat([Buffer.from('Größe '), Buffer.of(0xff, 0xfe), Buffer.from(' 20 °C\n')]));
-  const probed = { jobId: jobId('501'), taskIds: [taskId('9001')] };
-  expect(await reportOf(sandbox.baseUrl, probed)).toEqual({
-    ...{ asked: QUESTIONS.length, unexpected: [], rateLimit: 'reported' },
-    job: { rawByPath: 'given', decoder: 'utf-8', transfer: 'SftpScp' },
-  });
-  expect(sandbox.openKeys).toEqual([]);
 });

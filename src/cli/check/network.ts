@@ -1,6 +1,4 @@
-/** `agent check`: the connection to the middleware: name, certificate, clock, namespace. */
-
-import dns from 'node:dns/promises';
+/** `agent check`: the connection to the middleware: address, certificate, clock, namespace. */
 import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
@@ -9,7 +7,6 @@ import type { TLSSocket } from 'node:tls';
 import { addressesOf, type Config } from '../../config/config.ts';
 import { loadTls } from '../../config/load.ts';
 import { wayTo } from '../../daemon/connection.ts';
-import { JobtailError } from '../../errors.ts';
 import { printable } from '../../printable.ts';
 import { describeFailure } from '../../remote/http/failures.ts';
 import { DAY_MS } from '../../system/clock.ts';
@@ -29,25 +26,9 @@ export async function checkWay(findings: Findings, config: Config): Promise<bool
   for (const url of byOrigin.values()) {
     // A URL has an IPv6 address in brackets.
     const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
-    isOpen =
-      (await findings.step('name', () => checkName(host))) &&
-      (await findings.step('connection', () => checkConnection(config, host, url))) &&
-      isOpen;
+    isOpen = (await findings.step('connection', () => checkConnection(config, host, url))) && isOpen;
   }
   return isOpen;
-}
-
-async function checkName(host: string): Promise<Finding[]> {
-  if (net.isIP(host) !== 0) return [ok(`${host} is an address`)];
-  const found = await dns.lookup(host, { all: true }).catch((error: NodeJS.ErrnoException) => {
-    throw new JobtailError('unreachable', `cannot resolve the host name ${host} (${error.code})`, {
-      hint:
-        error.code === 'ENOTFOUND'
-          ? 'correct the name in the section service: the DNS of this machine has no such name'
-          : 'the name server of this machine did not answer: see /etc/resolv.conf',
-    });
-  });
-  return [ok(`${host} is ${found.map(({ address }) => address).join(', ')}`)];
 }
 
 /** The connection, its certificate, and the clock of the server, by one request without content. */
@@ -60,7 +41,8 @@ async function checkConnection(config: Config, host: string, url: URL): Promise<
   const call = (isSecure ? https : http).request(url, options);
   call.once('socket', (socket) => {
     socket.once(isSecure ? 'secureConnect' : 'connect', () => {
-      found.push(ok(`${host}:${port} answers in ${Math.round(performance.now() - startedAt)} ms`));
+      const address = net.isIP(host) === 0 ? ` (${socket.remoteAddress})` : '';
+      found.push(ok(`${host}:${port}${address} answers in ${Math.round(performance.now() - startedAt)} ms`));
       found.push(...(isSecure ? certificateOf(socket as TLSSocket) : [note(`${url.origin} is not encrypted`)]));
     });
   });

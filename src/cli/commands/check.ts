@@ -44,10 +44,7 @@ export async function check(options: CheckOptions): Promise<void> {
 
 async function printProbe(options: CheckOptions): Promise<void> {
   const config = await configurationAsOwner(options);
-  const job = options.job === undefined ? undefined : { jobId: options.job, taskIds: options.task };
-  await untilStopped(async (signal) => {
-    process.stdout.write(jsonReport(await probe(config, signal, job)));
-  });
+  process.stdout.write(jsonReport(await untilStopped((signal) => probe(config, signal))));
 }
 
 async function checkAll(findings: Findings, config: Config, options: CheckOptions, signal: AbortSignal): Promise<void> {

@@ -120,7 +120,7 @@ it('docs/json.md has each key that a command prints, and no other', async (conte
   add('wait', await read('wait', jobId));
   add('notify --list', await read('notify', '--list'));
   await sandbox.fault({ kind: 'http', status: 418, operation: 'ListChangedFilesForJob' });
-  add('check --probe', await read('check', '--probe', '--job', jobId));
+  add('check --probe', await read('check', '--probe'));
   const sorted = (keys: ReadonlyMap<string, Set<string>>) =>
     Object.fromEntries([...keys].map(([command, names]) => [command, [...names].sort()]));
   expect(sorted(printed)).toEqual(sorted(keysOnPage()));

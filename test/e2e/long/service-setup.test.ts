@@ -29,7 +29,7 @@ describe('agent check', () => {
     place.configure(sandbox);
     const { code, stdout, stderr } = await place.agent('check', '--job', job.jobId, '--task', task.taskId);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    const steps = ['configuration', 'mirrors', 'state', 'name', 'connection', 'namespace', 'sign-in', 'call'];
+    const steps = ['configuration', 'mirrors', 'state', 'connection', 'namespace', 'sign-in', 'call'];
     for (const step of [...steps, 'live files']) {
       expect(markOf(stdout, step), `${step} in\n${stdout}`).toBe('✓');
     }
