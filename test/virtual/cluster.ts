@@ -17,6 +17,8 @@ export class SimulatedFile {
   isHidden = false;
   /** Bytes that the text shows, if it is behind the raw bytes. */
   shownBytes: number | undefined;
+  /** It ever was: to the agent, the text and the raw bytes are two contents that take turns. */
+  wasBehind = false;
   #shown = -1;
   readonly #name: string;
   #lines = 0;

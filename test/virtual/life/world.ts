@@ -298,7 +298,10 @@ export class World {
         job.addTask();
         return job.noteReport(now);
       case 'stop-showing':
-        for (const [, , file, content] of job?.liveFiles() ?? []) file.shownBytes ??= content.length;
+        for (const [, , file, content] of job?.liveFiles() ?? []) {
+          file.shownBytes ??= content.length;
+          file.wasBehind = true;
+        }
         return;
       case 'write': {
         const isLate = job?.isOver && now - (job.endedAt ?? 0) > FLUSHED_MS;
