@@ -16,7 +16,10 @@ export class AgentCommand extends Command {
   /** Adds a command that takes a configuration. */
   with(name: string, description: string): AgentCommand {
     const command = this.without(name, description).option('-c, --config <file>', CONFIG_HELP);
-    return command.option('-v, --verbose', 'also print each request and its result, on standard error');
+    return command
+      .option('-q, --quiet', 'print only errors')
+      .option('-v, --verbose', 'also print each request and its result, on standard error (also --debug)')
+      .addOption(new Option('--debug').implies({ verbose: true }).conflicts('quiet').hideHelp());
   }
 
   /** Adds a command that takes none. */
@@ -54,10 +57,6 @@ export class AgentCommand extends Command {
 
   ofMine(flags: string, description: string, parse: Parse): this {
     return this.addOption(new Option(flags, description).argParser(parse).implies({ mine: true }));
-  }
-
-  quiet(): this {
-    return this.option('-q, --quiet', 'print only errors');
   }
 
   json(more = ''): this {

@@ -69,8 +69,18 @@ let isVerbose = false;
 /** From now on, a command also prints what is only for the debug level of a log. */
 export function beVerbose(command: Command): void {
   isVerbose = true;
+  setLogLevel(command, 'debug');
+}
+
+/** From now on, a command prints only errors: nothing on standard output, but the paths of watch, which are its result. */
+export function beQuiet(command: Command): void {
+  setLogLevel(command, 'error');
+  if (command.name() !== 'watch') process.stdout.write = () => true;
+}
+
+function setLogLevel(command: Command, level: string): void {
   if (command.name() === 'run' && command.getOptionValue('logLevel') === undefined)
-    command.setOptionValue('logLevel', 'debug');
+    command.setOptionValue('logLevel', level);
 }
 
 /** Warnings and errors as sentences. Not by pino, which takes longer to load than many commands run. */

@@ -19,7 +19,7 @@ import {
 } from './arguments.ts';
 import { completionScript, SHELLS } from './completion.ts';
 import { documents, exitCodesHelp, FIRST_EXAMPLES, pageOf, pagesHelp, plainError } from './help.ts';
-import { beVerbose, forEach } from './process.ts';
+import { beQuiet, beVerbose, forEach } from './process.ts';
 
 const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug', 'trace'];
 const PROTOCOLS = ['soap', 'rest'];
@@ -54,8 +54,7 @@ export function programOf(): AgentCommand {
     if (config !== undefined && command.getOptionValue('config') === undefined)
       command.setOptionValue('config', config);
     if (command.opts()['verbose'] === true) beVerbose(command);
-    // The paths of watch are its result.
-    if (command.getOptionValue('quiet') === true && command.name() !== 'watch') process.stdout.write = () => true;
+    if (command.opts()['quiet'] === true) beQuiet(command);
   });
   return program;
 }
@@ -74,7 +73,6 @@ function addFollowing(program: AgentCommand): void {
     .task('follow the live files of this task only (repeatable)', 'all tasks of the job')
     .file()
     .option('--no-results', 'do not fetch the result files of the job')
-    .quiet()
     .json()
     .option('--no-wait', 'return at once, without waiting (up to 10 s) for the first tasks')
     .addOption(
@@ -119,7 +117,6 @@ function addFollowing(program: AgentCommand): void {
   program
     .with('unwatch', 'compare and fetch all files of a job one last time, then stop following it; the files stay')
     .jobs('[job...]')
-    .quiet()
     .option('--now', 'stop at once, without the last comparison')
     .mine('take no new jobs of the user; follow the current ones until they are settled')
     .examples('agent unwatch 501', 'agent unwatch 501 --now', 'agent unwatch --mine')
@@ -138,7 +135,6 @@ function addFollowing(program: AgentCommand): void {
     .option('--unproven', 'also jobs whose files are not all proven to be here')
     .option('--dry-run', 'only print which jobs would be removed')
     .option('--yes', 'do not ask')
-    .quiet()
     .examples('agent forget --older-than 30d --dry-run', 'agent forget --older-than 30d --delete-files --yes')
     .action(async (jobs = [], options) => (await import('./commands/forget.ts')).forget(jobs, options));
 }
@@ -245,7 +241,6 @@ function addPasses(program: AgentCommand): void {
     .option('--any', 'return when one of the jobs is over')
     .option('--tail', 'print the lines of the live files meanwhile')
     .option('--timeout <time>', 'exit with 12 after this time: 90s, 2h30m, ...', durationArgument)
-    .quiet()
     .json()
     .examples('agent wait 501 && make report', 'agent wait 501 502 --any --timeout 2h30m')
     .action(async (jobs, options) => (await import('./commands/wait.ts')).wait(jobs, options));
@@ -253,7 +248,6 @@ function addPasses(program: AgentCommand): void {
   program
     .with('sync', 'compare and fetch all files of a followed job once, then exit (a running agent does the work)')
     .jobs()
-    .quiet()
     .json()
     .examples('agent sync 501', '*/10 * * * *  agent sync 501 -c ~/cluster/config.yaml')
     .action((jobs, options) => forEach(jobs, async (job) => (await import('./commands/sync.ts')).sync(job, options)));
@@ -265,7 +259,6 @@ function addPasses(program: AgentCommand): void {
       '--complete',
       'also compare with the list of the cluster itself, by SSH or a share: it finds files that the service never lists',
     )
-    .quiet()
     .json()
     .examples('agent verify 501', 'agent verify 501 --complete', 'agent verify 501 --json')
     .action((jobs, options) =>

@@ -72,6 +72,18 @@ function run(args: readonly string[], env: Readonly<Record<string, string>> = {}
 }
 
 describe('the command line', () => {
+  it('has --quiet, --verbose and --debug for each command that takes a configuration', () => {
+    for (const command of programOf().commands.filter(({ options }) => options.some(({ short }) => short === '-c'))) {
+      const longs = command.options.map(({ long }) => long);
+      for (const option of ['--quiet', '--verbose', '--debug'])
+        if (command.name() !== 'grep') expect(longs, command.name()).toContain(option);
+    }
+    // The only finding is a failure.
+    expect(run(['check', '-q', '-c', 'nothing.yaml'])).toMatchObject({ status: 3, stdout: '' });
+    expect(run(['check', '-q', '-c', 'nothing.yaml']).stderr).toMatch(/^(?:✗|x) configuration .*nothing\.yaml/);
+    expect(run(['version', '-q']).stderr).toContain("unknown option '-q'");
+  });
+
   it('is short without arguments, and fails for an unknown command, also with help', () => {
     const none = run([]);
     expect(none).toMatchObject({ status: 2, stdout: '' });

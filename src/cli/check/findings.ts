@@ -28,13 +28,13 @@ export const note = (text: string): Finding => ({ mark: 'note', text });
 export const warning = (text: string, hint: string): Finding => ({ mark: 'warning', text, hint });
 
 export class Findings {
-  readonly #write: (text: string) => void;
+  readonly #write: (text: string, mark: Mark) => void;
   /** That of the first failure. */
   exitCode: number = EXIT.ok;
   readonly all: (Finding & { readonly step: string })[] = [];
   #step = '';
 
-  constructor(write: (text: string) => void) {
+  constructor(write: (text: string, mark: Mark) => void) {
     this.#write = write;
   }
 
@@ -61,7 +61,7 @@ export class Findings {
     const columns = columnsOf();
     const write = (start: string, line: string) => {
       for (const [index, part] of wrapToColumns(line, columns - indent.length).entries())
-        this.#write(`${index === 0 ? start : indent}${part}\n`);
+        this.#write(`${index === 0 ? start : indent}${part}\n`, mark);
     };
     for (const [index, line] of printableLines(text).split('\n').entries())
       write(index === 0 ? `${MARKS[mark]} ${name.padEnd(NAME_COLUMNS)}` : indent, line);

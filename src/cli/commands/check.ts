@@ -19,6 +19,7 @@ import { probe } from '../check/probe.ts';
 import { checkService } from '../check/service.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
+import { forStderr } from '../show/colours.ts';
 import { jsonReport } from '../show/json.ts';
 
 interface CheckOptions extends JsonOption {
@@ -26,11 +27,16 @@ interface CheckOptions extends JsonOption {
   readonly task: readonly TaskId[];
   /** Sends test requests only, and prints unknown responses as JSON. */
   readonly probe?: boolean;
+  readonly quiet?: boolean;
 }
 
 export async function check(options: CheckOptions): Promise<void> {
   if (options.probe === true) return printProbe(options);
-  const findings = new Findings((text) => void (options.json === true || process.stdout.write(text)));
+  const { json = false, quiet = false } = options;
+  const findings = new Findings((text, mark) => {
+    if (quiet && (mark === 'warning' || mark === 'failure')) process.stderr.write(forStderr(text));
+    else if (!json) process.stdout.write(text);
+  });
   let config: Config | undefined;
   await findings.step('configuration', async () => {
     config = await configurationAsOwner(options);
@@ -39,7 +45,7 @@ export async function check(options: CheckOptions): Promise<void> {
   const found = config;
   if (found !== undefined) await untilStopped((signal) => checkAll(findings, found, options, signal));
   process.exitCode ||= findings.exitCode;
-  if (options.json === true) process.stdout.write(jsonReport({ exitCode: findings.exitCode, findings: findings.all }));
+  if (json) process.stdout.write(jsonReport({ exitCode: findings.exitCode, findings: findings.all }));
 }
 
 async function printProbe(options: CheckOptions): Promise<void> {

@@ -18,6 +18,7 @@ import { jsonReport } from '../show/json.ts';
 interface NotifyOptions extends JsonOption {
   readonly list?: boolean;
   readonly test?: boolean;
+  readonly quiet?: boolean;
 }
 
 export async function notify(options: NotifyOptions): Promise<void> {
@@ -29,12 +30,16 @@ export async function notify(options: NotifyOptions): Promise<void> {
     await testRules(
       config,
       config.notify.map((settings) => new Rule(settings)),
-      json,
+      options,
     );
   else await listDeliveries(config, json);
 }
 
-async function testRules(config: Config, rules: readonly Rule[], json: boolean): Promise<void> {
+async function testRules(
+  config: Config,
+  rules: readonly Rule[],
+  { json = false, quiet = false }: NotifyOptions,
+): Promise<void> {
   if (rules.length === 0) {
     const hint = 'add a rule, such as notify: [{on: [failed], mail: you@example.org}]';
     throw new JobtailError('config', 'the configuration has no notify rules', { hint });
@@ -52,7 +57,7 @@ async function testRules(config: Config, rules: readonly Rule[], json: boolean):
         if (failure?.code === 'aborted') throw failure;
         const result = { target: rule.target, error: failure?.message ?? null, hint: failure?.hint ?? null };
         results.push(result);
-        if (!json) process.stdout.write(resultText(result));
+        if (!json) (failure !== undefined && quiet ? process.stderr : process.stdout).write(resultText(result));
       }
     });
   } finally {
