@@ -257,7 +257,7 @@ function addPasses(program: AgentCommand): void {
     .jobs()
     .option(
       '--complete',
-      'also compare with the list of the cluster itself, by SSH or a share: it finds files that the service never lists',
+      'also compare with the list of the cluster itself, over SSH or a share: it finds files that the service never lists',
     )
     .json()
     .examples('agent verify 501', 'agent verify 501 --complete', 'agent verify 501 --json')

@@ -30,7 +30,7 @@ export function connectionFailure(stderr: string, host: string): JobtailError | 
 }
 
 export function unreachable(stderr: string, host: string): JobtailError {
-  return new JobtailError('unreachable', `${host} cannot be reached by SSH: ${causeOf(stderr)}`, {
+  return new JobtailError('unreachable', `${host} cannot be reached over SSH: ${causeOf(stderr)}`, {
     hint: 'check the network and the firewall between this machine and the cluster',
   });
 }

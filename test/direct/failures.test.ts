@@ -8,7 +8,7 @@ rsync error: unexplained error (code 255) at io.c(232) [Receiver=3.5.0]
 test('an unreachable transfer host is reported with the words of ssh, not with those of rsync after it', () => {
   const stderr = `Welcome to the cluster\nssh: connect to host 127.0.0.1 port 22: Connection refused\r\n${CLOSED}`;
   expect(connectionFailure(stderr, '127.0.0.1')?.message).toBe(
-    '127.0.0.1 cannot be reached by SSH: ssh: connect to host 127.0.0.1 port 22: Connection refused',
+    '127.0.0.1 cannot be reached over SSH: ssh: connect to host 127.0.0.1 port 22: Connection refused',
   );
 });
 

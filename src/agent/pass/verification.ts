@@ -219,7 +219,7 @@ async function proveNoFile(name: string, { remote, jobId, signal }: DownloadOpti
 
 /** What the service failed to send before, and SSH brought. */
 function notForService(failure: JobtailError | undefined): Proof {
-  return unproven(0, `only a transfer by SSH brings it, and none did: ${failure?.message ?? 'it is not there'}`);
+  return unproven(0, `only a direct transfer brings it, and none did: ${failure?.message ?? 'it is not there'}`);
 }
 
 async function proveResult(local: string, name: string, options: DownloadOptions): Promise<Proof> {

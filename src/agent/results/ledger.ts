@@ -124,12 +124,12 @@ export class Ledger {
     await this.flush();
   }
 
-  /** Records that neither the service nor a transfer by SSH brought a file: SSH is asked again, not the service. */
+  /** Records that neither the service nor a direct transfer brought a file: that is tried again, not the service. */
   notSent(row: ResultRow, reason: string): void {
     const isUnknown = row.name.includes('\uFFFD');
-    const why = reason.replace(/(?:; requested again |; only a transfer by SSH |, and a transfer by SSH ).*$/u, '');
+    const why = reason.replace(/(?:; requested again |; only a direct transfer |, and a direct transfer ).*$/u, '');
     if (isUnknown) this.#postpone({ ...row, state: 'refused' }, UNKNOWN_NAME);
-    else this.#postpone({ ...row, state: 'failed' }, `${why}, and a transfer by SSH did not bring it`);
+    else this.#postpone({ ...row, state: 'failed' }, `${why}, and a direct transfer did not bring it`);
   }
 
   /** Records what is no file. The service is not asked again for what it hangs on; a link may lead to a file later. */

@@ -132,11 +132,11 @@ export async function checkResultsWay(config: Config, store: Store | undefined):
   const hasSsh = canUseSsh();
   const noSsh = 'ssh and rsync are not both installed here';
   if (!hasSsh && transfer === 'auto' && Object.keys(shareRoots).length === 0)
-    return [ok(`all of them by the service: ${noSsh} (install them for transfers by SSH)`)];
+    return [ok(`all of them by the service: ${noSsh} (install them for direct transfers over SSH)`)];
   const size = showBytes(directAboveBytes);
   const which = transfer === 'direct' ? 'all of them' : `files above ${size} and many at a time`;
   return [
-    ok(`${which} by SSH or a mounted share where that works, else by the service`),
+    ok(`${which} by direct transfer (SSH or a mounted share) where that works, else by the service`),
     ...(hasSsh ? [] : [note(noSsh)]),
     note('agent status JOB shows the way of its last results'),
     ...(await checkShares(config, store)),

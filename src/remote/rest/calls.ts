@@ -15,7 +15,8 @@ import { type Members, queryOf, writeMembers } from './requests.ts';
 const URL_KEYS = 'service.baseUrl and service.path';
 
 /** Names no setting, because that one may be in force. */
-export const ONLY_BY_SSH = 'only a transfer by SSH brings the file itself (docs/results.md)';
+export const ONLY_DIRECTLY =
+  'only a direct transfer brings the file itself: over SSH, or a mounted share (docs/results.md)';
 
 export const unexpected = (what: string): JobtailError =>
   wrongAnswers.unexpected(what, `compare ${URL_KEYS} with the address of the middleware`);

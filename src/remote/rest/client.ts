@@ -18,7 +18,7 @@ import { StreamedFile } from '../content/lifted.ts';
 import { ListedNames } from '../content/listed-names.ts';
 import { readParts, type SpillPlace } from '../content/response-texts.ts';
 import { keepSecrets, transferMethodOf } from '../content/transfer-method.ts';
-import { ONLY_BY_SSH, RestCalls, type RestCallsOptions, type RestServiceCall, unexpected } from './calls.ts';
+import { ONLY_DIRECTLY, RestCalls, type RestCallsOptions, type RestServiceCall, unexpected } from './calls.ts';
 import type { RestCapabilities } from './capabilities.ts';
 import { FILE_TYPES, JOB_STATES, PROTOCOLS, REQUEST } from './contract.ts';
 import { DecodedFiles } from './decoded-files.ts';
@@ -43,7 +43,7 @@ const TRANSFER_PROTOCOLS = new Map([
 const LISTING_TIMES = 4;
 
 /** Parts are refused where files are not reached by SSH (docs/dev/rest.md 5.2). */
-const PERHAPS_DECODED = `if its files are listed all the same, the cluster may be one of FirecREST: ${ONLY_BY_SSH}`;
+const PERHAPS_DECODED = `if its files are listed all the same, the cluster may be one of FirecREST: ${ONLY_DIRECTLY}`;
 
 type MembersOf = RestServiceCall['members'];
 
@@ -122,7 +122,7 @@ export class RestRemote implements Remote {
 
   reasonAgainst(name: string): string | undefined {
     const reason = this.#capabilities.reasonAgainst(slashed(name));
-    return reason === undefined ? undefined : `${reason}; ${ONLY_BY_SSH}`;
+    return reason === undefined ? undefined : `${reason}; ${ONLY_DIRECTLY}`;
   }
 
   async getTransferMethod(jobId: JobId, signal: AbortSignal): Promise<TransferMethod | null> {

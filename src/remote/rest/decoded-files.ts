@@ -6,7 +6,7 @@ import type { Sink } from '../../agent/ports/server.ts';
 import { REPLACEMENT } from '../../bytes.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
-import { ONLY_BY_SSH } from './calls.ts';
+import { ONLY_DIRECTLY } from './calls.ts';
 
 /** A FirecREST cluster silently cuts longer files to this length. */
 const MAX_CHARACTERS = 5_242_880;
@@ -61,6 +61,6 @@ export class DecodedFiles {
 
 function perhapsText(what: string): JobtailError {
   return new JobtailError('unexpected-answer', `the response is perhaps text, and not the file: ${what}`, {
-    hint: `the service refuses parts of this job, so the cluster may be one of FirecREST: ${ONLY_BY_SSH}`,
+    hint: `the service refuses parts of this job, so the cluster may be one of FirecREST: ${ONLY_DIRECTLY}`,
   });
 }

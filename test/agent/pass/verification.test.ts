@@ -58,7 +58,7 @@ it('what the service failed to send is compared by SSH only, also where SSH does
   expect(await notEqual(place, [])).toEqual(['/11/large: different']);
   transfer.failure = new JobtailError('unreachable', 'h is away');
   transfer.passesOver.add('/11/large');
-  expect(await notEqual(place, [])).toEqual(['/11/large: only a transfer by SSH brings it, and none did: h is away']);
+  expect(await notEqual(place, [])).toEqual(['/11/large: only a direct transfer brings it, and none did: h is away']);
   expect(place.remote.downloads).toEqual([]);
 });
 

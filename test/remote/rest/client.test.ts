@@ -35,7 +35,7 @@ describe('parts', () => {
     const made = await place(() => ({ status: 500, body: problem }));
     await expect(made.remote.readParts(JOB, four(), signal)).rejects.toMatchObject({
       code: 'fault',
-      hint: expect.stringMatching(/job id.*FirecREST.*only a transfer by SSH/),
+      hint: expect.stringMatching(/job id.*FirecREST.*only a direct transfer/),
     });
     await expect(made.remote.listChangedFiles(JOB, signal)).rejects.toMatchObject({
       code: 'fault',
@@ -341,7 +341,7 @@ describe('a whole file', () => {
   test('with a name that no release accepts is not asked for', async () => {
     const made = await place(() => ({ status: 200, body: '' }));
     const long = `/1/${'x'.repeat(300)}`;
-    expect(made.remote.reasonAgainst(long)).toContain('only a transfer by SSH');
+    expect(made.remote.reasonAgainst(long)).toContain('only a direct transfer');
     await expect(download(made, long)).rejects.toMatchObject({ code: 'usage' });
     expect([made.server.asked, made.remote.reasonAgainst('/1/A b_-.~c')]).toEqual([[], undefined]);
   });
@@ -361,7 +361,7 @@ describe('a whole file', () => {
     const made = await place(() => ({ status: 404, body: refusal }), { now: () => now });
     for (const other of [name, '/1/a&b']) await expect(download(made, other)).rejects.toMatchObject({ code: 'usage' });
     expect(made.server.asked.length).toBe(1);
-    expect(made.remote.reasonAgainst(name)).toMatch(/the character .* in its name; only a transfer by SSH/);
+    expect(made.remote.reasonAgainst(name)).toMatch(/the character .* in its name; only a direct transfer/);
     // Nothing is concluded for the others.
     expect(made.remote.reasonAgainst(`/1/${'x'.repeat(100)}`)).toBeUndefined();
     now = 25 * 60 * 60_000;

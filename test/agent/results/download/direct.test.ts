@@ -163,13 +163,13 @@ describe('a direct transfer', () => {
   it('to a host that one job could not reach is not tried by the others, who need no key for that', async () => {
     const { place, transfer } = placeWith('auto');
     place.remote.set('/11/large', Buffer.alloc(5_000));
-    transfer.failure = new JobtailError('unreachable', 'h cannot be reached by SSH');
+    transfer.failure = new JobtailError('unreachable', 'h cannot be reached over SSH');
     transfer.passesOver.add('/11/large');
     expect(await place.sync()).toMatchObject({ fetched: 1, failed: 0 });
     expect(await syncOther(place)).toMatchObject({ fetched: 1, failed: 0 });
     expect([transfer.orders.length, place.remote.transferCalls]).toEqual([1, ['get']]);
     await syncOther(place);
-    expect(place.store.resultSyncs.get(OTHER)?.fallback).toBe('h cannot be reached by SSH');
+    expect(place.store.resultSyncs.get(OTHER)?.fallback).toBe('h cannot be reached over SSH');
     // When the pause of the host is over, any job may try it, and opens it for all.
     place.monotonic += 6 * 60_000;
     transfer.failure = undefined;

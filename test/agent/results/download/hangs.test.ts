@@ -120,7 +120,7 @@ describe('a file on which the service hangs', () => {
     place.restarted(directBy(place, transfer, 'auto'));
     expect(await place.sync()).toMatchObject({ fetched: 2, failed: 1 });
     const reason =
-      'the service sent no data for 60 s: the file may be a named pipe or very large, and a transfer by SSH did not bring it';
+      'the service sent no data for 60 s: the file may be a named pipe or very large, and a direct transfer did not bring it';
     expect(place.row('/11/pipe')).toMatchObject({ state: 'failed', hangs: 1, reason });
     expect(await requestsOf(place, 30)).toEqual([]);
     expect(place.row('/11/pipe')).toMatchObject({ reason });
@@ -162,7 +162,7 @@ describe('a file that the service answers with an error', () => {
     transfer.passesOver.add('/11/a');
     place.restarted(directBy(place, transfer, 'auto'));
     expect(await place.sync()).toMatchObject({ fetched: 0, failed: 1 });
-    expect(place.row('/11/a')?.reason).toBe(`${FAILED.message}, and a transfer by SSH did not bring it`);
+    expect(place.row('/11/a')?.reason).toBe(`${FAILED.message}, and a direct transfer did not bring it`);
     // Without SSH, the service is asked again.
     place.restarted();
     place.remote.set('/11/a', 'a');
