@@ -14,7 +14,7 @@ import { statesOf, withoutColours } from '../line-states.ts';
 import { MAX_LINE_CHARACTERS, type NotifyEvent } from '../notification.ts';
 import { unprovenIn } from '../proven.ts';
 import { Secrets } from '../redact.ts';
-import { ExpressionThread } from '../search/expression-thread.ts';
+import { expressionThread, matchingIn } from '../search/guarded-thread.ts';
 import { type DeliveryRow, MAX_WAITING, type ReadPositionRow } from '../store/outbox.ts';
 import type { JobRow, LiveFileRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
@@ -35,7 +35,7 @@ interface NotificationsOptions {
   readonly http?: NotifyHttp;
   readonly secrets?: Secrets;
   /** In place of a thread. */
-  readonly matching?: ExpressionThread['matching'];
+  readonly matching?: (source: string, texts: readonly string[]) => Promise<number[] | undefined>;
   /** Deliveries of the configuration before, which may still be under way. */
   readonly underWay?: UnderWay;
 }
@@ -54,7 +54,7 @@ export class Notifications {
   readonly #rules: readonly Rule[];
   readonly #wantsFiles: boolean;
   readonly #deliveries: Deliveries;
-  readonly #thread = new ExpressionThread();
+  readonly #thread = expressionThread();
   /** Lines of each rule that were skipped and are not logged yet, and when the last ones were logged. */
   readonly #skipped = new Map<Rule, { since: number; lines: number }>();
   readonly #underWay: UnderWay;
@@ -121,7 +121,7 @@ export class Notifications {
     await this.#ticking;
     if (this.#rules.length > 0) await this.#tick();
     cancel();
-    this.#thread.close();
+    await this.#thread.close();
   }
 
   #plan(): void {
@@ -260,7 +260,7 @@ export class Notifications {
     const states = lines.flatMap((line, index) => statesOf(line, MAX_LINE_CHARACTERS).map((text) => ({ index, text })));
     const texts = states.map(({ text }) => withoutColours(text));
     const source = rule.settings.match ?? '';
-    const matching = await (this.#options.matching?.(source, texts) ?? this.#thread.matching(source, texts));
+    const matching = await (this.#options.matching?.(source, texts) ?? matchingIn(this.#thread, source, texts));
     const skipped = this.#skipped.get(rule) ?? { since: Number.NEGATIVE_INFINITY, lines: 0 };
     if (matching === undefined) skipped.lines += lines.length;
     if (skipped.lines > 0 && clock.monotonic() - skipped.since >= SKIPPED_MS) {

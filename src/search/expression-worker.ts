@@ -1,6 +1,6 @@
-/** The thread of `ExpressionThread`. */
+/** The thread of `expressionThread`. */
 import { parentPort } from 'node:worker_threads';
-import type { ExpressionWork, FoundInTexts } from './expression-thread.ts';
+import type { ExpressionWork, FoundInTexts } from './guarded-thread.ts';
 
 const expressions = new Map<string, RegExp>();
 

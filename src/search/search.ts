@@ -1,10 +1,7 @@
 /** A search over many files, in threads; its results come in the order of the files. */
-import { on } from 'node:events';
 import { availableParallelism } from 'node:os';
-import { Worker } from 'node:worker_threads';
 import { asJobtailError, JobtailError } from '../errors.ts';
-import { packageFile } from '../system/package-file.ts';
-import { processorMs } from '../system/processor-time.ts';
+import { GuardedThread } from './guarded-thread.ts';
 import { LineMatcher, type Pattern } from './pattern.ts';
 import { type FoundLine, LIMITS, type ScanLimits, scanFile, type Wanted } from './scan.ts';
 
@@ -69,11 +66,6 @@ const THREAD_LIMITS = { maxYoungGenerationSizeMb: 16, maxOldGenerationSizeMb: 25
 const GROUP_BYTES = 4 * 1024 * 1024;
 const GROUP_FILES = 256;
 const BATCHES_AHEAD = 16;
-/** A thread that is asked sends a batch every 100 ms; one that is silent for so many checks may never end. */
-const MAX_SILENT_CHECKS = 14;
-const CHECK_MS = 500;
-/** Of a check, where the process got less than half of its time. */
-const STARVED = 0.1;
 
 /** @throws JobtailError usage: no regular expression; timeout: too long for a line; Error AbortError by the signal */
 export async function* search<File extends SearchedFile>(
@@ -118,60 +110,42 @@ async function* searchInThreads<File extends SearchedFile>(
   threads: number,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<SearchEvent<File>, void> {
-  signal?.throwIfAborted();
   const groups = groupsOf(files);
   const pool = Array.from({ length: Math.min(threads, groups.length) }, (_, index) => {
     const own = groups.filter((_, group) => group % threads === index).map((group) => group.map(({ path }) => path));
     const workerData: ThreadWork = { ...settings, groups: own };
-    const worker = new Worker(packageFile('dist/search/worker.js'), { workerData, resourceLimits: THREAD_LIMITS });
-    const batches = on(worker, 'message', { close: ['exit'], ...(signal && { signal }) });
-    const thread = { worker, batches, paths: own.flat(), asked: BATCHES_AHEAD, silentChecks: 0, ended: 0 };
-    for (let ahead = 0; ahead < BATCHES_AHEAD; ahead++) worker.postMessage('next');
-    worker.on('message', (batch: SearchBatch | undefined) => {
-      thread.asked -= 1;
-      thread.silentChecks = 0;
-      thread.ended += batch?.events.filter(({ kind }) => kind === 'end').length ?? 0;
-    });
-    return thread;
+    const options = { workerData, resourceLimits: THREAD_LIMITS };
+    const thread = new GuardedThread<'next', SearchBatch>('dist/search/worker.js', options);
+    return { thread, asked: Array.from({ length: BATCHES_AHEAD }, () => thread.ask('next')) };
   });
-  let slowFile: string | undefined;
-  let had = processorMs();
-  const check = setInterval(() => {
-    const before = had;
-    had = processorMs();
-    const counts = had - before < CHECK_MS / 2 ? STARVED : 1;
-    for (const thread of pool) {
-      if (thread.asked > 0) thread.silentChecks += counts;
-      if (thread.silentChecks < MAX_SILENT_CHECKS) continue;
-      slowFile ??= thread.paths[thread.ended];
-      void thread.worker.terminate();
-    }
-  }, CHECK_MS);
+  const end = () => Promise.all(pool.map(({ thread }) => thread.close()));
+  signal?.addEventListener('abort', end);
   try {
     for (const [index, group] of groups.entries()) {
-      const thread = pool[index % threads];
-      for (let isLast = false; thread !== undefined && !isLast; ) {
-        const { done, value } = await thread.batches.next();
-        if (done === true) throw slowFile === undefined ? new Error('a thread of the search ended') : tooSlow(slowFile);
-        const [batch] = value as [SearchBatch];
-        thread.worker.postMessage('next');
-        thread.asked += 1;
+      const { thread, asked } = pool[index % threads] as (typeof pool)[number];
+      let searched = 0;
+      for (let isLast = false; !isLast; ) {
+        const batch = await asked.shift();
+        if (signal?.aborted === true) throw new DOMException('the search was stopped', 'AbortError');
+        if (batch === undefined) throw tooSlow(group[searched]?.path);
+        asked.push(thread.ask('next'));
         for (const event of batch.events) {
           const file = group[event.file];
           if (file === undefined) continue;
+          if (event.kind === 'end') searched = event.file + 1;
           yield event.kind === 'end' ? { ...event, file } : { kind: 'lines', file, lines: unpack(event.packed) };
         }
         isLast = batch.isLastOfGroup;
       }
     }
   } finally {
-    clearInterval(check);
-    await Promise.all(pool.map(({ worker }) => worker.terminate()));
+    signal?.removeEventListener('abort', end);
+    await end();
   }
 }
 
-const tooSlow = (file: string) =>
-  new JobtailError('timeout', `${file}: the expression takes too long for a line of it; the search was given up`, {
+const tooSlow = (file = '') =>
+  new JobtailError('timeout', `${file}: the expression takes too long, or too much memory, for a line of it`, {
     hint: 'write it without a repetition inside of another one',
   });
 

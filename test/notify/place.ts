@@ -10,7 +10,6 @@ import { Notifications } from '../../src/notify/notifications.ts';
 import type { RuleSettings } from '../../src/notify/rules.ts';
 import { Secrets } from '../../src/redact.ts';
 import { liveParts } from '../../src/safe-names.ts';
-import type { ExpressionThread } from '../../src/search/expression-thread.ts';
 import type { DeliveryRow } from '../../src/store/outbox.ts';
 import type { WatchState } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
@@ -168,7 +167,7 @@ export class NotifyPlace {
   }
 
   /** In this thread: real threads end at no time of a held clock. */
-  matches: ExpressionThread['matching'] = async (pattern, lines) => {
+  matches = async (pattern: string, lines: readonly string[]): Promise<number[] | undefined> => {
     const expression = new RegExp(pattern);
     return lines.flatMap((line, index) => (expression.test(line) ? [index] : []));
   };

@@ -7,7 +7,7 @@
 import { isUtf8 } from 'node:buffer';
 import { setImmediate as otherWork } from 'node:timers/promises';
 import { characterStart, endOfWholeUtf8, firstCharacter } from '../../bytes.ts';
-import { ExpressionThread } from '../../search/expression-thread.ts';
+import { expressionThread } from '../../search/guarded-thread.ts';
 import type { SearchLine } from '../contract/addresses.ts';
 import { Refused } from '../refused.ts';
 import { type FileContent, NEWLINE, SLICE_BYTES, type Source } from './content.ts';
@@ -67,18 +67,18 @@ export function expressionPattern(source: string, matchCase = false): ContentPat
   } catch {
     throw new Refused(400, 'this is no regular expression');
   }
-  const thread = new ExpressionThread();
+  const thread = expressionThread();
   const find = async (bytes: Buffer, from: number) => {
     const pieces = textsOf(bytes, from);
     const work = { source, flags, texts: pieces.map(({ text }) => text), from: pieces.map((piece) => piece.from) };
-    const found = await thread.find(work);
+    const found = await thread.ask(work);
     if (found === undefined)
       throw new Refused(400, 'this expression takes too long, or too much memory', {
         hint: 'write it without a repetition inside of another one',
       });
     return pieces.flatMap((piece, index) => inBytes(found[index] ?? [], piece));
   };
-  return { find, close: () => thread.close() };
+  return { find, close: () => void thread.close() };
 }
 
 /** Text of bytes from `start` on, in which matches are wanted that begin at or behind `from`. */

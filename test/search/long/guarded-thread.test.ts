@@ -1,11 +1,11 @@
 /** The thread that tests lines: what an expression costs, the agent does not pay. */
 import { expect, it, onTestFinished } from 'vitest';
-import { ExpressionThread } from '../../../src/search/expression-thread.ts';
+import { expressionThread, matchingIn } from '../../../src/search/guarded-thread.ts';
 
-function newThread(): ExpressionThread {
-  const thread = new ExpressionThread();
+function newThread() {
+  const thread = expressionThread();
   onTestFinished(() => thread.close());
-  return thread;
+  return { matching: (source: string, texts: readonly string[]) => matchingIn(thread, source, texts) };
 }
 
 it('a thread finds the texts that match each expression', async () => {
