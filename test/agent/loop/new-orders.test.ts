@@ -4,9 +4,11 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { keyText, type LiveFileKey, type TaskId } from '../../../src/job.ts';
 import { startAgent } from '../../support/composed-agent.ts';
-import { until } from '../../support/e2e-until.ts';
 import { JOB, STDOUT } from '../../support/engine.ts';
+import { HeldClock } from '../../support/held-clock.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
+
+const MINUTE_MS = 60_000;
 
 /** Counts the looks at the results of jobs. */
 class CountingRemote extends ModelRemote {
@@ -21,7 +23,9 @@ class CountingRemote extends ModelRemote {
 async function setUp() {
   const remote = new CountingRemote();
   remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
-  const { agent, store, mirrorDirectory } = await startAgent(remote);
+  const clock = new HeldClock();
+  const { agent, store, mirrorDirectory } = await startAgent(remote, { clock });
+  const until = (what: string, look: () => boolean) => clock.passUntil(what, look, MINUTE_MS);
   const order = ({ taskId, file }: LiveFileKey, results: boolean) => {
     const wanted = {
       jobId: JOB,
@@ -31,18 +35,18 @@ async function setUp() {
       settleAfterMs: null,
       source: 'command',
     } as const;
-    store.jobs.watch(wanted, Date.now());
+    store.jobs.watch(wanted, clock.now());
     agent.refresh();
   };
   const polls = async (count: number) => {
     const before = remote.calls - remote.listings;
     await until('more polls', () => remote.calls - remote.listings > before + count);
   };
-  return { remote, agent, store, mirrorDirectory, order, polls };
+  return { remote, agent, store, mirrorDirectory, clock, order, polls, until };
 }
 
 it('a watched job gets its results when the newer order wants them, and no more when the next one does not', async () => {
-  const { remote, order, polls } = await setUp();
+  const { remote, order, polls, until } = await setUp();
   order(STDOUT, false);
   await polls(3);
   expect(remote.listings).toBe(0);
@@ -56,7 +60,7 @@ it('a watched job gets its results when the newer order wants them, and no more 
 });
 
 it('a watched job has the files of a new task, too', async () => {
-  const { remote, store, order, polls } = await setUp();
+  const { remote, store, order, polls, until } = await setUp();
   order(STDOUT, false);
   await polls(3);
   const other: LiveFileKey = { ...STDOUT, taskId: '9002' as TaskId };
@@ -67,24 +71,20 @@ it('a watched job has the files of a new task, too', async () => {
 });
 
 it('a job that is watched again has a result fetched again that was removed here meanwhile', async () => {
-  const { remote, agent, store, mirrorDirectory, order } = await setUp();
+  const { remote, agent, store, mirrorDirectory, clock, order, until } = await setUp();
   // By its date alone, it is unchanged.
   remote.date = '2026-11-05T00:00:00Z';
   remote.files.set('out/a', Buffer.from('a result'));
   const file = path.join(mirrorDirectory, JOB, 'results', 'out', 'a.txt');
   order(STDOUT, true);
   const row = () => store.results.get(JOB, '/out/a.txt');
-  await until('a proven date that spares it', () => row()?.stampProven === true && (row()?.dueAt ?? 0) < Date.now());
+  await until('a proven date that spares it', () => row()?.stampProven === true && (row()?.dueAt ?? 0) < clock.now());
   const { listings } = remote;
   await until('two more syncs', () => remote.listings > listings + 2);
   store.jobs.unwatch(JOB, 'ended');
   agent.refresh();
-  let [calls, looks] = [0, 0];
-  await until('rest', () => {
-    looks = agent.jobs === 0 && remote.calls === calls ? looks + 1 : 0;
-    calls = remote.calls;
-    return looks > 20;
-  });
+  await until('the end of the job', () => agent.jobs === 0);
+  await clock.pass(MINUTE_MS);
   fs.rmSync(file);
   order(STDOUT, true);
   await until('the result', () => fs.existsSync(file));
@@ -93,25 +93,25 @@ it('a job that is watched again has a result fetched again that was removed here
 it.each(['settled', 'ended'] as const)(
   'has the pass that a command asks for, though it was %s since the last look',
   async (state) => {
-    const { agent, store, order, polls } = await setUp();
+    const { agent, store, clock, order, polls, until } = await setUp();
     order(STDOUT, false);
     await polls(1);
     // As the end of a pass does: nobody looks because of it.
     store.jobs.setState(JOB, state);
-    const requestId = store.requests.add(JOB, 'sync', Date.now());
+    const requestId = store.requests.add(JOB, 'sync', clock.now());
     agent.refresh();
     await until('an answer', () => store.requests.get(requestId)?.answer != null);
   },
 );
 
 it('a newer order is seen without anybody who says so', async () => {
-  const { store, agent, remote } = await setUp();
+  const { store, agent, remote, clock, until } = await setUp();
   store.jobs.watch(
     { jobId: JOB, tasks: [STDOUT.taskId], files: ['stdout'], results: false, settleAfterMs: null, source: 'command' },
-    Date.now(),
+    clock.now(),
   );
   await until('polls', () => remote.calls > 0);
-  const requestId = store.requests.add(JOB, 'sync', Date.now());
+  const requestId = store.requests.add(JOB, 'sync', clock.now());
   await until('the pass', () => typeof store.requests.get(requestId)?.answer === 'string');
   expect(agent.jobs).toBe(1);
 });
