@@ -10,7 +10,7 @@ import { endOf } from './life/ending.ts';
 import { lineOf, type Setting, type Step, setting, steps } from './life/steps.ts';
 import { World } from './life/world.ts';
 
-const RUNS = Number(process.env['JOBTAIL_LIFE_RUNS'] ?? numRuns(1_000).numRuns);
+const RUNS = Number(process.env['JOBTAIL_LIFE_RUNS'] ?? numRuns(400).numRuns);
 /** `npm test` runs the same ones each time; `npm run test:nightly` new ones. */
 const FRESH = process.env['JOBTAIL_LIFE_RUNS'] !== undefined || PROPERTY_TIMES > 1;
 const SEED = Number(process.env['JOBTAIL_LIFE_SEED'] ?? (FRESH ? Date.now() % 2 ** 31 : 1));

@@ -6,6 +6,7 @@ import { type JobReport, jobFields, type Report, taskFields } from '../../../src
 import { detail, overview } from '../../../src/cli/show/status-table.ts';
 import type { JobId, TaskId } from '../../../src/job.ts';
 import { type JobInformation, jobTimeOf } from '../../../src/job-information.ts';
+import { NOTHING_LISTED } from '../../../src/proven.ts';
 
 const FAILURE = { code: 'timeout', message: 'no answer', hint: null, since: 0 } as const;
 
@@ -146,21 +147,11 @@ it('without an agent, no next attempt is promised; what the outage says is not r
     expect(page({ ...report, agent: { running: false, pid: null } }, 200)).not.toMatch(/next /);
 });
 
-it('a job with live files of which the service lists none may lack results, and status says so', () => {
-  const settled = (listed: number, bytes: number, more: Partial<JobReport> = {}) =>
-    jobOf('501', 'settled', {
-      files: [{ taskId: '9', file: 'stdout', bytes, mismatches: [], error: null }] as unknown as JobReport['files'],
-      results: { ...jobOf('501', 'settled').results, listed },
-      ...more,
-    });
-  const warningsOf = (job: JobReport) =>
-    [overview, detail].filter((page) => page(reportOf([job]), 1_000).includes('the service lists no file of it'));
-  expect(warningsOf(settled(0, 16))).toHaveLength(2);
-  const well = [
-    settled(1, 16),
-    settled(0, 0),
-    settled(0, 16, { state: 'watched' }),
-    settled(0, 16, { jobState: 'Deleted' }),
-  ];
-  for (const job of well) expect(warningsOf(job)).toEqual([]);
+it('a job is shown with its hint that the service lists no file of it, on both pages', () => {
+  const pagesWith = (unproven: string[]) =>
+    [overview, detail].filter((page) =>
+      page(reportOf([jobOf('501', 'settled', { unproven })]), 1_000).includes('the service lists no file of the job'),
+    );
+  expect(pagesWith(['1 result: not fetched yet', NOTHING_LISTED])).toHaveLength(2);
+  expect(pagesWith(['1 result: not fetched yet'])).toEqual([]);
 });
