@@ -1,6 +1,6 @@
 /** The tasks of a job as a table, each with its live files: a few are all open, many can be filtered, sorted and folded. */
 import { signal, useSignal } from '@preact/signals';
-import { useEffect, useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { FileState } from '../../contract/events.ts';
 import { askStretch } from '../api.ts';
 import { countsOf, FAILED_FIRST, type Group } from '../jobs/list.ts';
@@ -13,7 +13,7 @@ import { Failure, Outside } from '../parts/words.tsx';
 import { hashOf, type OpenedFile } from '../route.ts';
 import { decode, plainLine } from '../text/terminal.ts';
 import { ago, bytes, counted, grouped } from '../text/units.ts';
-import { progressOf } from '../text/values.ts';
+import { type ProgressValue, progressOf } from '../text/values.ts';
 import { COLUMNS, matches, ordered, type TaskRow } from './tasks.ts';
 
 /** More than these are a table that begins folded. */
@@ -206,21 +206,29 @@ function Entry({ jobId, file, opened }: EntryProps) {
 
 /** The last line is within them, or has no progress. */
 const TAIL_BYTES = 4_096;
+/** An emptied file shows its last bar for so long. */
+const MAX_EMPTY_MS = 15_000;
 /** Of what is shown of the line. */
 const MAX_CHARACTERS = 120;
 
 /** How far a task is: the last line of its progress file, as a bar. */
 function TaskProgress({ jobId, file }: { jobId: string; file: FileState | undefined }) {
   const { taskId, version, bytes: length = 0 } = file ?? {};
+  const now = useLive().now.value;
+  const last = useRef<ProgressValue | undefined>(undefined);
+  const isEmpty = length === 0;
   const ask = async () => {
-    if (taskId === undefined || version === undefined || length === 0) return undefined;
+    if (taskId === undefined || version === undefined) return undefined;
+    if (isEmpty) return last.current;
     const content = { job: jobId, task: taskId, file: 'progress', version } as const;
     const tail = await askStretch(content, { bytes: TAIL_BYTES });
     const line = decode(tail.bytes).trimEnd().split('\n').at(-1) ?? '';
-    return progressOf(plainLine(line));
+    last.current = progressOf(plainLine(line));
+    return last.current;
   };
   const { answer } = useAnswer(ask, [jobId, taskId, version, length]);
-  if (answer === undefined || length === 0) return null;
+  // What rewrites the file leaves it empty for a moment.
+  if (answer === undefined || (isEmpty && now - (file?.grownAt ?? 0) > MAX_EMPTY_MS)) return null;
   const { done, words } = answer;
   return (
     <div class="task-progress">

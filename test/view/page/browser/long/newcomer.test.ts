@@ -88,6 +88,21 @@ describe('the page', needs('chromium'), () => {
     expect(place.failures).toEqual([]);
   });
 
+  it('keeps the bar of a task while its progress file is emptied and written anew', async (context) => {
+    const { place, view, page } = await shown(context, { progress: '50 % of the steps\n' });
+    await view.show(`#/job/${JOB}/live`);
+    const bar = page.locator('.task-progress progress');
+    await expect.poll(() => bar.getAttribute('value')).toBe('0.5');
+    await page.evaluate(`new MutationObserver(() => {
+      if (document.querySelector('.task-progress') === null) document.title = 'no bar';
+    }).observe(document.body, { childList: true, subtree: true })`);
+    place.rewrite('progress', '');
+    await page.getByText('empty', { exact: true }).first().waitFor();
+    place.rewrite('progress', '60 % of the steps\n');
+    await expect.poll(() => bar.getAttribute('value')).toBe('0.6');
+    expect(await page.title()).not.toBe('no bar');
+  });
+
   it('shows the last state of a progress bar of any length, and reaches the lines before it', async (context) => {
     const states = Array.from({ length: 30_002 }, (_, state) => `\r${String(state).padEnd(89, '.')}`).join('');
     const { view, keyboard, stdout } = await shown(context, { stdout: `Epoch 1${states}\nEpoch 2${states}` });
