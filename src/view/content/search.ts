@@ -173,48 +173,40 @@ function edgesOf(slice: Buffer, isEnd: boolean): { readonly end: number; readonl
 const MAX_LISTED = 10_000;
 const REPORT_MS = 150;
 
-/** All matches, or up to `max` from a byte on: as they are found. */
+/** The matches from a byte on, or up to `max` of them, as they are found; the first ones are listed. */
 export async function* matchesOf(
   content: FileContent,
   pattern: ContentPattern,
-  { from, max = 1 }: { readonly from: number | undefined; readonly max: number | undefined },
+  {
+    from = 0,
+    max = Number.POSITIVE_INFINITY,
+  }: { readonly from?: number | undefined; readonly max?: number | undefined },
 ): AsyncGenerator<SearchLine> {
-  const { version } = content;
+  const { bytes: of, version } = content;
+  let count = 0;
+  let reported = 0;
+  let unreported: ByteMatch[] = [];
+  let reportedAt = performance.now();
   try {
-    if (from === undefined) return yield* allMatches(content, pattern);
-    const found: ByteMatch[] = [];
-    const wanted = Math.min(max, MAX_LISTED);
-    for await (const { matches } of searchForward(content, pattern, from)) {
-      found.push(...matches.slice(0, wanted - found.length));
-      if (found.length === wanted) break;
+    for await (const { matches, searched } of searchForward(content, pattern, from)) {
+      const wanted = matches.slice(0, max - count);
+      count += wanted.length;
+      unreported.push(...wanted.slice(0, MAX_LISTED - reported - unreported.length));
+      if (count === max) break;
+      if (performance.now() - reportedAt < REPORT_MS) continue;
+      reportedAt = performance.now();
+      if (unreported.length > 0) yield { at: unreported };
+      reported += unreported.length;
+      unreported = [];
+      yield { searched, of, count };
     }
-    if (found.length > 0) yield { at: found };
-    yield { done: true, count: found.length, version };
+    if (unreported.length > 0) yield { at: unreported };
+    if (count < max) yield { searched: of, of, count };
+    yield { done: true, count, version };
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     yield { done: true, count: 0, version: error.refusal.version ?? version, cut: error.message };
   } finally {
     pattern.close();
   }
-}
-
-async function* allMatches(content: FileContent, pattern: ContentPattern): AsyncGenerator<SearchLine> {
-  const { bytes: of, version } = content;
-  let count = 0;
-  let reported = 0;
-  let unreported: ByteMatch[] = [];
-  let reportedAt = performance.now();
-  for await (const { matches, searched } of searchForward(content, pattern, 0)) {
-    count += matches.length;
-    unreported.push(...matches.slice(0, MAX_LISTED - reported - unreported.length));
-    if (performance.now() - reportedAt < REPORT_MS) continue;
-    reportedAt = performance.now();
-    if (unreported.length > 0) yield { at: unreported };
-    reported += unreported.length;
-    unreported = [];
-    yield { searched, of, count };
-  }
-  if (unreported.length > 0) yield { at: unreported };
-  yield { searched: of, of, count };
-  yield { done: true, count, version };
 }
