@@ -9,7 +9,7 @@ import { search } from '../../search/search.ts';
 import type { ErrorGroups, FindLine } from '../contract/addresses.ts';
 import type { ViewParts } from '../parts.ts';
 import { Refused } from '../refused.ts';
-import { jsonLines, type Routes, streamed } from './answers.ts';
+import { jsonLines, type Routes, streamed, type ViewContext } from './answers.ts';
 import { Query } from './query.ts';
 
 const MAX_TEXT = 256;
@@ -23,34 +23,26 @@ const MAX_GROUPS = 200;
 const THREADS = 2;
 
 export function findRoutes(parts: ViewParts): Routes {
+  const searched = (context: ViewContext, linesUntil: (stop: AbortSignal) => AsyncIterable<object>) => {
+    const release = parts.limits.take('searches');
+    const stop = new LinkedAbort(context.req.raw.signal).within(LIMIT_MS);
+    const end = () => {
+      stop.abort();
+      stop.release();
+      release();
+    };
+    const headers = { 'content-type': 'application/x-ndjson' };
+    return streamed(parts, context, jsonLines(linesUntil(stop.signal)), { headers, end });
+  };
   return {
-    find: (context) => {
+    find(context) {
       const query = new Query(context.req.url);
       const text = query.text('text') ?? '';
       if (text === '' || text.length > MAX_TEXT) throw new Refused(400, `text is from 1 to ${MAX_TEXT} characters`);
-      const files = mirrorsOf(parts);
-      const stop = new AbortController();
-      const limit = setTimeout(() => stop.abort(), LIMIT_MS);
-      const release = parts.limits.take('searches');
-      const end = () => {
-        clearTimeout(limit);
-        stop.abort();
-        release();
-      };
-      const lines = found(files, query.flag('regex') ? text : literal(text), stop.signal);
-      return streamed(parts, context, jsonLines(lines), { headers: { 'content-type': 'application/x-ndjson' }, end });
+      const source = query.flag('regex') ? text : literal(text);
+      return searched(context, (stop) => found(mirrorsOf(parts), source, stop));
     },
-    errors: (context) => {
-      const stop = new LinkedAbort(context.req.raw.signal).within(LIMIT_MS);
-      const release = parts.limits.take('searches');
-      const end = () => {
-        stop.abort();
-        stop.release();
-        release();
-      };
-      const lines = errorLines(parts, stop.signal);
-      return streamed(parts, context, jsonLines(lines), { headers: { 'content-type': 'application/x-ndjson' }, end });
-    },
+    errors: (context) => searched(context, (stop) => errorLines(parts, stop)),
   };
 }
 
