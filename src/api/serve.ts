@@ -1,22 +1,17 @@
-/** The sockets of an agent. Node.js shows no user of a connection, so mode and group of a socket decide who may ask. */
-import { once } from 'node:events';
+/** What responds at the sockets of an agent, behind src/daemon/api-thread.ts. */
 import http from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import { type Surroundings, surroundingsOf } from '../cli/show/status-report.ts';
-import { type Config, socketsOf } from '../config/config.ts';
+import type { Config } from '../config/config.ts';
+import type { ApiThreadData } from '../daemon/api-thread.ts';
 import { SharedState } from '../daemon/state.ts';
-import { asJobtailError } from '../errors.ts';
 import { listenAt } from '../system/listen.ts';
-import { groupId } from '../system/owners.ts';
 import { Connections } from '../view/http/connections.ts';
 import { appOf } from './app.ts';
 import { EventFeed } from './events.ts';
 
-interface ApiOptions {
-  readonly config: Config;
+interface ApiOptions extends ApiThreadData {
   readonly onFailure: (error: unknown) => void;
-  /** Receives why the group of `api.controlGroup` cannot use its socket: the user of the agent can. */
-  readonly onGroupRefused: (error: Error) => void;
 }
 
 const HEADERS_MS = 10_000;
@@ -25,12 +20,11 @@ const TICK_MS = 2_000;
 const SURROUNDINGS_MS = 1_000;
 
 /** Serves until it is closed. @throws what `listen` fails with; JobtailError */
-export async function serveApi({ config, onFailure, onGroupRefused }: ApiOptions): Promise<() => Promise<void>> {
-  const sockets = socketsOf(config);
+export async function serveApi({ config, inner, onFailure }: ApiOptions): Promise<() => Promise<void>> {
   const state = new SharedState(config);
   const parts = { config, state, feed: new EventFeed(state, onFailure), surroundings: rarely(config), onFailure };
-  const closing: (() => Promise<void>)[] = [];
-  const serve = async (socket: 'read' | 'control', group: number | 'own' | undefined) => {
+  const closing: (() => void)[] = [];
+  for (const socket of ['control', 'read'] as const) {
     const limits = { headersTimeout: HEADERS_MS, requestTimeout: HEADERS_MS, connectionsCheckingInterval: TICK_MS };
     const server = http.createServer(limits);
     const connections = new Connections(server);
@@ -38,33 +32,17 @@ export async function serveApi({ config, onFailure, onGroupRefused }: ApiOptions
     server.on('request', (request, response) => {
       if (connections.begin(request, response)) void answer(request, response);
     });
-    const leave = await listenAt(server, { path: sockets?.[socket] ?? '', group });
-    closing.push(async () => {
+    const leave = await listenAt(server, { path: inner[socket] });
+    closing.push(() => {
       leave();
       server.close();
       server.closeAllConnections();
-      await once(server, 'close');
     });
-  };
-  const close = async () => {
-    await Promise.all(closing.map((one) => one()));
+  }
+  return async () => {
+    for (const end of closing) end();
     state.close();
   };
-  const { controlGroup } = config.api;
-  try {
-    await serve('read', 'own');
-    await (async () => serve('control', controlGroup === null ? undefined : groupId(controlGroup)))().catch(
-      (thrown) => {
-        if (controlGroup === null) throw thrown;
-        onGroupRefused(asJobtailError(thrown));
-        return serve('control', undefined);
-      },
-    );
-  } catch (error) {
-    await close();
-    throw error;
-  }
-  return close;
 }
 
 function rarely(config: Config): () => Promise<Surroundings> {

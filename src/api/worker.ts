@@ -1,6 +1,6 @@
 /** The thread of the sockets: a slow query there delays no poll. */
 import { parentPort, workerData } from 'node:worker_threads';
-import type { Config } from '../config/config.ts';
+import type { ApiThreadData } from '../daemon/api-thread.ts';
 import type { FromThread, ToThread } from '../daemon/serving-thread.ts';
 import { asJobtailError } from '../errors.ts';
 import { serveApi } from './serve.ts';
@@ -16,8 +16,8 @@ agent.on('message', (message: ToThread) => {
   else void close().finally(() => process.exit());
 });
 
-const { config } = workerData as { readonly config: Config };
-close = await serveApi({ config, onFailure: failure, onGroupRefused: failure }).catch((thrown: unknown) => {
+const { config, inner } = workerData as ApiThreadData;
+close = await serveApi({ config, inner, onFailure: failure }).catch((thrown: unknown) => {
   throw asJobtailError(thrown);
 });
 report({ kind: 'serving', port: 0 });

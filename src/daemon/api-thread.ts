@@ -1,46 +1,150 @@
-/** The sockets for members of the group and for programs, in a thread of their own (src/api). */
+/**
+ * The sockets for members of the group and for programs (docs/gateway.md). Node.js shows no user of a connection, so
+ * owner, group and mode of a socket decide who may ask. What responds is a thread of its own (src/api), which begins with
+ * the first connection and ends some time after the last one: it needs as much memory as an idle agent.
+ */
+import { once } from 'node:events';
 import fs from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../agent/ports/host.ts';
 import { type Config, socketsOf } from '../config/config.ts';
 import { asJobtailError } from '../errors.ts';
+import { listenAt } from '../system/listen.ts';
+import { groupId } from '../system/owners.ts';
 import { packageFile } from '../system/package-file.ts';
 import { ServingThread } from './serving-thread.ts';
 
+export interface ApiThreadData {
+  readonly config: Config;
+  /** Where the thread listens, for this process alone. */
+  readonly inner: Readonly<Record<SocketName, string>>;
+}
+
+type SocketName = 'read' | 'control';
+
 const SCOPE = 'the sockets';
-const HINT = 'create api.directory for the user of the agent, or set it to another directory';
+const HINT = 'let the user of the agent write to api.directory, or set it to another directory';
+/** Of each socket; the thread itself closes the oldest before. */
+const MAX_CONNECTIONS = 512;
+const IDLE_MS = 60_000;
+/** The beginning of the name of the directory of the thread. */
+const PRIVATE = '.t-';
+/** 10 s. */
+const MAX_TRIES = 200;
+const TRY_MS = 50;
 
 export class ApiThread {
   readonly #log: Log;
-  readonly #thread: ServingThread<{ readonly config: Config }>;
+  readonly #thread: ServingThread<ApiThreadData>;
+  readonly #connections = new Set<net.Socket>();
+  /** One change of the thread after the other. */
+  #changed: Promise<void> = Promise.resolve();
+  #config: Config | undefined;
+  #closing: (() => void)[] = [];
+  #idle: NodeJS.Timeout | undefined;
 
   constructor(log: Log) {
     this.#log = log;
     this.#thread = new ServingThread({
       program: packageFile('dist/api/worker.js'),
-      onServing: ({ config }) => log.info({ path: config.api.directory }, 'sockets listening'),
+      onServing: () => log.debug({}, 'thread of the sockets began'),
       onFailure: (err) => log.error({ scope: SCOPE, err }, 'request at a socket failed'),
-      onEnded({ config }, err, isFirst) {
-        const fields = { scope: SCOPE, code: 'config', path: config.api.directory, err, hint: HINT };
-        log[isFirst ? 'error' : 'debug'](fields, 'cannot listen at the sockets');
-      },
+      onEnded: (_, err, isFirst) =>
+        log[isFirst ? 'error' : 'debug']({ scope: SCOPE, err }, 'thread of the sockets ended'),
     });
   }
 
-  /** Only members of its group can reach a socket in a directory that is made here. */
+  /** Listens by this configuration. A failure disables only the sockets. */
   async use(config: Config): Promise<void> {
-    const { directory } = config.api;
-    if (directory === null || socketsOf(config) === null) return await this.#thread.use(null);
+    if (JSON.stringify(config) === JSON.stringify(this.#config)) return;
+    await this.close();
+    this.#config = config;
+    const sockets = socketsOf(config);
+    const { directory, controlGroup } = config.api;
+    if (sockets === null || directory === null) return;
     try {
+      // Of the group; systemd makes that of the unit.
       fs.mkdirSync(directory, { recursive: true, mode: 0o750 });
-      await this.#thread.use({ config });
+      // Of an agent that was killed.
+      for (const name of fs.readdirSync(directory))
+        if (name.startsWith(PRIVATE)) fs.rmSync(path.join(directory, name), { recursive: true, force: true });
+      const own = fs.mkdtempSync(path.join(directory, PRIVATE));
+      this.#closing.push(() => fs.rmSync(own, { recursive: true, force: true }));
+      const inner = { read: path.join(own, 'r'), control: path.join(own, 'c') };
+      const serve = (name: SocketName, group?: number | 'own') =>
+        this.#listen({ path: sockets[name], group }, (connection) => this.#pass(connection, { config, inner }, name));
+      await serve('read', 'own');
+      if (controlGroup === null) await serve('control');
+      else
+        await (async () => serve('control', groupId(controlGroup)))().catch((thrown: unknown) => {
+          const err = asJobtailError(thrown).message;
+          const hint = 'set it to a group of the user of the agent (docs/gateway.md)';
+          this.#log.error({ scope: SCOPE, code: 'config', err, hint }, 'api.controlGroup cannot be used');
+          return serve('control');
+        });
+      this.#log.info({ path: directory }, 'sockets listening');
     } catch (thrown) {
       const err = asJobtailError(thrown).message;
-      this.#log.warn({ scope: SCOPE, path: directory, err, hint: HINT }, 'no directory for the sockets');
-      await this.#thread.use(null);
+      this.#log.warn({ scope: SCOPE, path: directory, err, hint: HINT }, 'cannot listen at the sockets');
+      await this.close();
     }
   }
 
-  close(): Promise<void> {
-    return this.#thread.close();
+  async close(): Promise<void> {
+    clearTimeout(this.#idle);
+    this.#config = undefined;
+    for (const connection of this.#connections) connection.destroy();
+    await this.#change(null);
+    for (const end of this.#closing.splice(0)) end();
+  }
+
+  async #listen(at: Parameters<typeof listenAt>[1], onConnection: (connection: net.Socket) => void): Promise<void> {
+    const server = net.createServer(onConnection);
+    server.maxConnections = MAX_CONNECTIONS;
+    const leave = await listenAt(server, at);
+    this.#closing.push(() => {
+      leave();
+      server.close();
+    });
+  }
+
+  /** Connects a client with the thread. */
+  async #pass(outer: net.Socket, data: ApiThreadData, name: SocketName): Promise<void> {
+    clearTimeout(this.#idle);
+    this.#connections.add(outer);
+    outer.on('error', () => {});
+    try {
+      void this.#change(data);
+      const inner = await connected(data.inner[name]);
+      await Promise.all([pipeline(outer, inner), pipeline(inner, outer)]);
+    } catch {
+      // Either side went away.
+    } finally {
+      outer.destroy();
+      this.#connections.delete(outer);
+      if (this.#connections.size === 0) this.#idle = setTimeout(() => void this.#change(null), IDLE_MS);
+    }
+  }
+
+  #change(data: ApiThreadData | null): Promise<void> {
+    this.#changed = this.#changed.then(() => this.#thread.use(data));
+    return this.#changed;
+  }
+}
+
+/** A connection with the thread, which may just begin. */
+async function connected(file: string): Promise<net.Socket> {
+  for (let tries = 0; ; tries += 1) {
+    const connection = net.connect(file);
+    try {
+      await once(connection, 'connect');
+      return connection;
+    } catch (error) {
+      if (tries === MAX_TRIES) throw error;
+      await sleep(TRY_MS);
+    }
   }
 }
