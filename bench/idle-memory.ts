@@ -15,9 +15,9 @@ const NODE = 'setInterval(() => {}, 1e6)';
 
 async function settled(started: Started, quick: boolean): Promise<Figures> {
   await sleep(quick ? 1_000 : SETTLING_MS);
-  const figures = privateMemoryOf(started.pid);
+  const privateBytes = privateMemoryOf(started.pid);
   await started.stop();
-  return { ...figures };
+  return { privateBytes };
 }
 
 /** An agent that follows so many jobs in which nothing happens. */

@@ -1,14 +1,10 @@
-/** A real sshd on 127.0.0.1 with keys and a configuration of its own, and what a client needs for it. */
+/** A real sshd on 127.0.0.1, and what a client with a key of its own needs for it. */
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
-import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import { freePort } from '../test/support/free-port.ts';
+import { SSHD, Sshd } from '../test/support/sshd.ts';
 import { NotHere } from './measurement.ts';
-import { startProcess } from './processes.ts';
-
-const SSHD = '/usr/sbin/sshd';
 
 export interface LoopbackSshd {
   readonly port: number;
@@ -27,55 +23,23 @@ export async function startSshd(directory: string): Promise<LoopbackSshd> {
   if (!fs.existsSync(SSHD)) throw new NotHere('openssh-server is missing');
   const at = (name: string) => path.join(directory, name);
   fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
-  for (const name of ['host', 'client']) {
-    execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', '', '-f', at(name)]);
-  }
-  // Without it, root's sshd does not start.
-  if (process.getuid?.() === 0) fs.mkdirSync('/run/sshd', { recursive: true, mode: 0o755 });
-  const port = await freePort();
-  const settings = [
-    `Port ${port}`,
-    'ListenAddress 127.0.0.1',
-    `HostKey ${at('host')}`,
-    `AuthorizedKeysFile ${at('client.pub')}`,
-    `PidFile ${at('pid')}`,
-    'StrictModes no',
-    'UsePAM no',
-    'PermitRootLogin yes',
-    'PasswordAuthentication no',
-    'KbdInteractiveAuthentication no',
-    'MaxStartups 1000',
-    'MaxSessions 1000',
-  ];
-  fs.writeFileSync(at('sshd_config'), `${settings.join('\n')}\n`);
-  const sshd = startProcess(SSHD, ['-D', '-e', '-f', at('sshd_config')]);
-  await sshd.until('it listened', () => answers(port));
-  const known = [
-    '-o',
+  execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', '', '-f', at('client')]);
+  const sshd = await Sshd.start(1000);
+  sshd.allow(fs.readFileSync(at('client.pub'), 'utf8').trim());
+  const words = [
+    'IdentitiesOnly=yes',
     'StrictHostKeyChecking=no',
-    '-o',
     `UserKnownHostsFile=${at('known_hosts')}`,
-    '-o',
     'LogLevel=ERROR',
   ];
+  const options = words.flatMap((word) => ['-o', word]);
   return {
-    port,
+    port: sshd.port,
     pid: sshd.pid,
     username: os.userInfo().username,
     privateKeyFile: at('client'),
     publicKeyFile: at('client.pub'),
-    ssh: ['ssh', '-F', 'none', '-i', at('client'), '-o', 'IdentitiesOnly=yes', ...known, '-p', String(port)],
+    ssh: ['ssh', '-F', 'none', '-i', at('client'), ...options, '-p', String(sshd.port)],
     stop: () => sshd.stop(),
   };
-}
-
-function answers(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = net.connect(port, '127.0.0.1');
-    socket.once('error', () => resolve(false));
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(true);
-    });
-  });
 }

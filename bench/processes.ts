@@ -164,30 +164,10 @@ export function usageOf(pid: number): Usage {
   return { cpuSeconds, residentBytes, proportionalBytes };
 }
 
-/** Memory that a process holds alone, by what is mapped there. */
-interface PrivateMemory {
-  readonly privateBytes: number;
-  /** Of the program itself and its shared objects: data, and code that was written to. */
-  readonly programBytes: number;
-  /** Of what malloc gave: SQLite's cache, buffers, and what Node.js itself has. */
-  readonly mallocBytes: number;
-  /** Everything else without a file: the heap and the code of JavaScript, stacks, and larger pieces from malloc. */
-  readonly anonymousBytes: number;
-}
-
-const MAPPING = /^[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \d+ *(.*)$/;
-
-export function privateMemoryOf(pid: number): PrivateMemory {
-  let [programBytes, mallocBytes, anonymousBytes] = [0, 0, 0];
-  let file = '';
-  for (const line of read(`/proc/${pid}/smaps`).split('\n')) {
-    file = MAPPING.exec(line)?.[1] ?? file;
-    const bytes = Number(/^Private_(?:Clean|Dirty): +(\d+) kB/.exec(line)?.[1] ?? 0) * 1024;
-    if (file.startsWith('/')) programBytes += bytes;
-    else if (file === '[heap]') mallocBytes += bytes;
-    else anonymousBytes += bytes;
-  }
-  return { privateBytes: programBytes + mallocBytes + anonymousBytes, programBytes, mallocBytes, anonymousBytes };
+/** Memory that a process holds alone, in bytes. */
+export function privateMemoryOf(pid: number): number {
+  const rollup = read(`/proc/${pid}/smaps_rollup`);
+  return (kibOf(rollup, 'Private_Clean') + kibOf(rollup, 'Private_Dirty')) * 1024;
 }
 
 /** The high-water marks of a process and of all below it. */

@@ -1,13 +1,12 @@
 /**
- * Searches of mirrors: `agent grep` and the view, against `grep`. A hundred mirrors with 10 million
+ * Searches of mirrors: `agent grep` against `grep`. A hundred mirrors with 10 million
  * lines, of which the lines that match are counted; and one mirror as large as all of them, whose last line is found.
  */
 import fs from 'node:fs';
 import path from 'node:path';
-import { freePort } from '../test/support/free-port.ts';
 import { textOf } from './growth.ts';
 import type { Figures, Goal, Measurement, Side } from './measurement.ts';
-import { OUR_NODE_ARGS, run, startProcess } from './processes.ts';
+import { OUR_NODE_ARGS, run } from './processes.ts';
 import { AgentPlace } from './watching.ts';
 
 const AGENT = path.join(import.meta.dirname, '../../dist/cli/main.js');
@@ -38,48 +37,21 @@ const byCommand =
     return { seconds: figures.seconds, lines: sumOf(stdout.matchAll(/(\d+)$/gm)) };
   };
 
-/** A view that runs. `found` finds the numbers of lines in a response. */
-function byView(url: string, token: string, query: string, found: RegExp): Search {
-  return async (pattern) => {
-    const startedMs = performance.now();
-    const address = `${url}/api/${query}&case=1&text=${encodeURIComponent(pattern)}`;
-    const answer = await fetch(address, { headers: { authorization: `Bearer ${token}` } });
-    const text = await answer.text();
-    if (!answer.ok || text.includes('"cut"')) throw new Error(`the view does not find it: ${text.slice(-200)}`);
-    return { seconds: (performance.now() - startedMs) / 1000, lines: sumOf(text.matchAll(found)) };
-  };
-}
-
-const view = async (place: AgentPlace, listen: string) => {
-  const serving = startProcess(process.execPath, [
-    ...OUR_NODE_ARGS,
-    AGENT,
-    'view',
-    '--no-open',
-    '-c',
-    place.configFile,
-  ]);
-  await serving.says(/^http/m);
-  return { url: `http://${listen}`, token: place.viewToken, stop: () => serving.stop() };
-};
-
 /** A place with so many mirrors, each with these pieces of text. */
-async function placeOf(directory: string, mirrors: number, pieces: readonly string[]) {
+function placeOf(directory: string, mirrors: number, pieces: readonly string[]) {
   const place = new AgentPlace(directory);
-  const listen = `127.0.0.1:${await freePort()}`;
-  const watching = { jobs: mirrors, files: ['stdout'], requestsPerMinute: null, view: { listen } } as const;
-  place.prepare({ url: 'http://127.0.0.1:9' }, watching);
+  place.prepare({ url: 'http://127.0.0.1:9' }, { jobs: mirrors, files: ['stdout'], requestsPerMinute: null });
   const files = place.mirrorsOfStdout(mirrors);
   for (const file of files) {
     fs.mkdirSync(path.dirname(file), { recursive: true });
     for (const piece of pieces) fs.appendFileSync(file, piece);
   }
-  return { place, files, served: await view(place, listen) };
+  return { place, files };
 }
 
-const row = (ours: string, peer: string, figure: string, what: string, atMost = ours === 'view' ? 2 : 1.5): Goal => ({
-  what,
-  ...{ kind: 'ratio', figure, ours, peer, atMost },
+const row = (figure: string, what: string): Goal => ({
+  what: `agent grep -c ${what}`,
+  ...{ kind: 'ratio', figure, ours: 'agent', peer: 'grep', atMost: 1.5 },
 });
 
 export const searchOfMirrors: Measurement = {
@@ -87,24 +59,15 @@ export const searchOfMirrors: Measurement = {
   needs: ['grep'],
   goals: [
     ...Object.entries(PATTERNS).map(([figure, [, what]]) =>
-      row('agent', 'grep', figure, `agent grep -c over 1 GiB in ${FILES} mirrors against grep -c: ${what}`),
+      row(figure, `over 1 GiB in ${FILES} mirrors against grep -c: ${what}`),
     ),
-    row(
-      'agent',
-      'grep',
-      'endSeconds',
-      'agent grep -c in one mirror of 1 GiB, whose last line matches, against grep -c',
-    ),
-    ...Object.entries(PATTERNS).map(([figure, [, what]]) =>
-      row('view', 'grep -i', figure, `the search of the view over all mirrors, of any case, against grep -ci: ${what}`),
-    ),
-    row('view', 'grep', 'endSeconds', 'the search of the view for that line against grep -c'),
+    row('endSeconds', 'in one mirror of 1 GiB, whose last line matches, against grep -c'),
   ],
   prepare: async ({ directory, quick }) => {
     const text = textOf(0, Math.floor(((quick ? 64 : 1024) * 2 ** 20) / FILES));
     const end = ` ${MARK}\n`;
-    const many = await placeOf(path.join(directory, 'many'), FILES, [text, end]);
-    const one = await placeOf(path.join(directory, 'one'), 1, [...Array.from({ length: FILES }, () => text), end]);
+    const many = placeOf(path.join(directory, 'many'), FILES, [text, end]);
+    const one = placeOf(path.join(directory, 'one'), 1, [...Array.from({ length: FILES }, () => text), end]);
     const [big = ''] = one.files;
     const counts = new Map<string, number>();
     /** @throws Error if a side finds other lines than an earlier one */
@@ -126,20 +89,12 @@ export const searchOfMirrors: Measurement = {
     const grep = (place: AgentPlace) =>
       byCommand([process.execPath, ...OUR_NODE_ARGS, AGENT, 'grep', '--config', place.configFile], []);
     const both = (...command: string[]) => side(byCommand(command, many.files), byCommand(command, [big]));
-    const find = byView(many.served.url, many.served.token, 'find?regex=1', /"matches":(\d+)/g);
-    // It reports the first byte of each match: there is one.
-    const search = byView(one.served.url, one.served.token, 'search?job=1&task=1&file=stdout&from=0', /"count":(\d+)/g);
     return {
       sides: {
         agent: side(grep(many.place), grep(one.place)),
-        view: side(find, search),
         grep: both('grep', '-HE'),
-        'grep -i': both('grep', '-HEi'),
       },
-      close: async () => {
-        await many.served.stop();
-        await one.served.stop();
-      },
+      close: async () => {},
     };
   },
 };

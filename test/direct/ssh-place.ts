@@ -7,7 +7,7 @@ import type { TransferMethod } from '../../src/agent/ports/server.ts';
 import type { DirectTransfer } from '../../src/agent/ports/transfer.ts';
 import { PrivateDirectory } from '../../src/direct/private-directory.ts';
 import { type SshTransferOptions, sshTransfer } from '../../src/direct/ssh-transfer.ts';
-import type { Sshd } from './sshd.ts';
+import type { Sshd } from '../support/sshd.ts';
 import { TransferPlace } from './transfers.ts';
 
 export interface LendOptions {

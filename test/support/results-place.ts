@@ -6,10 +6,11 @@ import type { SubmittedJob } from '../../simulator/cluster/cluster.ts';
 import type { SandboxHabits } from '../../simulator/habits.ts';
 import { Sandbox } from '../../simulator/sandbox.ts';
 import { privateDirectoryPrefix } from '../../src/direct/private-directory.ts';
-import { restrictedCommand, type Sshd } from '../direct/sshd.ts';
+import { restrictedCommand } from '../direct/sshd.ts';
 import { Place, type Sections } from './e2e-place.ts';
 import { Program } from './e2e-program.ts';
 import { onlyTask } from './e2e-sandbox.ts';
+import type { Sshd } from './sshd.ts';
 
 /** What `status --json` says of the results of the job. */
 interface JobStatus {

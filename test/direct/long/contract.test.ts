@@ -11,7 +11,8 @@ import { shareTransfer } from '../../../src/direct/share.ts';
 import { sshTransfer } from '../../../src/direct/ssh-transfer.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { needs, SSH } from '../../support/needs.ts';
-import { restrictedCommand, Sshd } from '../sshd.ts';
+import { Sshd } from '../../support/sshd.ts';
+import { restrictedCommand } from '../sshd.ts';
 import { TransferPlace } from '../transfers.ts';
 
 interface Made {

@@ -7,8 +7,9 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../../support/e2e-until.ts';
 import { needs, SSH } from '../../support/needs.ts';
+import { Sshd } from '../../support/sshd.ts';
 import { commandLines, SshPlace } from '../ssh-place.ts';
-import { CuttableLine, Sshd } from '../sshd.ts';
+import { CuttableLine } from '../sshd.ts';
 
 /** Nothing of a transfer runs any more, and nothing of it lies anywhere. */
 async function expectNothingLeft(place: SshPlace): Promise<void> {

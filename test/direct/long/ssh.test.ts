@@ -9,8 +9,9 @@ import { GROWING_DIRECTORY } from '../../../src/direct/directories.ts';
 import { PrivateDirectory } from '../../../src/direct/private-directory.ts';
 import { until } from '../../support/e2e-until.ts';
 import { needs, SSH } from '../../support/needs.ts';
+import { Sshd } from '../../support/sshd.ts';
 import { commandLines, type LendOptions, SshPlace } from '../ssh-place.ts';
-import { CuttableLine, restrictedCommand, Sshd } from '../sshd.ts';
+import { CuttableLine, restrictedCommand } from '../sshd.ts';
 
 /** Where rsync writes a file that is not complete. */
 const GROWING = `rsync/${GROWING_DIRECTORY}`;

@@ -2,9 +2,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Sshd } from '../../direct/sshd.ts';
 import { needs, SSH } from '../../support/needs.ts';
 import { ResultsE2e } from '../../support/results-place.ts';
+import { Sshd } from '../../support/sshd.ts';
 
 describe('results by SSH', needs(...SSH), () => {
   let sshd: Sshd;

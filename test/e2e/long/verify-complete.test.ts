@@ -3,10 +3,10 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
-import { Sshd } from '../../direct/sshd.ts';
 import { until } from '../../support/e2e-until.ts';
 import { needs, SSH } from '../../support/needs.ts';
 import { ResultsE2e } from '../../support/results-place.ts';
+import { Sshd } from '../../support/sshd.ts';
 
 const OLD = new Date('2020-01-01');
 
