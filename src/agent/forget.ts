@@ -65,6 +65,11 @@ function requireForgettable(store: Store, jobId: JobId): void {
     throw new JobtailError('unavailable', `a temporary key of job ${jobId} is still valid`, {
       hint: 'run the command again when the service answers: the agent ends the key',
     });
+  const asked = (['pass', 'follow', 'service'] as const).flatMap((kind) => store.requests.open(kind));
+  if (asked.some((request) => request.jobId === jobId))
+    throw new JobtailError('unavailable', `another command works on job ${jobId}`, {
+      hint: 'run the command again when the other one (sync, wait, verify, watch --foreground) has ended',
+    });
 }
 
 export function requireOver(job: { readonly jobId: string; readonly state: JobRow['state'] }): void {

@@ -144,6 +144,23 @@ it('a job that cannot be removed keeps no other, and its reason is logged once',
   expect(place.log).toEqual([expect.stringMatching(/^old job not removed .*501.*no right to remove it/)]);
 });
 
+it.each(['sync', 'follow', 'verify'] as const)(
+  'a job that a command works on stays until that has ended: %s',
+  async (kind) => {
+    const place = new Place();
+    place.put('1');
+    const { store, clock } = place;
+    const requestId = store.transaction(() => store.requests.add('1' as JobId, kind, clock.now()));
+    place.retention.start();
+    await clock.pass(DAY_MS + HOUR_MS);
+    expect(place.removed).toEqual([]);
+    expect(place.log).toHaveLength(1);
+    store.transaction(() => store.requests.answer(requestId, '{}'));
+    await clock.pass(HOUR_MS);
+    expect(place.removed).toEqual(['1']);
+  },
+);
+
 it('removes nothing before the first response of the service', async () => {
   const place = new Place();
   place.put('501');

@@ -1,5 +1,6 @@
 /** The end of a generated history: failures stop, or stay with their job, and everything that waits ends. */
 
+import type { JobId } from '../../../src/job.ts';
 import { phaseOf } from '../../../src/job-information.ts';
 import { unprovenIn } from '../../../src/proven.ts';
 import type { SimulatedJob } from '../cluster.ts';
@@ -9,6 +10,8 @@ import { MINUTE_MS, type World } from './world.ts';
 const CLEAN_MS = 9 * MINUTE_MS;
 /** What fails delays an end by a quarter of an hour. */
 const FAILING_MS = 35 * MINUTE_MS;
+/** Each of sixty results hangs for its time-out, and once more. */
+const HANGING_MS = 60 * MINUTE_MS;
 const FLAKY_MS = 15 * MINUTE_MS;
 /** After an outage, the list of jobs is requested after five minutes at the latest. */
 const LISTED_MS = 6 * MINUTE_MS;
@@ -36,7 +39,10 @@ export async function endOf(world: World): Promise<void> {
     job.end('Finished', world.time.wallMs);
   }
   world.note('all jobs end');
-  const boundOf = ({ id }: SimulatedJob) => (world.service.failed.has(id) ? FAILING_MS : CLEAN_MS);
+  const isHanging = (id: JobId) =>
+    world.service.faultsOf(id).some(({ of, code }) => of === 'result' && code === 'silent');
+  const boundOf = ({ id }: SimulatedJob) =>
+    isHanging(id) ? HANGING_MS : world.service.failed.has(id) ? FAILING_MS : CLEAN_MS;
   await untilNothing(world, (passedMs) => lacking(world, boundOf, passedMs));
   await world.pass(REVOKED_MS);
   requireRevoked(world);

@@ -75,6 +75,8 @@ export class Promises {
   }
 
   started(only: JobId | undefined): void {
+    // What the last process did is not of this one.
+    this.look();
     this.#startedAt = this.#world.time.passedMs;
     this.#only = only;
     const { requests } = this.#world.store;
