@@ -17,8 +17,6 @@ const SEED = Number(process.env['JOBTAIL_LIFE_SEED'] ?? (FRESH ? Date.now() % 2 
 /** The path that a failure names, to see it again. */
 const PATH = process.env['JOBTAIL_LIFE_PATH'];
 const IS_SHRUNK = process.env['JOBTAIL_LIFE_SHRINK'] !== '0';
-/** Lines of what happened that a failure shows. */
-const MAX_SHOWN = 80;
 
 test(`${RUNS} lives of jobs from seed ${SEED}`, { timeout: 120_000 + RUNS * 10_000 }, async () => {
   const begunAt = Date.now();
@@ -41,8 +39,7 @@ async function runHistory(how: Setting, what: readonly Step[]): Promise<void> {
     for (const step of what) await world.act(step);
     await endOf(world);
   } catch (error) {
-    const happened = world.history.slice(-MAX_SHOWN).join('\n');
-    throw new Error(`${(error as Error).stack}\n\n${happened}`, { cause: error });
+    throw new Error(`${(error as Error).stack}\n\n${world.shown()}`, { cause: error });
   } finally {
     world.end();
   }

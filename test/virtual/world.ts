@@ -1,72 +1,40 @@
 /** One run: a simulated cluster, service, disk and clock, with the real agent on them. The seed decides all. */
-import fs from 'node:fs';
-import path from 'node:path';
 import type { Config } from '../../src/config/config.ts';
 import type { JobId } from '../../src/job.ts';
-import { memoryDirectory } from '../support/temp-directory.ts';
 import { configured, type Settings, SimulatedAgent } from './agent.ts';
 import { Chance } from './chance.ts';
 import { type Lengths, lengthsOf } from './collections.ts';
-import { SimulatedDisk } from './disk.ts';
-import { Machine } from './machine.ts';
 import { SimulatedReceiver } from './receiver.ts';
 import { checkSafety, checkStopped, isReadable } from './safety.ts';
 import { SimulatedService } from './service.ts';
-import { SimulatedProcess, SimulatedTime } from './time.ts';
+import { begun, SimulatedWorld } from './simulated-world.ts';
 
 /** Parts of passwords, session codes and the addresses of receivers. */
 const SECRETS = /hunter-secret|-of-the-simulation|the-secret-path/;
 /** So late after a standstill, the scheduler has gone round. */
 const MAX_TURN_MS = 60_000;
-/** Lines of what happened that a failure shows. */
-const MAX_SHOWN = 60;
 
-export class World {
+export class World extends SimulatedWorld {
   readonly seed: number;
-  readonly directory: string;
-  readonly chance: Chance;
-  readonly time: SimulatedTime;
   readonly service: SimulatedService;
   readonly receiver = new SimulatedReceiver();
-  readonly disk: SimulatedDisk;
-  /** What was done, and what came of it. */
-  readonly history: string[] = [];
   settings: Settings;
   agent!: SimulatedAgent;
-  /** What happens to the cluster at times of its own. */
-  readonly cluster = new SimulatedProcess();
-  readonly #machine: Machine;
   #config!: Config;
-  #digest = 0;
 
   private constructor(seed: number) {
+    super(seed, 'commands', (ms) => new Promise((resolve) => void this.agent.clock.timer(ms, resolve)));
     this.seed = seed;
-    this.chance = new Chance(seed, 'commands');
-    this.directory = fs.mkdtempSync(path.join(memoryDirectory(), 'jobtail-virtual-'));
-    this.time = new SimulatedTime(() => this.#machine.settle());
-    this.#machine = new Machine(() => this.time.passedMs);
-    const sleep = (ms: number) =>
-      new Promise<void>((resolve) => void this.time.clockOf(this.agent.process).timer(ms, resolve));
-    this.disk = new SimulatedDisk(this.directory, path.join(this.directory, 'mirror'), sleep);
     this.service = new SimulatedService(new Chance(seed, 'service'));
     this.settings = settingsOf(this.chance);
     this.time.onEvent = () => this.#checkConduct();
   }
 
-  static async make(seed: number, changes: Partial<Settings> = {}): Promise<World> {
-    const world = new World(seed);
-    try {
+  static make(seed: number, changes: Partial<Settings> = {}): Promise<World> {
+    return begun(new World(seed), async (world) => {
       await world.configure({ ...world.settings, ...changes });
       world.start();
-      return world;
-    } catch (error) {
-      world.end();
-      throw error;
-    }
-  }
-
-  get mirrors(): string {
-    return path.join(this.directory, 'mirror');
+    });
   }
 
   /** What the file of the configuration says. */
@@ -78,20 +46,9 @@ export class World {
     return this.agent.process.isAlive;
   }
 
-  /** A number that is the same if all of the run was the same. */
-  get digest(): number {
-    return this.#digest;
-  }
-
-  /** Writes down what happens, with the time. */
-  note(line: string): void {
+  override note(line: string): void {
     this.log(line);
-    // Its place has another name in each run.
-    const text = `${(this.time.passedMs / 1000).toFixed(3)} s ${line.replaceAll(this.directory, '')}`;
-    for (const character of text) this.#digest = (Math.imul(this.#digest, 31) + (character.codePointAt(0) ?? 0)) | 0;
-    if (line.endsWith(' ok')) return;
-    this.history.push(text);
-    if (this.history.length > 20 * MAX_SHOWN) this.history.splice(0, 10 * MAX_SHOWN);
+    super.note(line);
   }
 
   /** What stands in the log; no secret does, and each value is readable. */
@@ -127,7 +84,7 @@ export class World {
     this.disk.isDead = true;
     this.agent.kill();
     // What still runs of it can do nothing any more.
-    await this.#machine.settle();
+    await this.machine.settle();
     this.disk.restart();
     if (!hasPower) this.disk.powerLoss(this.chance);
   }
@@ -144,10 +101,8 @@ export class World {
   }
 
   #checkConduct(): void {
-    const [stray] = this.#machine.strayTimers;
-    if (stray !== undefined) throw new Error(`a timer is not of the injected clock: ${stray}`);
     const [offence] = this.service.offences;
-    if (offence !== undefined) throw new Error(`the service was called as it must not be: ${offence}`);
+    this.requireNone(offence && `the service was called as it must not be: ${offence}`);
     const { isFollowing, process, health } = this.agent;
     if (!this.isUp || !isFollowing || process.stoppedUntil > this.time.passedMs - MAX_TURN_MS) return;
     const unhealthy = health.unhealthy();
@@ -161,26 +116,12 @@ export class World {
     return lengthsOf(agent, others);
   }
 
-  /** After a delay, something happens on the cluster. */
-  later(delayMs: number, work: () => void): void {
-    this.time.clockOf(this.cluster).timer(delayMs, work);
-  }
-
   jobIds(): JobId[] {
     return [...this.service.jobs.keys()];
   }
 
-  /** What happened last; the calls that succeeded are left out. */
-  shown(): string {
-    return this.history.slice(-MAX_SHOWN).join('\n');
-  }
-
-  end(): void {
-    this.disk.isDead = false;
+  protected override killAll(): void {
     this.agent?.kill();
-    this.disk.close();
-    this.#machine.close();
-    fs.rmSync(this.directory, { recursive: true, force: true });
   }
 }
 

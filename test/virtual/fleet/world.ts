@@ -4,16 +4,14 @@ import path from 'node:path';
 import { FleetClient } from '../../../src/fleet/commands/client.ts';
 import type { JobId } from '../../../src/job.ts';
 import type { Operation } from '../../../src/operations.ts';
-import { memoryDirectory } from '../../support/temp-directory.ts';
 import { configured, type Settings, SimulatedAgent } from '../agent.ts';
 import { Chance } from '../chance.ts';
 import { type Lengths, lengthsOf } from '../collections.ts';
-import { SimulatedDisk } from '../disk.ts';
-import { Machine } from '../machine.ts';
 import { SimulatedReceiver } from '../receiver.ts';
 import { checkMirrors, checkRow } from '../safety.ts';
 import { SimulatedService } from '../service.ts';
-import { SimulatedProcess, SimulatedTime } from '../time.ts';
+import { begun, SimulatedWorld } from '../simulated-world.ts';
+import { SimulatedProcess } from '../time.ts';
 import { settingsOf } from '../world.ts';
 import { type FleetProcess, SimulatedPostgres } from './postgres.ts';
 import { keyOf } from './tables.ts';
@@ -25,7 +23,6 @@ const MAX_COMMAND_MS = MINUTE_MS;
 /** A fleet's agent writes what it has, and leaves: each query has its time limit. */
 const MAX_STOP_MS = MINUTE_MS;
 const MAX_DRAIN_MS = 2 * MINUTE_MS;
-const MAX_SHOWN = 80;
 /** Slots taken ahead, and calls without a database by the share of each agent, which begins anew. */
 const SPARE_CALLS = 6;
 
@@ -70,32 +67,20 @@ export class FleetMachine {
   }
 }
 
-export class FleetWorld {
+export class FleetWorld extends SimulatedWorld {
   readonly seed: number;
-  readonly directory: string;
-  readonly chance: Chance;
-  readonly time: SimulatedTime;
   readonly service: SimulatedService;
   readonly receiver = new SimulatedReceiver();
-  readonly disk: SimulatedDisk;
   readonly postgres: SimulatedPostgres;
   readonly machines = NAMES.map((name) => new FleetMachine(name));
-  readonly history: string[] = [];
   readonly settings: Settings;
-  readonly cluster = new SimulatedProcess();
   /** A backup was put back: offsets in it may be of generations that mirrors no longer have, until they are polled. */
   isRestored = false;
-  readonly #machine: Machine;
   #calls: number[] = [];
-  #digest = 0;
 
   private constructor(seed: number, changes: Partial<Settings>) {
+    super(seed, 'fleet', async () => {});
     this.seed = seed;
-    this.chance = new Chance(seed, 'fleet');
-    this.directory = fs.mkdtempSync(path.join(memoryDirectory(), 'jobtail-virtual-'));
-    this.time = new SimulatedTime(() => this.#machine.settle());
-    this.#machine = new Machine(() => this.time.passedMs);
-    this.disk = new SimulatedDisk(this.directory, this.mirrors, async () => {});
     this.service = new SimulatedService(new Chance(seed, 'service'));
     this.postgres = new SimulatedPostgres(this.time, new Chance(seed, 'database'));
     this.settings = { ...settingsOf(this.chance), mine: null, notify: false, results: true, ...changes };
@@ -106,35 +91,14 @@ export class FleetWorld {
     this.service.onCall = ({ operation }) => this.#checkBudget(operation);
   }
 
-  static async make(seed: number, changes: Partial<Settings> = {}): Promise<FleetWorld> {
-    const world = new FleetWorld(seed, changes);
-    try {
+  static make(seed: number, changes: Partial<Settings> = {}): Promise<FleetWorld> {
+    return begun(new FleetWorld(seed, changes), async (world) => {
       for (const machine of world.machines) await world.start(machine);
-      return world;
-    } catch (error) {
-      world.end();
-      throw error;
-    }
-  }
-
-  get mirrors(): string {
-    return path.join(this.directory, 'mirror');
-  }
-
-  get digest(): number {
-    return this.#digest;
+    });
   }
 
   get up(): FleetMachine[] {
     return this.machines.filter(({ isUp }) => isUp);
-  }
-
-  note(line: string): void {
-    const text = `${(this.time.passedMs / 1000).toFixed(3)} s ${line.replaceAll(this.directory, '')}`;
-    for (const character of text) this.#digest = (Math.imul(this.#digest, 31) + (character.codePointAt(0) ?? 0)) | 0;
-    if (line.endsWith(' ok')) return;
-    this.history.push(text);
-    if (this.history.length > 20 * MAX_SHOWN) this.history.splice(0, 10 * MAX_SHOWN);
   }
 
   /** Starts the agent of a machine on what is there. */
@@ -205,10 +169,6 @@ export class FleetWorld {
     this.check();
   }
 
-  readonly later = (delayMs: number, work: () => void): void => {
-    this.time.clockOf(this.cluster).timer(delayMs, work);
-  };
-
   /** How much the agent of a machine remembers. */
   lengthsOf({ agent, way }: FleetMachine): Lengths {
     const { time, service, receiver, disk, postgres } = this;
@@ -249,15 +209,8 @@ export class FleetWorld {
     });
   }
 
-  shown(): string {
-    return this.history.slice(-MAX_SHOWN).join('\n');
-  }
-
-  end(): void {
+  protected override killAll(): void {
     for (const { agent } of this.machines) agent?.kill();
-    this.disk.close();
-    this.#machine.close();
-    fs.rmSync(this.directory, { recursive: true, force: true });
   }
 
   async #wait(end: Promise<void>, maxMs: number, process: SimulatedProcess): Promise<void> {
@@ -318,10 +271,7 @@ export class FleetWorld {
   }
 
   #checkConduct(): void {
-    const [stray] = this.#machine.strayTimers;
-    if (stray !== undefined) throw new Error(`a timer is not of the injected clock: ${stray}`);
-    const [offence] = this.service.offences;
-    if (offence !== undefined) throw new Error(offence);
+    this.requireNone(this.service.offences[0]);
     for (const machine of this.machines) {
       const { name, agent, isUp } = machine;
       if (!isUp || agent === undefined) continue;

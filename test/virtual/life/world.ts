@@ -7,12 +7,9 @@ import { type JobId, LIVE_FILE_NAMES } from '../../../src/job.ts';
 import { RENEWED_MS } from '../../../src/store/jobs.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { memoryDirectory } from '../../support/temp-directory.ts';
-import { Chance } from '../chance.ts';
 import { SimulatedJob } from '../cluster.ts';
-import { SimulatedDisk } from '../disk.ts';
-import { Machine } from '../machine.ts';
 import { checkFiles } from '../safety.ts';
-import { SimulatedProcess, SimulatedTime } from '../time.ts';
+import { begun, SimulatedWorld } from '../simulated-world.ts';
 import { LifeProcess } from './process.ts';
 import { Promises } from './promises.ts';
 import { LifeService } from './service.ts';
@@ -54,31 +51,19 @@ notify: [{on: [finished, failed, canceled, started, results-complete], url: 'htt
   }
 }
 
-export class World {
+export class World extends SimulatedWorld {
   readonly setting: Setting;
-  readonly directory: string;
-  readonly chance: Chance;
-  readonly time: SimulatedTime;
-  readonly disk: SimulatedDisk;
   readonly service: LifeService;
   readonly promises: Promises;
-  /** What was done, and what came of it. */
-  readonly history: string[] = [];
   agent!: LifeProcess;
   config: Config;
-  readonly #machine: Machine;
-  readonly #cluster = new SimulatedProcess();
   #isChanged = false;
   /** How far the clock of this machine was set ahead. */
   clockMs = 0;
 
   private constructor(setting: Setting, config: Config) {
+    super(setting.chance, 'life', (ms) => new Promise((resolve) => void this.agent.clock.timer(ms, resolve)));
     this.setting = setting;
-    this.chance = new Chance(setting.chance, 'life');
-    this.directory = fs.mkdtempSync(path.join(memoryDirectory(), 'jobtail-life-'));
-    this.time = new SimulatedTime(() => this.#machine.settle());
-    this.#machine = new Machine(() => this.time.passedMs);
-    this.disk = new SimulatedDisk(this.directory, path.join(this.directory, 'mirror'), (ms) => this.#sleep(ms));
     this.disk.onTransaction = () => {
       this.#isChanged = true;
       this.agent?.changed();
@@ -103,18 +88,7 @@ export class World {
 
   static async make(setting: Setting): Promise<World> {
     usual ??= usualConfig();
-    const world = new World(setting, await usual);
-    try {
-      world.#begin();
-      return world;
-    } catch (error) {
-      world.end();
-      throw error;
-    }
-  }
-
-  get mirrors(): string {
-    return path.join(this.directory, 'mirror');
+    return await begun(new World(setting, await usual), (world) => world.#begin());
   }
 
   get store(): Store {
@@ -131,10 +105,6 @@ export class World {
 
   job(number: number): SimulatedJob | undefined {
     return this.jobs[number % this.jobs.length];
-  }
-
-  note(line: string): void {
-    this.history.push(`${(this.time.passedMs / 1000).toFixed(1)} s ${line.replaceAll(this.directory, '')}`);
   }
 
   /** A kill may come while it starts. */
@@ -184,7 +154,7 @@ export class World {
     this.note('the agent is killed');
     this.disk.isDead = true;
     this.agent.kill();
-    await this.#machine.settle();
+    await this.machine.settle();
     this.disk.restart();
     this.promises.killed();
   }
@@ -214,12 +184,8 @@ export class World {
     this.agent.refresh();
   }
 
-  end(): void {
-    this.disk.isDead = false;
+  protected override killAll(): void {
     this.agent?.kill();
-    this.disk.close();
-    this.#machine.close();
-    fs.rmSync(this.directory, { recursive: true, force: true });
   }
 
   #begin(): void {
@@ -395,10 +361,6 @@ export class World {
     return fault.job === null ? fault : { ...fault, job: fault.job % this.jobs.length };
   }
 
-  #sleep(ms: number): Promise<void> {
-    return new Promise((resolve) => void this.time.clockOf(this.agent.process).timer(ms, resolve));
-  }
-
   #look(): void {
     if (!this.#isChanged || !this.isUp || this.disk.isDead) return;
     this.#isChanged = false;
@@ -406,9 +368,7 @@ export class World {
   }
 
   #check(): void {
-    const [stray] = this.#machine.strayTimers;
-    if (stray !== undefined) throw new Error(`a timer is not of the injected clock: ${stray}`);
-    if (this.service.offence !== undefined) throw new Error(this.service.offence);
+    this.requireNone(this.service.offence);
     if (!this.isUp) return;
     this.disk.aside(() => this.promises.look());
     this.disk.aside(() => this.promises.check());
@@ -418,11 +378,6 @@ export class World {
   checkFiles(): void {
     const { service, mirrors, disk } = this;
     disk.aside(() => checkFiles({ service, mirrors, disk, store: this.isUp ? this.store : undefined }));
-  }
-
-  /** After a delay, something happens on the cluster. */
-  later(delayMs: number, work: () => void): void {
-    this.time.clockOf(this.#cluster).timer(delayMs, work);
   }
 }
 
