@@ -3,7 +3,7 @@ import type { SharedState } from '../daemon/state.ts';
 import { asJobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { NotifyEvent } from '../notification.ts';
-import { eventsOf, notifiedRow } from '../notify/events.ts';
+import { newsOf } from '../notify/events.ts';
 import { unprovenIn } from '../proven.ts';
 import type { NotifiedJobRow } from '../store/outbox.ts';
 
@@ -52,9 +52,10 @@ export class EventFeed {
         const before = this.#jobs.get(job.jobId);
         const reported = store.jobInformation.get(job.jobId);
         const isComplete = () => unprovenIn(store, job.jobId).length === 0;
-        const events = isFirst ? [] : eventsOf(before, job, reported, now, isComplete);
-        for (const event of events) for (const listener of this.#listeners) listener(event);
-        rows.set(job.jobId, notifiedRow(before, job, reported, false));
+        const { row, events } = newsOf(before, job, reported, false);
+        for (const event of isFirst ? [] : events(now, isComplete))
+          for (const listener of this.#listeners) listener(event);
+        rows.set(job.jobId, row);
       }
       this.#jobs = rows;
       this.#version = version;

@@ -14,22 +14,57 @@ export function newEvent(type: NotifyEvent['type'], now: number, about: EventOf)
   return { id: randomUUID(), type, time: new Date(now).toISOString(), count: 1, ...about };
 }
 
-/** What was read of a job. Of one run, the furthest report: the next one may be older. */
-export function notifiedRow(
+export interface JobNews {
+  /** What was read of the job. Of one run, the furthest report: the next one may be older. */
+  readonly row: NotifiedJobRow;
+  /** Those since `before`; undefined: since it was watched. */
+  readonly events: (now: number, isComplete: () => boolean) => NotifyEvent[];
+}
+
+/** What is new of a job since the row that was read last. */
+export function newsOf(
   before: NotifiedJobRow | undefined,
   job: JobRow,
   reported: JobInformationRow | undefined,
   hasFiles: boolean,
-): NotifiedJobRow {
-  const information = newsOf(before, reported);
-  const { state = null, startTime } = information ?? {};
-  const jobState = information === undefined && reported !== undefined ? (before?.jobState ?? null) : state;
+): JobNews {
+  const news = furthest(before, reported);
+  const { state = null, startTime } = news ?? {};
+  const jobState = news === undefined && reported !== undefined ? (before?.jobState ?? null) : state;
   const startedAt = startTime?.text ?? before?.startedAt ?? null;
-  return { jobId: job.jobId, jobState, startedAt, watchState: job.state, stalledAt: job.stalledAt, hasFiles };
+  const jobName = reported?.information.name ?? null;
+  const row = { jobId: job.jobId, jobState, startedAt, watchState: job.state, stalledAt: job.stalledAt, hasFiles };
+  const events = (now: number, isComplete: () => boolean) => {
+    const about = { jobId: job.jobId, ...(jobName === null ? {} : { jobName }) };
+    const event = (type: EventType, reason?: string) =>
+      newEvent(type, now, { ...about, ...(reason === undefined ? {} : { reason }) });
+    const events: NotifyEvent[] = [];
+    if (news !== undefined) {
+      const { state, startTime } = news;
+      const former = before?.jobState ?? job.seenState;
+      const isOther = before?.startedAt != null && isOtherRun(startTime, jobTimeOf(before.startedAt));
+      const hadStarted = !isOther && former !== null && STARTED.includes(former);
+      const isNew = state !== former || isOther;
+      if (state !== null && isNew && (former !== null || !wasOver(news, job.watchedAt))) {
+        const end = ENDS[state];
+        const isRunningAgain = state === 'Running' && former !== 'Running';
+        if (isRunningAgain || (STARTED.includes(state) && !hadStarted)) events.push(event('started'));
+        if (end !== undefined) events.push(event(end, reasonOf(news)));
+      }
+    }
+    if (job.stalledAt !== null && job.stalledAt !== (before?.stalledAt ?? null))
+      events.push(
+        event('stalled', `it runs, and no live file has grown since ${new Date(job.stalledAt).toISOString()}`),
+      );
+    if (job.state === 'settled' && before?.watchState !== 'settled' && job.results && isComplete())
+      events.push(event('results-complete', 'the last complete pass is done'));
+    return events;
+  };
+  return { row, events };
 }
 
 /** A report, unless it goes back in the run that was read: lists may lag, and other nodes may answer. */
-function newsOf(before: NotifiedJobRow | undefined, reported: JobInformationRow | undefined) {
+function furthest(before: NotifiedJobRow | undefined, reported: JobInformationRow | undefined) {
   const information = reported?.information;
   if (information === undefined || before == null || before.startedAt === null) return information;
   const { state, startTime } = information;
@@ -42,43 +77,6 @@ const progressOf = (state: string | null) => (phaseOf(state) === 'over' ? 2 : Nu
 
 const ENDS: Readonly<Record<string, EventType>> = { Finished: 'finished', Failed: 'failed', Canceled: 'canceled' };
 const STARTED = ['Running', 'Finished', 'Failed'];
-
-/** The events of a job since `before`; undefined: since it was watched. */
-export function eventsOf(
-  before: NotifiedJobRow | undefined,
-  job: JobRow,
-  reported: JobInformationRow | undefined,
-  now: number,
-  isComplete: () => boolean,
-): NotifyEvent[] {
-  const information = reported?.information;
-  const about = {
-    jobId: job.jobId,
-    ...(information?.name == null ? {} : { jobName: information.name }),
-  };
-  const event = (type: EventType, reason?: string) =>
-    newEvent(type, now, { ...about, ...(reason === undefined ? {} : { reason }) });
-  const events: NotifyEvent[] = [];
-  const news = newsOf(before, reported);
-  if (news !== undefined) {
-    const { state, startTime } = news;
-    const former = before?.jobState ?? job.seenState;
-    const isOther = before?.startedAt != null && isOtherRun(startTime, jobTimeOf(before.startedAt));
-    const hadStarted = !isOther && former !== null && STARTED.includes(former);
-    const isNew = state !== former || isOther;
-    if (state !== null && isNew && (former !== null || !wasOver(news, job.watchedAt))) {
-      const end = ENDS[state];
-      const isRunningAgain = state === 'Running' && former !== 'Running';
-      if (isRunningAgain || (STARTED.includes(state) && !hadStarted)) events.push(event('started'));
-      if (end !== undefined) events.push(event(end, reasonOf(news)));
-    }
-  }
-  if (job.stalledAt !== null && job.stalledAt !== (before?.stalledAt ?? null))
-    events.push(event('stalled', `it runs, and no live file has grown since ${new Date(job.stalledAt).toISOString()}`));
-  if (job.state === 'settled' && before?.watchState !== 'settled' && job.results && isComplete())
-    events.push(event('results-complete', 'the last complete pass is done'));
-  return events;
-}
 
 /** By its first report, a job was over before it was watched, unless an end with a time zone is later. */
 function wasOver({ state, endTime }: JobInformation, watchedAt: number): boolean {

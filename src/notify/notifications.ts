@@ -20,7 +20,7 @@ import type { JobRow, LiveFileRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
 import { Deliveries, UnderWay } from './deliveries.ts';
-import { type EventOf, eventsOf, newEvent, notifiedRow } from './events.ts';
+import { type EventOf, newEvent, newsOf } from './events.ts';
 import { type NotifyHttp, notifyHttp } from './http.ts';
 import { readLines } from './lines.ts';
 import { Rule } from './rules.ts';
@@ -175,10 +175,11 @@ export class Notifications {
     const isComplete = () => unprovenIn(store, jobId).length === 0;
     // Without rules, jobs were followed before.
     const isNew = before === undefined && (this.#hasBegun || job.polledAt === null);
-    if (isNew || before !== undefined) this.#add(eventsOf(before, job, reported, clock.now(), isComplete));
+    const { row, events } = newsOf(before, job, reported, this.#wantsFiles || before?.hasFiles === true);
+    if (isNew || before !== undefined) this.#add(events(clock.now(), isComplete));
     if (this.#wantsFiles && before?.hasFiles !== true && !isNew)
-      for (const row of store.liveFiles.ofJob(jobId)) store.outbox.skip(row);
-    store.outbox.jobs.save(notifiedRow(before, job, reported, this.#wantsFiles || before?.hasFiles === true));
+      for (const file of store.liveFiles.ofJob(jobId)) store.outbox.skip(file);
+    store.outbox.jobs.save(row);
   }
 
   /** Events about the agent itself, after a minute. */
