@@ -1,20 +1,38 @@
 /** The agent, asked over its sockets by a user who may not read its state (docs/gateway.md). */
+import { once } from 'node:events';
 import fs from 'node:fs';
-import http from 'node:http';
+import type http from 'node:http';
 import path from 'node:path';
 import { type Config, socketsOf } from '../config/config.ts';
 import { asJobtailError, ERROR_POLICIES, type ErrorCode, JobtailError } from '../errors.ts';
 import { groupName, ownUserName, userName } from '../system/owners.ts';
 
 /** Whether the state is that of another user, whose agent can be asked instead. */
-export function isOfAnother(config: Config): boolean {
-  if (socketsOf(config) === null) return false;
+export const isOfAnother = (config: Config): boolean => socketsOf(config) !== null && isPrivate(config.state.directory);
+
+function isPrivate(directory: string): boolean {
   try {
-    fs.accessSync(config.state.directory, fs.constants.R_OK | fs.constants.X_OK);
+    fs.accessSync(directory, fs.constants.R_OK | fs.constants.X_OK);
     return false;
   } catch (thrown) {
     return (thrown as NodeJS.ErrnoException).code === 'EACCES';
   }
+}
+
+/** For a command that uses the state or the secret itself. @throws JobtailError if they are those of another user */
+export function requireOwner({ state: { directory } }: Config): void {
+  if (!isPrivate(directory)) return;
+  const owner = ownersOf(directory);
+  const user = owner === undefined ? 'another user' : `the user ${userName(owner.uid)}`;
+  throw new JobtailError('permission', `the state in ${directory} belongs to ${user}, and this is ${ownUserName()}`, {
+    hint: 'run the command with sudo',
+  });
+}
+
+/** For a command that reads mirrors. @throws JobtailError if this user may not */
+export function requireMirrors({ mirror: { directory } }: Config): void {
+  if (!isPrivate(directory)) return;
+  throw onlyFor(ownersOf(directory), { what: 'read the mirrors', reason: directory });
 }
 
 export interface SocketRequest {
@@ -50,26 +68,15 @@ export async function askSocket<T extends object>(config: Config, question: Sock
 const isRefused = (answer: { readonly error: unknown }): answer is RefusedQuestion =>
   typeof (answer.error as { code?: unknown } | null)?.code === 'string';
 
-function textFrom(socketPath: string, { path: at, method = 'GET', body, signal }: SocketRequest): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const headers = body === undefined ? {} : { 'content-type': 'application/json' };
-    const options = {
-      socketPath,
-      path: `/v1/${at}`,
-      method,
-      headers,
-      agent: false as const,
-      ...(signal && { signal }),
-    };
-    const request = http.request(options, (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.once('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
-      response.once('error', reject);
-    });
-    request.once('error', reject);
-    request.end(body === undefined ? undefined : JSON.stringify(body));
-  });
+async function textFrom(socketPath: string, { path: at, method = 'GET', body, signal }: SocketRequest) {
+  // Most commands need none of it.
+  const [{ request: requestOf }, { text }] = await Promise.all([import('node:http'), import('node:stream/consumers')]);
+  const headers = body === undefined ? {} : { 'content-type': 'application/json' };
+  const options = { socketPath, path: `/v1/${at}`, method, headers, agent: false as const, ...(signal && { signal }) };
+  const request = requestOf(options);
+  request.end(body === undefined ? undefined : JSON.stringify(body));
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  return await text(response);
 }
 
 /** Names who may ask: Node.js shows a server no user, so the owner, group and mode of the socket decide. */
@@ -81,18 +88,26 @@ function whyNot(thrown: unknown, file: string, { api, state }: Config): JobtailE
     });
   if (code !== 'EACCES' && code !== 'EPERM') return asJobtailError(thrown);
   const owner = ownersOf(file) ?? ownersOf(path.dirname(file));
-  const [user, group] = owner === undefined ? ['of the agent', ''] : [userName(owner.uid), groupName(owner.gid)];
-  const isChange = file.endsWith('control.sock');
-  const members = isChange ? api.controlGroup : group;
+  if (!file.endsWith('control.sock')) return onlyFor(owner, { what: 'ask the agent', reason: message });
+  const what = 'change what the agent does';
+  return onlyFor(owner, { what, reason: message, group: api.controlGroup });
+}
+
+interface Reserved {
+  readonly what: string;
+  readonly reason: string;
+  /** That of the file if omitted; null: none. */
+  readonly group?: string | null;
+}
+
+function onlyFor(owner: fs.Stats | undefined, { what, reason, group }: Reserved): JobtailError {
+  const user = owner === undefined ? 'of the agent' : userName(owner.uid);
+  const members = group === undefined ? owner && groupName(owner.gid) : group;
   const who = `the user ${user}${members ? ` and members of the group ${members}` : ''}`;
-  const join = `sudo usermod -aG ${members} ${ownUserName()}, then log in again`;
-  return new JobtailError(
-    'permission',
-    `only ${who} may ${isChange ? 'change what the agent does' : 'ask the agent'} (${message})`,
-    {
-      hint: `${members ? `${join}; or ` : 'set api.controlGroup to a group of yours, or '}run the command with sudo`,
-    },
-  );
+  const join = members ? `sudo usermod -aG ${members} ${ownUserName()}, then log in again` : 'set api.controlGroup';
+  return new JobtailError('permission', `only ${who} may ${what} (${reason})`, {
+    hint: `${join}; or run the command with sudo`,
+  });
 }
 
 function ownersOf(file: string): fs.Stats | undefined {

@@ -184,7 +184,7 @@ export class Place {
 
   /** The same as another user. */
   startAs(who: { readonly user: number; readonly group: number }, [command = '', ...rest]: readonly string[]): Program {
-    const program = new Program([command, '-c', this.configFile, ...rest], { cwd: this.directory, ...who });
+    const program = new Program([command, '--config', this.configFile, ...rest], { cwd: this.directory, ...who });
     this.#programs.push(program);
     return program;
   }

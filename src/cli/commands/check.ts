@@ -4,6 +4,7 @@ import { SharedState } from '../../daemon/state.ts';
 import { viewSettingsOf } from '../../daemon/view-thread.ts';
 import type { JobId, TaskId } from '../../job.ts';
 import { versionOfProgram } from '../../system/package-file.ts';
+import { requireOwner } from '../agent-socket.ts';
 import { type Finding, Findings } from '../check/findings.ts';
 import {
   checkAgent,
@@ -40,6 +41,7 @@ export async function check(options: CheckOptions): Promise<void> {
   let config: Config | undefined;
   await findings.step('configuration', async () => {
     config = await configurationAsOwner(options);
+    requireOwner(config);
     return checkConfigFile(config);
   });
   const found = config;
@@ -50,6 +52,7 @@ export async function check(options: CheckOptions): Promise<void> {
 
 async function printProbe(options: CheckOptions): Promise<void> {
   const config = await configurationAsOwner(options);
+  requireOwner(config);
   process.stdout.write(jsonReport(await untilStopped((signal) => probe(config, signal))));
 }
 

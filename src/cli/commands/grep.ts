@@ -10,6 +10,7 @@ import { hasMirrors, type MirrorChoice, type MirrorFile, mirrorsIn } from '../..
 import { expressionOf, type Pattern } from '../../search/pattern.ts';
 import type { FoundLine, Wanted } from '../../search/scan.ts';
 import { search } from '../../search/search.ts';
+import { requireMirrors } from '../agent-socket.ts';
 import { jobArgument } from '../arguments.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { reportError } from '../process.ts';
@@ -52,6 +53,7 @@ export async function grep(args: readonly string[], options: GrepOptions): Promi
     const jobs = ids.map(jobArgument);
     const { task: tasks, file, since, allGenerations } = options;
     const config = await configurationAsOwner(options);
+    requireMirrors(config);
     const files = mirrorsOrError(config.mirror.directory, { jobs, tasks, files: file, since, allGenerations });
     const pattern: Pattern = { source, ignoreCase: options.ignoreCase, invert: options.invertMatch };
     const wanted = wantedBy(options);
@@ -213,7 +215,9 @@ const MAX_SHOWN_CHARACTERS = 200;
 
 export async function errors(jobs: readonly JobId[], options: JsonOption): Promise<void> {
   await withExitCodeOfGrep(async () => {
-    const { mirror, errors: settings } = await configurationAsOwner(options);
+    const config = await configurationAsOwner(options);
+    requireMirrors(config);
+    const { mirror, errors: settings } = config;
     let isUnreadable = false;
     const files = mirrorsOrError(mirror.directory, { jobs });
     const onUnreadable = (error: string) => {

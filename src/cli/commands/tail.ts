@@ -6,6 +6,7 @@ import type { Config } from '../../config/config.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { printable } from '../../printable.ts';
+import { requireMirrors } from '../agent-socket.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { type FollowedJobs, withJobs } from '../followed-jobs.ts';
 import { forEach, untilStopped } from '../process.ts';
@@ -32,6 +33,7 @@ export async function tail(jobIds: readonly JobId[], options: TailArguments): Pr
   if (options.follow === true && jobIds.length > 1)
     throw new JobtailError('usage', '--follow takes one job', { hint: 'run one agent tail -f for each job' });
   const config = await configurationAsOwner(options);
+  requireMirrors(config);
   let isFirst = true;
   await forEach(jobIds, async (jobId) => {
     if (jobIds.length > 1) process.stdout.write(`${isFirst ? '' : '\n'}==> job ${jobId} <==\n`);

@@ -80,7 +80,7 @@ export function appOf(parts: ViewParts, { page, proofs, connections }: AppOption
   return app;
 }
 
-/** All routes for data of jobs, without a check of the caller: another listener of this process can mount the same. */
+/** All routes for data of jobs, behind the gate. */
 const apiRoutes = (parts: ViewParts): Routes => ({
   ...eventRoutes(parts),
   ...contentRoutes(parts),
