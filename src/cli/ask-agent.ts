@@ -62,7 +62,8 @@ interface AgentRequest {
 
 /** One complete pass. The kind `unwatch` ends the job with it. */
 export const passRequest = (config: Config, jobId: JobId, kind: 'sync' | 'unwatch'): AgentRequest => ({
-  ...{ kind, jobId },
+  kind,
+  jobId,
   prepare(store) {
     watchIfConfigured(store, config, jobId);
     if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ending');

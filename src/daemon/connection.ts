@@ -64,7 +64,10 @@ export async function connect(
   const onWarning = (message: string) => log.warn({ scope: 'the configuration', err: message }, 'secret not protected');
   // What cannot be read, its reader reports.
   await keepSecrets(config, secrets, {
-    ...{ env: process.env, signal: new AbortController().signal, withPrograms: false, onWarning },
+    env: process.env,
+    signal: new AbortController().signal,
+    withPrograms: false,
+    onWarning,
   });
   const share = new ServerShare({
     requestsPerMinute: service.requestsPerMinute,

@@ -160,7 +160,14 @@ export class Daemon {
     const { remote, jobService, share } = connection;
     const fleet = this.#fleet;
     const engine = buildEngine({
-      ...{ config, store, transfers, remote, jobService, share, log, observer: this.#observer },
+      config,
+      store,
+      transfers,
+      remote,
+      jobService,
+      share,
+      log,
+      observer: this.#observer,
       ...(fleet && { ownership: fleet, knownJobs: fleet.knownJobs, shared: fleet }),
     });
     const { agent } = engine;
@@ -171,7 +178,10 @@ export class Daemon {
     let isReplaced = false;
     const endKeepUp = transfers.keepUp(remote);
     const retention = new Retention({
-      ...{ rule: config.retention, clock: systemClock, log, serviceAheadMs: () => connection.serviceClock.aheadMs },
+      rule: config.retention,
+      clock: systemClock,
+      log,
+      serviceAheadMs: () => connection.serviceClock.aheadMs,
       withJobs: (work) =>
         fleet !== undefined && hasFleet(config)
           ? withJobsOfFleet(config, log, work)

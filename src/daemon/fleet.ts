@@ -60,7 +60,11 @@ export async function fleetOf(options: DaemonFleetOptions): Promise<FleetMember>
   }
   const { FleetMember } = await import('../fleet/member.ts');
   const member = new FleetMember({
-    ...{ ...address, settings: config.fleet, store, log, clock },
+    ...address,
+    settings: config.fleet,
+    store,
+    log,
+    clock,
     mirror: await mirrorIdentity(directory),
     about: { host: os.hostname(), pid: process.pid, version, view: config.view?.publicUrl ?? null },
     unready: options.unready,

@@ -35,7 +35,10 @@ export interface AdjustableLog extends Log {
 }
 
 const optionsOf = ({ level, secrets }: LogOptions): LoggerOptions => ({
-  ...{ level, base: null, hooks: safeLines(secrets), timestamp: stdTimeFunctions.isoTime },
+  level,
+  base: null,
+  hooks: safeLines(secrets),
+  timestamp: stdTimeFunctions.isoTime,
 });
 
 export async function logFor(options: LogOptions): Promise<AdjustableLog> {

@@ -25,7 +25,8 @@ export class ViewThread {
     const { log, onState, pulseMs, program = packageFile('dist/daemon/view-worker.js') } = options;
     this.#options = options;
     this.#thread = new ServingThread({
-      ...{ program, pulseMs },
+      program,
+      pulseMs,
       pulse: () => ({ counts: this.counts }),
       onServing({ settings }, port) {
         onState(undefined);
@@ -74,7 +75,10 @@ export function viewSettingsOf(config: Config, { program, agentPid }: ViewProgra
   const { mirror, state, service, errors } = config;
   const { listen, tokenFile, publicUrl } = config.view ?? USUAL;
   return {
-    ...{ listen, tokenFile, program, agentPid },
+    listen,
+    tokenFile,
+    program,
+    agentPid,
     publicUrl: publicUrl?.replace(/(?<!\/)\/*$/, '/') ?? null,
     mirrorDirectory: mirror.directory,
     errorPatterns: errors.patterns,

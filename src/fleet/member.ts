@@ -290,7 +290,10 @@ export class FleetMember implements Ownership, SharedService {
     const own = { leased: this.#leased, member: this.#member, joined, onFailure };
     const rounds = new Rounds({ ...this.#options, ...own, attached: this.#attached, handover }, this.#readiness);
     const heartbeat = new Heartbeat({
-      ...{ ...own, onLost, monotonic, report: () => this.#report() },
+      ...own,
+      onLost,
+      monotonic,
+      report: () => this.#report(),
       onSummary: (summary) => this.#heard(summary, rounds.following, handover),
     });
     return { joined, heartbeat, handover, rounds };
@@ -319,8 +322,12 @@ export class FleetMember implements Ownership, SharedService {
     const { pollAgeMs, settings } = this.#options;
     const capacity = this.#readiness.capacity(settings.maxJobs, this.#leased.size);
     return {
-      ...{ pollAgeMs: pollAgeMs(), callsLastMinute: this.#callsLastMinute, isDraining: this.#isDraining },
-      ...{ capacity, lacks: this.#readiness.lacks, notFollowed: this.numbers.notFollowed },
+      pollAgeMs: pollAgeMs(),
+      callsLastMinute: this.#callsLastMinute,
+      isDraining: this.#isDraining,
+      capacity,
+      lacks: this.#readiness.lacks,
+      notFollowed: this.numbers.notFollowed,
     };
   }
 }

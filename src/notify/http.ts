@@ -44,7 +44,9 @@ export function notifyHttp({
       const client =
         clients.get(key) ??
         new HttpClient({
-          ...{ limits: LIMITS, lookup: lookupByProgram, tls: rootsWith(service.tls?.caFile ?? null, way.caFile) },
+          limits: LIMITS,
+          lookup: lookupByProgram,
+          tls: rootsWith(service.tls?.caFile ?? null, way.caFile),
           ...(proxy === null ? {} : { proxy, ...user }),
         });
       clients.set(key, client);

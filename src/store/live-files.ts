@@ -68,7 +68,11 @@ export class LiveFiles {
 export function shownLiveFile(row: LiveFileRow) {
   const { taskId, file, generation, position, grownAt, error } = row;
   return {
-    ...{ taskId, file, generation, grownAt, error },
+    taskId,
+    file,
+    generation,
+    grownAt,
+    error,
     bytes: position,
     verified: isVerified(row),
     unproven: reasonAgainst(row) ?? null,

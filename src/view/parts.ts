@@ -22,7 +22,11 @@ export function partsOf({ settings, fleet, figures, onFailure }: ViewOptions) {
   const store = openStore(settings);
   const stores = new JobStores(store.get, fleet);
   return {
-    ...{ settings, figures, onFailure, store, stores },
+    settings,
+    figures,
+    onFailure,
+    store,
+    stores,
     indexes: new LineIndexes(),
     limits: new Limits(),
     contents: new Contents(settings.mirrorDirectory, stores.withBytes),

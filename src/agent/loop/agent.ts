@@ -218,7 +218,11 @@ export class Agent {
     const { store, clock, asked } = this.#context;
     const { knownJobs = new StoreJobs(store, clock), resultsOfMine } = this.#options;
     return new JobStates({
-      ...{ context: this.#context, service, knownJobs, resultsOfMine, takesMine: asked === undefined },
+      context: this.#context,
+      service,
+      knownJobs,
+      resultsOfMine,
+      takesMine: asked === undefined,
       followed: () => [...this.#jobs.values()].filter((job) => job.isFollowed),
       onNewJobs: () => this.refresh(),
       signal: this.#stop.signal,

@@ -67,8 +67,13 @@ export interface Life {
 }
 
 export const NOT_FOLLOWED: Life = {
-  ...{ stage: 'ended', settleAfterMs: null, reportedAt: 0, quietSince: 0, quietPolls: 0 },
-  ...{ delayedSince: null, refusedPasses: 0 },
+  stage: 'ended',
+  settleAfterMs: null,
+  reportedAt: 0,
+  quietSince: 0,
+  quietPolls: 0,
+  delayedSince: null,
+  refusedPasses: 0,
 };
 
 const TIMES = {

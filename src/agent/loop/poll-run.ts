@@ -40,11 +40,9 @@ export class PollRun {
   /** Polls once, in its turn: thousands of jobs may be due. */
   async run(signal: AbortSignal): Promise<void> {
     const { jobId, context, due } = this.#job;
-    const { calls } = context;
     const lanes = this.#lanes;
-    const [first] = lanes;
-    const slot = new CallSlot(calls, first, signal);
-    const leave = await calls.entrances[first].enter(signal);
+    const slot = new CallSlot(context.calls, lanes[0], signal);
+    const leave = await context.calls.entrances[lanes[0]].enter(signal);
     let isAway = false;
     try {
       await this.#poll({ slot, lanes, signal, leave });

@@ -13,23 +13,19 @@ export class SearchRun {
 
   constructor(job: OneJob) {
     const { jobId, context } = job;
-    const { jobService, store, events } = context;
     this.#job = job;
-    const hasJobService = jobService !== null;
     this.#search = new TaskSearch(jobId, {
       ...context,
-      capabilities: store.capabilities,
       remote: context.waiting.patient,
-      hasJobService,
-      onFound: events.onTasksFound,
+      hasJobService: context.jobService !== null,
+      onFound: context.events.onTasksFound,
     });
-    this.#isNeeded = !hasJobService;
+    this.#isNeeded = context.jobService === null;
   }
 
   plan(delayMs: number): void {
     const { jobId, context, due } = this.#job;
-    const isSearched = context.store.taskSearches.get(jobId) !== undefined;
-    if (this.#isNeeded && isSearched) due.plan('search', delayMs);
+    if (this.#isNeeded && context.store.taskSearches.get(jobId) !== undefined) due.plan('search', delayMs);
   }
 
   /** `namesTasks`: whether the job service names the tasks; undefined if it is not available. */

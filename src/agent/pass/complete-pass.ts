@@ -122,8 +122,11 @@ async function syncResults(jobId: JobId, listed: Listing, options: CompletePassO
   const sum = (of: 'fetched' | 'changed' | 'failed' | 'bytes' | 'tookMs') => end[of] + again[of];
   return {
     ...again,
-    ...{ fetched: sum('fetched'), changed: sum('changed'), failed: sum('failed') },
-    ...{ bytes: sum('bytes'), tookMs: sum('tookMs') },
+    fetched: sum('fetched'),
+    changed: sum('changed'),
+    failed: sum('failed'),
+    bytes: sum('bytes'),
+    tookMs: sum('tookMs'),
   };
 }
 

@@ -96,7 +96,8 @@ export async function* proofs(
   }
   const brought = new Map<string, Proof>();
   const notBrought = await results?.bringAgain(jobId, {
-    ...{ remote, signal },
+    remote,
+    signal,
     onFile: async ({ row, target }, arrived) => void brought.set(row.name, await proveBrought(target, arrived, signal)),
     onIrregular: ({ row }, kind) => brought.set(row.name, { ...unproven(0, `it is ${kind}`), inPlace: 'nothing' }),
   });

@@ -158,8 +158,16 @@ export class Results {
     const stands = async (result: DueResult) =>
       (checkedAt !== undefined && result.row.dueAt <= checkedAt) || (await this.#stands(result));
     const plan = await planSync({
-      ...{ left, ledger, links, judge, stamps, stands },
-      ...{ directory, isFinal, onlyInFlux, signal },
+      left,
+      ledger,
+      links,
+      judge,
+      stamps,
+      stands,
+      directory,
+      isFinal,
+      onlyInFlux,
+      signal,
     });
     this.#syncedAt.set(jobId, startedAt);
     if (plan.refusals.fresh.length > 0) onRefused?.(jobId, plan.refusals);
@@ -171,8 +179,15 @@ export class Results {
     const requireRight = () => ownership.requireLease(jobId);
     const placement = new Placement({ ...this.#options, jobId, calls, links, ledger, requireRight });
     const downloads = new Downloads({
-      ...{ ...this.#options, jobId, directory, remote, signal },
-      ...{ limits: this.#limits, placement, ledger, progress },
+      ...this.#options,
+      jobId,
+      directory,
+      remote,
+      signal,
+      limits: this.#limits,
+      placement,
+      ledger,
+      progress,
     });
     await allInTurn([
       async () => {

@@ -25,7 +25,6 @@ import {
 
 interface TaskSearchOptions extends FoundTasksOptions {
   readonly clock: Clock;
-  readonly capabilities: CapabilityStore;
   readonly batchLimit: { readonly files: number };
   readonly remote: Remote;
   /** Whether there is a job service: then configuration does not help to find further tasks. */
@@ -69,7 +68,8 @@ export class TaskSearch {
 
   /** Runs one round. `isListed`: whether syncs of results pass on the listed names. @throws JobtailError */
   async probe(isListed: boolean, signal: AbortSignal): Promise<ProbeRound> {
-    const { store, clock, capabilities, remote, hasJobService } = this.#options;
+    const { store, clock, remote, hasJobService } = this.#options;
+    const { capabilities } = store;
     const { taskSearches } = store;
     const jobId = this.#jobId;
     const nothing = { found: 0, nextMs: null };
@@ -105,7 +105,8 @@ export class TaskSearch {
   }
 
   async #probe(clues: Clues, signal: AbortSignal): Promise<Probed> {
-    const { capabilities, remote, batchLimit } = this.#options;
+    const { remote, batchLimit } = this.#options;
+    const { capabilities } = this.#options.store;
     const { specifications, known } = clues;
     const missing = specifications.length - known.length;
     const together = {
@@ -114,7 +115,10 @@ export class TaskSearch {
     };
     const window = strangersFail(capabilities) ? BY_ITSELF : together;
     const probed = await probe(this.#next(candidatesOf(clues), window), {
-      ...{ jobId: this.#jobId, remote, capabilities, signal },
+      jobId: this.#jobId,
+      remote,
+      capabilities,
+      signal,
       file: this.#fileOfRound(),
       maxEntries: batchLimit.files,
       isEnough: (found) => missing > 0 && found.length >= missing,

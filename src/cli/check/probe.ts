@@ -35,7 +35,8 @@ function question(name: string, path: string, expected: readonly string[], body?
 }
 const parts = (name: string, jobId: number, expected: readonly string[], session?: string): ProbeQuestion => ({
   ...question(name, 'FileTransfer/DownloadPartsOfJobFilesFromCluster', expected, {
-    ...{ [REQUEST.jobId]: jobId, [REQUEST.offsets]: [] },
+    [REQUEST.jobId]: jobId,
+    [REQUEST.offsets]: [],
     ...(session !== undefined && { [REQUEST.sessionCode]: session }),
   }),
   isSignedIn: session === undefined,

@@ -70,7 +70,8 @@ async function reportText(options: ReportOptions, signal: AbortSignal): Promise<
     report: await textOf(() => headOf(unread)),
     version: await textOf(() => printableJson(versionReport(), 2)),
     configuration: await textOf(() => configurationText(config)),
-    ...{ status, check },
+    status,
+    check,
     metrics: await textOf(() => metricsOf(isRead ? config.metrics.listen : null, signal)),
     log: withoutAssignments(log),
   };

@@ -83,7 +83,8 @@ async function waitUntilStopped(jobIds: readonly JobId[], options: WaitOptions, 
 
 /** Has the job followed while the command waits, also in a state that was replaced. */
 const followOf = (request: WatchRequest) => ({
-  ...{ kind: 'follow' as const, jobId: request.jobId },
+  kind: 'follow' as const,
+  jobId: request.jobId,
   prepare({ jobs }: Store) {
     if (jobs.get(request.jobId) === undefined && !jobs.isForgotten(request.jobId)) jobs.watch(request, Date.now());
   },

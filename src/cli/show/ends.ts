@@ -38,8 +38,13 @@ export function exitCodeOf(ended: readonly Ended[]): number {
 
 export function waitReport(ended: readonly Ended[], timedOut: boolean, waitingFor: readonly JobId[]) {
   const jobs = ended.map(({ outcome, unproven, job }) => ({
-    ...{ jobId: job.jobId, outcome, jobState: job.jobState, state: job.state, unproven },
-    ...{ files: job.files.length, results: job.results.synced },
+    jobId: job.jobId,
+    outcome,
+    jobState: job.jobState,
+    state: job.state,
+    unproven,
+    files: job.files.length,
+    results: job.results.synced,
   }));
   return { exitCode: timedOut ? EXIT.timeIsUp : exitCodeOf(ended), timedOut, jobs, waitingFor };
 }

@@ -43,7 +43,10 @@ export function deliveryList(config: Config, store: Store) {
       rule: numbers.get(rule) ?? null,
       target: rules[(numbers.get(rule) ?? 0) - 1]?.target ?? 'a rule that is in force no longer',
       state: nextAt === null ? ('given-up' as const) : ('waiting' as const),
-      ...{ ...row, madeAt, nextAt, error },
+      ...row,
+      madeAt,
+      nextAt,
+      error,
     }));
   return { rules: rules.map(({ settings, target }) => ({ on: settings.on, target })), deliveries };
 }

@@ -159,7 +159,11 @@ function watchMineReport(store: Store) {
   if (rule === undefined) return null;
   const { source, since, include, exclude, maxAgeMs, maxJobs } = rule;
   return {
-    ...{ source, since, include, exclude, maxJobs },
+    source,
+    since,
+    include,
+    exclude,
+    maxJobs,
     maxAgeDays: maxAgeMs / DAY_MS,
     following: store.jobs.followedByRule(),
     waiting: store.jobInformation.lastListing()?.waiting ?? 0,

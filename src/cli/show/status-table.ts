@@ -199,7 +199,9 @@ function withoutPromises(report: ShownReport): ShownReport {
   const still = <E extends StoredError | null>(error: E): E =>
     error && { ...error, retryAt: 0, message: withoutNextSignIn(error.message) };
   const jobs = report.jobs.map((job) => ({
-    ...{ ...job, error: still(job.error), tasks: { ...job.tasks, nextSearchAt: null } },
+    ...job,
+    error: still(job.error),
+    tasks: { ...job.tasks, nextSearchAt: null },
     files: job.files.map((file) => ({ ...file, error: still(file.error) })),
   }));
   return {

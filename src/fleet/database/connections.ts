@@ -37,8 +37,13 @@ export async function connectionsTo({ url, name, max, listener }: ConnectionOpti
     throw new JobtailError('config', message, { hint, cause });
   });
   const pool = new pg.Pool({
-    ...{ connectionString: url, application_name: `jobtail ${name}`, max, options: SESSION },
-    ...{ query_timeout: QUERY_MS, connectionTimeoutMillis: QUERY_MS, keepAlive: true },
+    connectionString: url,
+    application_name: `jobtail ${name}`,
+    max,
+    options: SESSION,
+    query_timeout: QUERY_MS,
+    connectionTimeoutMillis: QUERY_MS,
+    keepAlive: true,
     onConnect: async (client: PoolClient) => {
       // The failed statement also throws the error.
       client.on('error', () => {});

@@ -55,8 +55,11 @@ const WATCH_REQUEST = v.object({
 });
 
 const RULE = v.object({
-  ...{ source: v.literal('command'), since: whole, maxAgeMs: whole },
-  ...{ include: v.pipe(globs, v.nonEmpty()), exclude: globs },
+  source: v.literal('command'),
+  since: whole,
+  maxAgeMs: whole,
+  include: v.pipe(globs, v.nonEmpty()),
+  exclude: globs,
   maxJobs: v.pipe(whole, v.minValue(1), v.maxValue(100_000)),
 });
 
@@ -66,24 +69,38 @@ const ABOUT = v.object({ host: text, pid: whole, version: text, view: viewAddres
 
 const ERROR = v.object({
   code: v.picklist(Object.keys(ERROR_POLICIES)),
-  ...{ message: text, hint: maybeText, since: whole, retryAt: v.optional(whole) },
+  message: text,
+  hint: maybeText,
+  since: whole,
+  retryAt: v.optional(whole),
 });
 
 const time = v.nullable(v.object({ text, ms: v.nullable(v.pipe(v.number(), v.finite())) }));
 const INFORMATION = v.object({
-  ...{ id: jobId, name: maybeText, state: maybeText },
-  ...{ creationTime: time, submitTime: time, startTime: time, endTime: time },
+  id: jobId,
+  name: maybeText,
+  state: maybeText,
+  creationTime: time,
+  submitTime: time,
+  startTime: time,
+  endTime: time,
   tasks: v.array(
     v.object({
-      ...{ id: taskId, name: maybeText, state: maybeText },
-      ...{ startTime: time, endTime: time, errorMessage: maybeText },
+      id: taskId,
+      name: maybeText,
+      state: maybeText,
+      startTime: time,
+      endTime: time,
+      errorMessage: maybeText,
     }),
   ),
 });
 
 const EVENT = v.object({
-  ...{ id: v.pipe(text, v.uuid()), time: v.pipe(text, v.isoTimestamp(), v.endsWith('Z')) },
-  ...{ type: v.picklist(EVENT_TYPES), count: v.pipe(whole, v.minValue(1)) },
+  id: v.pipe(text, v.uuid()),
+  time: v.pipe(text, v.isoTimestamp(), v.endsWith('Z')),
+  type: v.picklist(EVENT_TYPES),
+  count: v.pipe(whole, v.minValue(1)),
   ...v.partial(v.object({ jobId, jobName: text, taskId, file: liveFile, jobs: v.array(jobId) })).entries,
   ...v.partial(v.object({ generation: whole, line: whole, text, reason: text })).entries,
 });

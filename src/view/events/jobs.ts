@@ -58,7 +58,10 @@ export function detailOf(stores: JobStores, jobId: JobId): JobDetail | undefined
     ...summaryOf(stores, job, known),
     unproven: job.state === 'settled' || job.state === 'ended' ? unprovenIn(store, jobId) : null,
     taskList: tasks.map(({ id: taskId, name, state: taskState, errorMessage }) => ({
-      ...{ taskId, name, taskState, errorMessage },
+      taskId,
+      name,
+      taskState,
+      errorMessage,
     })),
     tasksHint: search?.hint ?? null,
     lastSync: shown && { ...shown, arriving: sync?.arriving ?? [] },
@@ -81,10 +84,19 @@ function summaryOf(stores: JobStores, job: JobRow, { live, reported, counts, isS
   const error = shownError(job.error ?? live.error);
   const changes = [watchedAt, grownAt, reported?.since, error?.since];
   return {
-    ...{ jobId, state, source, grownAt, stalledAt, error, name, jobState },
+    jobId,
+    state,
+    source,
+    grownAt,
+    stalledAt,
+    error,
+    name,
+    jobState,
     polledAt: answeredAt(job),
     ...stores.placeOf(jobId),
-    ...{ submitTime: submitTime ?? null, startTime: startTime ?? null, endTime: endTime ?? null },
+    submitTime: submitTime ?? null,
+    startTime: startTime ?? null,
+    endTime: endTime ?? null,
     phase: phaseOf(jobState) ?? null,
     runningSince: isRunning(jobState) ? (reported?.since ?? null) : null,
     tasks: live.tasks,

@@ -35,7 +35,9 @@ const HEADERS = {
   },
   permissionsPolicy: { camera: [], geolocation: [], microphone: [] },
   // The policy has them; a proxy with TLS decides the third.
-  ...{ xFrameOptions: false, xXssProtection: false, strictTransportSecurity: false },
+  xFrameOptions: false,
+  xXssProtection: false,
+  strictTransportSecurity: false,
   // A preview has a policy of its own.
   overwrite: false,
 };

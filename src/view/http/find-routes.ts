@@ -53,9 +53,18 @@ async function* errorLines(parts: ViewParts, signal: AbortSignal): AsyncGenerato
   const shown = ({ tasks, filesDone }: ErrorProgress, isDone: boolean, cut?: string): ErrorGroups => {
     const groups = groupsOf(tasks.values()).slice(0, MAX_GROUPS);
     return {
-      ...{ tasks: tasks.size, files: files.length, filesDone, isDone, ...(cut !== undefined && { cut }) },
+      tasks: tasks.size,
+      files: files.length,
+      filesDone,
+      isDone,
+      ...(cut !== undefined && { cut }),
       groups: groups.map(({ tasks: count, first: { jobId: job, taskId: task, file, line, text } }) => ({
-        ...{ tasks: count, job, task, file, line, text: text.slice(0, MAX_CHARACTERS) },
+        tasks: count,
+        job,
+        task,
+        file,
+        line,
+        text: text.slice(0, MAX_CHARACTERS),
       })),
     };
   };

@@ -54,7 +54,8 @@ function entriesOf(parts: ViewParts, jobId: JobId, under: string, after: string)
 function directoryEntry(name: string, rows: readonly LevelEntry[], task: string | null): ResultDirectory {
   return {
     kind: 'directory',
-    ...{ name, task },
+    name,
+    task,
     files: rows.reduce((sum, { files }) => sum + files, 0),
     bytes: rows.reduce((sum, { bytes }) => sum + bytes, 0),
     states: Object.fromEntries(rows.map(({ state, files }) => [state, files])),

@@ -57,7 +57,7 @@ function setUp(habits: Partial<Pick<TaskRemote, 'maxEntries' | 'strangers'>> = {
     const order = { files: LIVE_FILE_NAMES, results: false, settleAfterMs: null, source: 'command' } as const;
     store.transaction(() => store.jobs.watch({ ...order, jobId, tasks: null }, clock.now()));
     const search = new TaskSearch(jobId, {
-      ...{ store, log, clock, capabilities: store.capabilities, remote },
+      ...{ store, log, clock, remote },
       batchLimit: { files: Number.POSITIVE_INFINITY },
       hasJobService,
     });

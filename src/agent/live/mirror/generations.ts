@@ -66,7 +66,8 @@ export async function finishRotation(row: LiveFileRow, mirror: Mirror, options: 
     rotation: null,
     copyMark: null,
     generation: at.generation + 1,
-    ...{ verified: null, unverified: null },
+    verified: null,
+    unverified: null,
     inode: stat.inode,
     modifiedNs: stat.modifiedNs,
   };

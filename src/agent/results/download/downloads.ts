@@ -100,7 +100,11 @@ export class Downloads {
     if (direct === null || placeable.files.length === 0) return gone;
     try {
       await direct.fetch({
-        ...{ jobId, remote, signal, ...limits, ...placeable },
+        jobId,
+        remote,
+        signal,
+        ...limits,
+        ...placeable,
         directory: stagingDirectory(this.#options.directory),
         presentDirectory: this.#options.directory,
         onFiles: async (arrivals) => {

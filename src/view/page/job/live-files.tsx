@@ -106,7 +106,7 @@ function FoundPane({ jobId, opened, canGrow, state, generations, isGone, onSelec
       {isGone && (
         <p class="notice">The generation of this link was rotated, and is not kept. This is the present one.</p>
       )}
-      {generations !== undefined && <Why {...{ jobId, opened, generations }} />}
+      {generations !== undefined && <Why jobId={jobId} opened={opened} generations={generations} />}
     </Pane>
   );
 }

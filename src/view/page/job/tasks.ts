@@ -31,7 +31,9 @@ function rowOf(taskId: string, reported: TaskDetail | undefined, files: readonly
   const error = files.find((file) => file.error !== null)?.error ?? null;
   const phase = phaseOf(jobState) ?? null;
   return {
-    ...{ taskId, reported, files },
+    taskId,
+    reported,
+    files,
     group:
       reported?.errorMessage == null
         ? groupOf({ jobState, phase, state: 'watched', stalledAt: null, error })

@@ -20,7 +20,9 @@ const file = (
   onFile: KeyBinding['onFile'],
   more: Partial<KeyBinding> = {},
 ): KeyBinding => ({
-  ...{ keys: keys.split(' '), words, onFile },
+  keys: keys.split(' '),
+  words,
+  onFile,
   ...more,
 });
 const page = (keys: string, words: string, onPage: KeyBinding['onPage']): KeyBinding => ({
