@@ -9,10 +9,10 @@ import { firstPaths, register, watchReport } from '../cli/register.ts';
 import { endOf, waitReport } from '../cli/show/ends.ts';
 import { deliveryList, listedJobs, resultList } from '../cli/show/lists.ts';
 import { verificationReport } from '../cli/show/pass.ts';
-import { jobIn, reportOf } from '../cli/show/status-report.ts';
+import { endedIn, jobIn, reportOf } from '../cli/show/status-report.ts';
 import { notWatched, requireWatched, watchIfConfigured } from '../daemon/state.ts';
 import { JobtailError } from '../errors.ts';
-import { isOver, type JobId, LIVE_FILE_NAMES, parseJobId, parseTaskId } from '../job.ts';
+import { type JobId, LIVE_FILE_NAMES, parseJobId, parseTaskId } from '../job.ts';
 import type { WatchRequest } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import type { ApiParts } from './parts.ts';
@@ -43,13 +43,10 @@ interface LongPoll {
 
 export async function waitFor({ config, state }: ApiParts, jobId: JobId, { seconds, signal }: LongPoll) {
   for (const endsAt = performance.now() + seconds * 1_000; ; await sleep(TICK_MS, undefined, { signal })) {
-    const row = state.store.jobs.get(jobId);
-    if (row === undefined || isOver(row)) {
-      const job = jobIn(config, state.store, jobId);
-      if (job === undefined) throw notWatched(jobId);
-      const end = endOf(job);
-      if (end !== undefined) return waitReport([end], false, []);
-    }
+    const job = endedIn(config, state.store, jobId);
+    const end = job && endOf(job);
+    if (end !== undefined) return waitReport([end], false, []);
+    if (state.store.jobs.get(jobId) === undefined) throw notWatched(jobId);
     if (performance.now() >= endsAt) return waitReport([], true, [jobId]);
   }
 }

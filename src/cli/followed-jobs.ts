@@ -5,12 +5,14 @@ import type { JobId } from '../job.ts';
 import { isOfAnother } from './agent-socket.ts';
 import { followerOf, type JobFollower } from './follower.ts';
 import type { DeliveryList, ListedJob, ResultList } from './show/lists.ts';
-import { type JobReport, jobIn, reportOf, type Surroundings, surroundingsOf } from './show/status-report.ts';
+import { endedIn, type JobReport, jobIn, reportOf, type Surroundings, surroundingsOf } from './show/status-report.ts';
 import type { ShownReport } from './show/status-table.ts';
 
 export interface FollowedJobs {
   /** Undefined if it was never watched. @throws JobtailError if it was removed from the state */
   job(jobId: JobId): Promise<JobReport | undefined>;
+  /** The same once the agent works on it no more. */
+  ended(jobId: JobId): Promise<JobReport | undefined>;
   /** All followed jobs, or also those of `unwatch`, or only one. */
   report(only: JobId | 'all' | undefined): Promise<ShownReport>;
   /** What `agent status` shows beside it. */
@@ -47,6 +49,7 @@ async function followedJobs(config: Config): Promise<FollowedJobs> {
 export function jobsOfThisMachine(config: Config, state: SharedState): FollowedJobs {
   return {
     job: async (jobId) => jobIn(config, state.store, jobId),
+    ended: async (jobId) => endedIn(config, state.store, jobId),
     report: async (only) => reportOf(config, state.store, only),
     surroundings: () => surroundingsOf(config),
     // This user may not be allowed to read the state.

@@ -1,6 +1,6 @@
 /** The followed jobs, as their agent reports them over its socket. */
 import type { Config } from '../config/config.ts';
-import type { JobId } from '../job.ts';
+import { isOver, type JobId } from '../job.ts';
 import { askSocket } from './agent-socket.ts';
 import type { JobFollower } from './follower.ts';
 import type { DeliveryList, ListedJob, ResultList } from './show/lists.ts';
@@ -16,6 +16,7 @@ export function jobsOfAgent(config: Config) {
   };
   return {
     job: async (jobId: JobId) => (await report(jobId)).jobs[0],
+    ended: async (jobId: JobId) => (await report(jobId)).jobs.find(isOver),
     report,
     surroundings: async () => {
       const { disks = [], view } = await report(undefined);

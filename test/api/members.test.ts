@@ -6,8 +6,8 @@ import { apiPlace } from '../support/api-place.ts';
 import { taskOf } from '../support/e2e-job.ts';
 import { until } from '../support/e2e-until.ts';
 
-test('a member sees what the user of the agent sees, and tail -f and wait end with the job', async (context) => {
-  const { place, job, as } = await apiPlace(context);
+test('a member sees what the user of the agent sees, and tail -f and wait end with the job, also beside a new agent', async (context) => {
+  const { place, job, agent, as } = await apiPlace(context);
   const { jobId } = job;
   const { files } = taskOf(job);
   fs.writeFileSync(files.stdout, 'first\n');
@@ -19,6 +19,10 @@ test('a member sees what the user of the agent sees, and tail -f and wait end wi
   await until('the first line', async () => tail.stdout.includes('first\n'));
   fs.appendFileSync(files.stdout, 'last\n');
   await place.mirrored(job, 'stdout');
+  // They go on with the next agent.
+  await agent.kill();
+  await until('the absence of the agent', async () => wait.stderr.includes('no agent is running: waiting for it'));
+  await (await place.run()).logs('sockets listening');
   expect(await as('owner', 'unwatch', jobId, '--now').ended).toMatchObject({ code: 0 });
   expect(await tail.ended).toMatchObject({ code: 0, stdout: 'first\nlast\n' });
   expect(tail.stderr).toContain(`job ${jobId} is unwatched: no more lines`);

@@ -148,7 +148,7 @@ function waitOf(config: Config, jobIds: readonly JobId[], options: WaitOptions) 
         let isThere = true;
         for (const jobId of jobIds.filter((id) => !ended.has(id))) {
           served?.pending.get(jobId)?.renew();
-          const job = await jobs.job(jobId).catch((thrown: unknown) => {
+          const job = await jobs.ended(jobId).catch((thrown: unknown) => {
             // The agent that is asked starts again.
             if (!isOfAnother(config) || asJobtailError(thrown).code !== 'store') throw thrown;
             isThere = false;

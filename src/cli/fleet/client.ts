@@ -12,7 +12,7 @@ import { resultOf } from '../ask-agent.ts';
 import { type JobFollower, NOT_FOLLOWED } from '../follower.ts';
 import { reportedJobs } from '../job-service.ts';
 import { commandLog } from '../process.ts';
-import { jobIn, type Report, reportOf, viewReport } from '../show/status-report.ts';
+import { endedIn, jobIn, type Report, reportOf, viewReport } from '../show/status-report.ts';
 
 /** For a command that places commands. @throws JobtailError */
 export async function withFleet<T>(config: FleetConfig, work: (client: FleetClient) => Promise<T>): Promise<T> {
@@ -77,6 +77,7 @@ export function jobsOfFleet(config: FleetConfig) {
   return {
     of,
     job: (jobId: JobId) => of(jobId, (store) => jobIn(config, store, jobId)),
+    ended: (jobId: JobId) => of(jobId, (store) => endedIn(config, store, jobId)),
     report: (only: JobId | 'all' | undefined): Promise<FleetReport> =>
       reader.read((client) => fleetReport(config, client, only === 'all' ? undefined : only)),
     surroundings: async () => ({ view: await viewReport(config) }),

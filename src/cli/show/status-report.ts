@@ -55,10 +55,21 @@ export function reportOf(config: Config, store: Store, only: JobId | 'all' | und
 
 /** @throws JobtailError if it was removed from the state */
 export function jobIn(config: Config, store: Store, jobId: JobId): JobReport | undefined {
-  const [job] = reportOf(config, store, jobId).jobs;
-  if (job === undefined && store.jobs.isForgotten(jobId))
+  const row = rowOf(store, jobId);
+  return row && jobReport(config, store, row, false);
+}
+
+/** The same once the agent works on it no more: a command that waits reads it again and again. */
+export function endedIn(config: Config, store: Store, jobId: JobId): JobReport | undefined {
+  const row = rowOf(store, jobId);
+  return row && isOver(row) ? jobReport(config, store, row, false) : undefined;
+}
+
+function rowOf(store: Store, jobId: JobId): JobRow | undefined {
+  const row = store.jobs.get(jobId);
+  if (row === undefined && store.jobs.isForgotten(jobId))
     throw new JobtailError('job-unknown', `job ${jobId} was removed from the state (agent forget)`);
-  return job;
+  return row;
 }
 
 function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
