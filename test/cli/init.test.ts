@@ -15,12 +15,17 @@ import { SmallDisk } from '../support/e2e-mount.ts';
 import { freePort } from '../support/free-port.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
-async function namespaceIn(wsdl: string): Promise<string | undefined> {
-  const server = http.createServer((_, response) => response.end(wsdl));
+/** The origin of a server that answers so. */
+async function originOf(answer: http.RequestListener): Promise<string> {
+  const server = http.createServer(answer);
   onTestFinished(() => void server.close());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  return namespaceOf(`http://127.0.0.1:${port}/Ws`, new AbortController().signal);
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function namespaceIn(wsdl: string): Promise<string | undefined> {
+  const origin = await originOf((_, response) => response.end(wsdl));
+  return namespaceOf(`${origin}/Ws`, new AbortController().signal);
 }
 
 describe('the namespace of a service', () => {
@@ -41,13 +46,10 @@ describe('the namespace of a service', () => {
 describe('the job service', () => {
   /** A server that describes what it has by the paths that it has. */
   async function beside(path: string, described: Readonly<Record<string, string>>): Promise<string | undefined> {
-    const server = http.createServer(({ url = '' }, response) => {
+    const origin = await originOf(({ url = '' }, response) => {
       const text = described[url.replace('?wsdl', '')];
       response.writeHead(text === undefined ? 404 : 200).end(text);
     });
-    onTestFinished(() => void server.close());
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const service = { fileTransferUrl: `${origin}${path}`, namespace: 'urn:x' };
     return (await jobsUrlBeside(service, new AbortController().signal))?.replace(origin, '');
   }
@@ -91,13 +93,10 @@ describe('the protocol of an address', () => {
     answer: (path: string, method: string) => readonly [number, string?],
     path = '',
   ): Promise<unknown> {
-    const server = http.createServer(({ url = '', method = '' }, response) => {
+    const origin = await originOf(({ url = '', method = '' }, response) => {
       const [status, text] = answer(url, method);
       response.writeHead(status).end(text);
     });
-    onTestFinished(() => void server.close());
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const service = await serviceAt(`${origin}${path}`, new AbortController().signal);
     return service && JSON.parse(JSON.stringify(service).replaceAll(origin, ''));
   }
@@ -174,10 +173,7 @@ it.each([
   ],
   ['a page for browsers', '<!-- site -->\n<HTML><h1>It works!</h1></HTML>', 'check the address'],
 ])('%s is named as such, unless a flag says what is there', async (what, page, hint) => {
-  const server = http.createServer((_, response) => response.end(page));
-  onTestFinished(() => void server.close());
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const url = `${await originOf((_, response) => response.end(page))}/`;
   const flags = { url, method: 'session-code', secretFile: '/x', check: true } as const;
   const { signal } = new AbortController();
   await expect(answersOf('c.yaml', flags, signal)).rejects.toMatchObject({
@@ -220,13 +216,11 @@ describe('an address that redirects', () => {
     ['to a final address', '/', 'https://final.example.org/'],
     ['below it', '/FileTransferWs', 'https://final.example.org'],
   ])('%s is named, and not taken without an answer', async (_, path, named) => {
-    const server = http.createServer(({ url = '' }, response) => {
+    const origin = await originOf(({ url = '' }, response) => {
       const isMoved = url === path || url === `${path}?wsdl`;
       response.writeHead(isMoved ? 301 : 404, { location: `https://final.example.org${url}` }).end();
     });
-    onTestFinished(() => void server.close());
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const url = `${origin}/`;
     const flags = { url, method: 'password', username: 'alice', secretFile: '/x', check: true } as const;
     await expect(answersOf('/tmp/c.yaml', flags, new AbortController().signal)).rejects.toMatchObject({
       code: 'redirected',
