@@ -165,7 +165,7 @@ async function logOf(file: string | undefined, configFile: string, signal: Abort
   const { code, printed, stderr } = await printedBy({ command, args, ...limits }).catch((thrown) => {
     throw failed(asJobtailError(thrown).message);
   });
-  if (code !== 0) throw failed(`${command} ended with exit code ${code}: ${stderr}`);
+  if (code !== 0) throw failed(`${command} ended with exit code ${code}: ${stderr.trim()}`);
   const text = lastLines(printed.toString('utf8'));
   if (text === '') throw failed('it has no line');
   return text;

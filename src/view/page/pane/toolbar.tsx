@@ -85,21 +85,15 @@ function Menu({ opened }: Pick<ToolbarProps, 'opened'>) {
   // It closes after a choice, and when the reader goes elsewhere.
   useEffect(() => {
     const over = new AbortController();
-    const { signal } = over;
-    const closeIf = (isOver: (target: Element) => boolean) => (event: Event) => {
-      const element = menu.current;
-      if (element !== null && event.target instanceof Element && isOver(event.target)) element.open = false;
+    const closeIfOver = (event: Event) => {
+      const target = event.target as Element;
+      const isChoice = event.type === 'click' && target.closest('.menu-items') !== null;
+      const isOutside = event.type === 'pointerdown' && target.closest('.menu') !== menu.current;
+      const isEscape = event instanceof KeyboardEvent && event.key === 'Escape';
+      if (isChoice || isOutside || isEscape) menu.current?.removeAttribute('open');
     };
-    const isOutside = (target: Element) => target.closest('.menu') !== menu.current;
-    document.addEventListener('pointerdown', closeIf(isOutside), { signal });
-    document.addEventListener(
-      'click',
-      closeIf((target) => target.closest('.menu-items') !== null),
-      { signal },
-    );
-    document.addEventListener('keydown', ({ key }) => key === 'Escape' && menu.current?.removeAttribute('open'), {
-      signal,
-    });
+    for (const type of ['pointerdown', 'click', 'keydown'])
+      document.addEventListener(type, closeIfOver, { signal: over.signal });
     return () => over.abort();
   }, []);
   return (
