@@ -48,34 +48,6 @@ function setUp({ known = false, ...options }: Partial<EngineOptions> & { readonl
 }
 
 describe('text to bytes', () => {
-  test('a file that is not there yet is no error, and has an empty mirror', async () => {
-    const { poll, mirror } = setUp();
-    expect(await poll()).toBe('absent');
-    expect(mirror()).toEqual(Buffer.alloc(0));
-  });
-
-  test('appends what is new, and nothing twice', async () => {
-    const { remote, poll, mirror } = setUp();
-    for (const text of ['one\n', 'one\ntwo\r\n', 'one\ntwo\r\n  three \0\x1b[31m']) {
-      remote.files.set(NAME, Buffer.from(text));
-      expect(await poll()).toBe('current');
-      expect(await poll()).toBe('current');
-      expect(mirror().toString()).toBe(text);
-    }
-  });
-
-  test('a character cut by the end of a growing file waits for its rest', async () => {
-    const { remote, poll, mirror } = setUp();
-    const text = Buffer.from('háj €');
-    for (let length = 0; length <= text.length; length++) {
-      remote.files.set(NAME, text.subarray(0, length));
-      await poll();
-      expect(text.subarray(0, mirror().length)).toEqual(mirror());
-      expect(mirror().length).toBeGreaterThanOrEqual(length - 3);
-    }
-    expect(mirror()).toEqual(text);
-  });
-
   test.each([1_000, 20_000])('a text full of cut characters costs three requests: %i lines', async (lines) => {
     const { remote, poll, mirror } = setUp(AS_TEXT);
     const text = Buffer.from(`x${'日本語のログ '.repeat(lines)}`);
