@@ -11,8 +11,8 @@ import { logLine } from '../../src/printable.ts';
 import type { WatchState } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
 import { newState } from '../support/engine.ts';
+import { SILENT } from '../support/errors.ts';
 import { HeldClock } from '../support/held-clock.ts';
-import { SILENT } from '../support/silent-log.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const HOUR_MS = 60 * 60_000;

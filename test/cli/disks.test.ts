@@ -10,7 +10,7 @@ import { asJobtailError } from '../../src/errors.ts';
 import type { JobId } from '../../src/job.ts';
 import { openDatabase } from '../../src/store/database.ts';
 import { SmallDisk } from '../support/e2e-mount.ts';
-import { SILENT } from '../support/silent-log.ts';
+import { SILENT } from '../support/errors.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const JOB = '501' as JobId;

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { onTestFinished } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
 import { openOwnStore } from '../../src/daemon/own-state.ts';
-import { SILENT } from '../support/silent-log.ts';
+import { SILENT } from '../support/errors.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 export async function ownState() {

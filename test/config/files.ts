@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Config } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { JobtailError } from '../../src/errors.ts';
-import { failureOf } from '../support/failure.ts';
+import { failureOf } from '../support/errors.ts';
 import { directoryOfFile, diskDirectory } from '../support/temp-directory.ts';
 
 /** The least that is a configuration. */

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
-import { failureOf } from '../support/failure.ts';
+import { failureOf } from '../support/errors.ts';
 import { needsThat } from '../support/needs.ts';
 import { numRuns } from '../support/property-runs.ts';
 import { configDirectory, MINIMAL } from './files.ts';

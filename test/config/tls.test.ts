@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { loadTls } from '../../src/config/load.ts';
-import { failureOf } from '../support/failure.ts';
+import { failureOf } from '../support/errors.ts';
 import { configDirectory, MINIMAL } from './files.ts';
 
 const { path, write, load } = configDirectory();

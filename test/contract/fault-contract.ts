@@ -2,7 +2,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import type { Remote } from '../../src/agent/ports/server.ts';
-import { failureOf } from '../support/failure.ts';
+import { failureOf } from '../support/errors.ts';
 import { jobId as jobIdOf, taskId as taskIdOf } from '../support/wire-remote.ts';
 import { download, type Place, readPart, type Serve, signal } from './contract-place.ts';
 import type { Dialect, ServedJob } from './service.ts';

@@ -1,7 +1,7 @@
 /** The contract of DownloadFileFromCluster. */
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { failureOf } from '../support/failure.ts';
+import { failureOf } from '../support/errors.ts';
 import { download, type Serve, signal } from './contract-place.ts';
 import { type Dialect, JOB_ENDS, type ServedHabits } from './service.ts';
 import { allBytes, HOSTILE_NAMES, IMPOSSIBLE_NAMES } from './texts.ts';

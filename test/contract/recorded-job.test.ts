@@ -10,7 +10,7 @@ import type { PartRequest } from '../../src/agent/ports/server.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { type Connection, connect } from '../../src/daemon/connection.ts';
 import type { LiveFileName } from '../../src/job.ts';
-import { SILENT } from '../support/silent-log.ts';
+import { SILENT } from '../support/errors.ts';
 import { directoryOfFile } from '../support/temp-directory.ts';
 import { jobId, taskId } from '../support/wire-remote.ts';
 import { bodyOf, startHttpServer, type WireServer } from '../support/wire-server.ts';

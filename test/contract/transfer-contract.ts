@@ -2,7 +2,7 @@
 import { createPrivateKey } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { TransferMethod } from '../../src/agent/ports/server.ts';
-import { failureOf } from '../support/failure.ts';
+import { failureOf } from '../support/errors.ts';
 import { type Place, type Serve, signal } from './contract-place.ts';
 import { type Dialect, JOB_ENDS } from './service.ts';
 

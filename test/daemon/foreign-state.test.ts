@@ -5,8 +5,8 @@ import { expect, it, type TestContext } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
 import { openOwnStore } from '../../src/daemon/own-state.ts';
 import { MINIMAL } from '../config/files.ts';
+import { SILENT } from '../support/errors.ts';
 import { needsThat } from '../support/needs.ts';
-import { SILENT } from '../support/silent-log.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 async function place(context: TestContext) {

@@ -6,8 +6,8 @@ import { JobtailError } from '../../src/errors.ts';
 import type { JobId } from '../../src/job.ts';
 import { Secrets } from '../../src/redact.ts';
 import { Store } from '../../src/store/store.ts';
+import { SILENT } from '../support/errors.ts';
 import { HeldClock } from '../support/held-clock.ts';
-import { SILENT } from '../support/silent-log.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const JOB = '501' as JobId;

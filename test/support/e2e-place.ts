@@ -16,7 +16,7 @@ import { printableJson } from '../../src/printable.ts';
 import { type Ended, PROGRAM, Program, type ProgramOptions } from './e2e-program.ts';
 import { SandboxService } from './e2e-sandbox.ts';
 import { until } from './e2e-until.ts';
-import { SILENT } from './silent-log.ts';
+import { SILENT } from './errors.ts';
 
 /** Sections of the configuration file, to be laid over the defaults. */
 export type Sections = Readonly<Record<string, unknown>>;

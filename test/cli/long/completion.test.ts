@@ -10,8 +10,8 @@ import { loadConfig } from '../../../src/config/load.ts';
 import { openOwnStore } from '../../../src/daemon/own-state.ts';
 import type { JobId } from '../../../src/job.ts';
 import { MINIMAL } from '../../config/files.ts';
+import { SILENT } from '../../support/errors.ts';
 import { needs } from '../../support/needs.ts';
-import { SILENT } from '../../support/silent-log.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));

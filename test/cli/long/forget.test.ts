@@ -13,10 +13,10 @@ import { MINIMAL } from '../../config/files.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { Program } from '../../support/e2e-program.ts';
 import { until } from '../../support/e2e-until.ts';
+import { SILENT } from '../../support/errors.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 import { needs } from '../../support/needs.ts';
 import { Terminal } from '../../support/service-terminal.ts';
-import { SILENT } from '../../support/silent-log.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 let directory = '';

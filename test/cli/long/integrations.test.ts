@@ -7,9 +7,9 @@ import { beforeEach, expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config/load.ts';
 import { openOwnStore } from '../../../src/daemon/own-state.ts';
 import type { JobId, TaskId } from '../../../src/job.ts';
+import { SILENT } from '../../support/errors.ts';
 import { jobOf } from '../../support/model-remote.ts';
 import { needs, PYTHON } from '../../support/needs.ts';
-import { SILENT } from '../../support/silent-log.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));

@@ -12,8 +12,8 @@ import { Rule } from '../../../src/notify/rules.ts';
 import { saveOutage } from '../../../src/store/outage.ts';
 import { taskOf } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
+import { SILENT } from '../../support/errors.ts';
 import { freePort } from '../../support/free-port.ts';
-import { SILENT } from '../../support/silent-log.ts';
 
 const page = fs.readFileSync(fileURLToPath(new URL('../../../docs/json.md', import.meta.url)), 'utf8');
 const [, ofStatus = '', ofOthers = ''] =

@@ -8,8 +8,8 @@ import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
 import type { ResultRow } from '../../../src/store/rows.ts';
 import { MINIMAL } from '../../config/files.ts';
 import { Program } from '../../support/e2e-program.ts';
+import { SILENT } from '../../support/errors.ts';
 import { NEW_ROW } from '../../support/live-place.ts';
-import { SILENT } from '../../support/silent-log.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 const jobId = '501' as JobId;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Grant, TransferMethod } from '../../../src/agent/ports/server.ts';
 import { LIVE_FILE_NAMES } from '../../../src/job.ts';
 import { SERVICES, wsdlOf } from '../../../src/remote/soap/contract.ts';
-import { failureOf } from '../../support/failure.ts';
+import { failureOf } from '../../support/errors.ts';
 import { needs } from '../../support/needs.ts';
 import { taskId as taskIdOf } from '../../support/wire-remote.ts';
 import { contractOf } from '../contract.ts';

@@ -7,7 +7,7 @@ import { loadConfig } from '../../../src/config/load.ts';
 import { connect } from '../../../src/daemon/connection.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { RELEASES } from '../../contract/service.ts';
-import { SILENT } from '../../support/silent-log.ts';
+import { SILENT } from '../../support/errors.ts';
 import { directoryOfFile } from '../../support/temp-directory.ts';
 import { jobId } from '../../support/wire-remote.ts';
 

@@ -8,7 +8,7 @@ import type { JobtailError } from '../../../src/errors.ts';
 import { Secrets } from '../../../src/redact.ts';
 import { HttpClient } from '../../../src/remote/http/http-client.ts';
 import { SignIn, type SignInEvent, type SignInOptions } from '../../../src/remote/signin/sign-in.ts';
-import { failureOf as anyFailureOf } from '../../support/failure.ts';
+import { failureOf as anyFailureOf } from '../../support/errors.ts';
 
 export interface Received {
   readonly method: string;

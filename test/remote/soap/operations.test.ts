@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { Grant, PartRequest } from '../../../src/agent/ports/server.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import type { SoapRemoteOptions } from '../../../src/remote/soap/client.ts';
-import { failureOf } from '../../support/failure.ts';
+import { failureOf } from '../../support/errors.ts';
 import { openFilesIn, temporaryDirectory } from '../../support/temp-directory.ts';
 import {
   entry,

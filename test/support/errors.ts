@@ -1,3 +1,4 @@
+/** An error that must come, and a log that nothing is written to. */
 import { JobtailError } from '../../src/errors.ts';
 
 /** The error that `promise` must reject with; any other one is thrown. */
@@ -9,3 +10,8 @@ export async function failureOf(promise: Promise<unknown>): Promise<JobtailError
   if (thrown instanceof JobtailError) return thrown;
   throw thrown;
 }
+
+const nothing = () => {};
+
+/** A log that nothing is written to. */
+export const SILENT = { debug: nothing, info: nothing, warn: nothing, error: nothing };
