@@ -8,7 +8,7 @@ import type { Clock } from '../system/clock.ts';
 import type { RemovedFiles } from '../system/remove-tree.ts';
 import { Elsewhere, lastWorkOn } from './forget.ts';
 import type { Log } from './ports/host.ts';
-import { SENDS_NO_TIME, type ServiceClock } from './service-clock.ts';
+import { MAX_OFF_MS, SENDS_NO_TIME, type ServiceClock } from './service-clock.ts';
 
 export interface RetentionRule {
   /** Null: no job is old. */
@@ -30,8 +30,6 @@ interface RetentionOptions {
 const INTERVAL_MS = 60 * 60_000;
 /** Until the clock of the service is known. */
 const WAIT_MS = 10_000;
-/** Between clocks in different time zones, or with a battery that is empty. */
-const MAX_OFF_MS = 24 * 60 * 60_000;
 
 export class Retention {
   readonly #options: RetentionOptions;

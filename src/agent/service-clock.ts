@@ -1,4 +1,5 @@
 /** The clock of the service, by the `Date` of its responses. */
+import { showAge } from '../numbers.ts';
 import type { Clock } from '../system/clock.ts';
 import type { Log } from './ports/host.ts';
 import type { CapabilityStore } from './ports/server.ts';
@@ -7,6 +8,8 @@ const CLOCK_CAPABILITY = 'clock';
 const NO_TIME = 'none';
 /** Less may be the network, or clocks that are set now and then. */
 const FAR_MS = 30_000;
+/** More is no time zone and no empty battery: nothing that is old by this clock is removed. */
+export const MAX_OFF_MS = 24 * 60 * 60_000;
 
 const IS_AHEAD =
   'if it is ahead of the cluster, files of the first minutes of a job are never listed: set it by NTP; `agent verify --complete` names them';
@@ -47,7 +50,8 @@ export class ServiceClock {
   #note(): void {
     const { capabilities, log } = this.#options;
     const { aheadMs = null } = this;
-    const value = aheadMs === null ? NO_TIME : aheadMs < FAR_MS ? '0' : String(Math.round(aheadMs / FAR_MS) * FAR_MS);
+    const isFar = aheadMs !== null && (aheadMs >= FAR_MS || aheadMs < -MAX_OFF_MS);
+    const value = aheadMs === null ? NO_TIME : isFar ? String(Math.round(aheadMs / FAR_MS) * FAR_MS) : '0';
     const before = this.#noted;
     if (value === before) return;
     this.#noted = value;
@@ -57,11 +61,15 @@ export class ServiceClock {
   }
 }
 
+/** By how much it was ahead of this machine's clock when it was last asked, in milliseconds, as far as that is odd. */
+export const storedAheadMs = (capabilities: CapabilityStore) => Number(capabilities.get(CLOCK_CAPABILITY)) || 0;
+
 /** What is odd about it, for people; `isNeeded`: whether anything depends on it. */
 export function clockLines(capabilities: CapabilityStore, isNeeded: boolean): string[] {
-  const value = capabilities.get(CLOCK_CAPABILITY) ?? '0';
-  if (value === NO_TIME) return isNeeded ? [SENDS_NO_TIME] : [];
-  return value === '0'
+  if (capabilities.get(CLOCK_CAPABILITY) === NO_TIME) return isNeeded ? [SENDS_NO_TIME] : [];
+  const aheadMs = storedAheadMs(capabilities);
+  if (aheadMs < 0) return [`the clock of this machine is ${showAge(-aheadMs)} ahead of the service: set it by NTP`];
+  return aheadMs === 0
     ? []
-    : [`the clock of the service is about ${Number(value) / 1_000} s ahead of this machine: ${IS_AHEAD}`];
+    : [`the clock of the service is about ${aheadMs / 1_000} s ahead of this machine: ${IS_AHEAD}`];
 }

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { forgetJob } from '../../src/agent/forget.ts';
 import { Retention } from '../../src/agent/retention.ts';
-import { clockLines, ServiceClock } from '../../src/agent/service-clock.ts';
+import { clockLines, ServiceClock, storedAheadMs } from '../../src/agent/service-clock.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../src/job.ts';
 import { logLine } from '../../src/printable.ts';
@@ -231,6 +231,12 @@ it('the clock of the service runs on since its last response', () => {
   expect(clockLines(capabilities, false)).toEqual([expect.stringMatching(/about 30 s ahead.*never listed/)]);
   clock.answered(time.wall);
   expect(clockLines(capabilities, true)).toEqual([]);
+  // A machine whose clock is a month ahead.
+  clock.answered(time.wall - 31 * DAY_MS);
+  expect(storedAheadMs(capabilities)).toBe(-31 * DAY_MS);
+  expect(clockLines(capabilities, false)).toEqual([
+    'the clock of this machine is 31 d ahead of the service: set it by NTP',
+  ]);
 });
 
 it('a job that is followed again keeps its files, or writes others from then on', async () => {

@@ -1,10 +1,11 @@
 /** `agent forget JOB...`: removes jobs that are not followed from the state, and on request their files. */
 import { lastWorkOn, requireOver } from '../../agent/forget.ts';
+import { MAX_OFF_MS, storedAheadMs } from '../../agent/service-clock.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
 import { withSharedStore } from '../../daemon/state.ts';
 import { EXIT, JobtailError } from '../../errors.ts';
 import { compareIds, isOver, type JobId } from '../../job.ts';
-import { countOf, showBytes } from '../../numbers.ts';
+import { countOf, showAge, showBytes } from '../../numbers.ts';
 import { printableLines } from '../../printable.ts';
 import { unprovenIn } from '../../proven.ts';
 import type { Store } from '../../store/store.ts';
@@ -65,6 +66,7 @@ async function forgetChosen(config: Config, jobIds: readonly JobId[], forgetting
   const { store, removing, options } = forgetting;
   const { deleteFiles = false, yes = false } = options;
   const chosen: JobId[] = [];
+  if (options.olderThan !== undefined) requireClock(store);
   const named = jobIds.length > 0 ? jobIds : [...store.jobs.known()].sort(compareIds);
   await forEach(named, async (jobId) => {
     if (isChosen(jobId, jobIds.length > 0, forgetting)) chosen.push(jobId);
@@ -92,6 +94,16 @@ async function forgetChosen(config: Config, jobIds: readonly JobId[], forgetting
       process.stdout.write(`job ${jobId} is removed; ${deleteFiles ? what : stay}\n`);
     }),
   );
+}
+
+/** By a wrong clock, a job of today is old. @throws JobtailError */
+function requireClock({ capabilities }: Store): void {
+  const offMs = storedAheadMs(capabilities);
+  if (Math.abs(offMs) <= MAX_OFF_MS) return;
+  const what = `the clock of this machine is ${showAge(Math.abs(offMs))} ${offMs < 0 ? 'ahead of' : 'behind'} the service`;
+  throw new JobtailError('local-io', `${what}: no job is removed by its age`, {
+    hint: 'set the clock by NTP, and start the agent (agent run), which compares both; or name the jobs',
+  });
 }
 
 /** Whether a job is to be removed; one that is followed, and a named one that is unknown, is an error. */

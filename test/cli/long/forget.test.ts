@@ -49,6 +49,9 @@ function putJob(store: Store, jobId: JobId, state: WatchState, isVerified: boole
   store.transaction(() => store.liveFiles.save({ ...row, position: 4, verified: isVerified ? 4 : null }));
   store.jobs.endRun(jobId, { polledAt, grownAt: null, refused: 0, failures: 0, error: null });
   store.jobs.setState(jobId, state);
+  const times = { listedAt: 1, fetchedAt: 1, dueAt: 1, intervalMs: 1, hangs: 0, stamp: null, stampProven: false };
+  const synced = { state: 'synced', reason: null, bytes: 4, sha256: 'x', live: null } as const;
+  store.results.saveAll([{ jobId, name: '/out/a.dat', ...synced, ...times }]);
   for (const [name, text] of [
     ['live/9001/stdout.log', 'four'],
     ['results/out/a.dat', 'data'],
@@ -152,6 +155,18 @@ describe('agent forget', () => {
     await withJobs({ 503: 'settled' });
     expect((await forget('--older-than', '30d', '--yes')).stdout).toMatch(/^job 501 is removed; .*\n$/);
     expect(await jobsOf()).toEqual(['502', '503']);
+  });
+
+  it('--older-than removes nothing while the clock is a day or more from that of the service', async () => {
+    await withJobs({ 501: 'settled' }, true, Date.now() - 31 * 86_400_000);
+    const owned = openOwnStore(await loadConfig(configFile), SILENT);
+    owned.store.capabilities.set('clock', String(-31 * 86_400_000));
+    owned.close();
+    const { code, stderr } = await forget('--older-than', '30d', '--delete-files', '--yes');
+    expect(code).toBe(8);
+    expect(stderr).toContain('the clock of this machine is 31 d ahead of the service');
+    expect(await jobsOf()).toEqual(['501']);
+    expect((await forget('501', '--yes')).code).toBe(0);
   });
 
   it('continues after a kill in the middle: the job stays known until its last file is gone', async () => {

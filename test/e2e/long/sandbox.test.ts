@@ -66,11 +66,11 @@ it('agent sandbox is followed by what it prints', async (context) => {
   expect(await place.agent('check')).toMatchObject({ code: 0, stderr: '' });
   await place.run();
   // It waits ten seconds for the tasks; on a busy machine they are found later.
-  const mirrors = await until('four mirrors of each of two tasks, which the command does not name', async () => {
+  const mirrors = await until('four mirrors of each of three tasks, which the command does not name', async () => {
     const watched = await place.agent(...watch.split(' '));
     expect(watched).toMatchObject({ code: 0 });
     const lines = watched.stdout.trim().split('\n');
-    return lines.length === 8 && lines;
+    return lines.length === 12 && lines;
   });
   await until('a mirror to grow', () => mirrors.some((mirror) => (readIfThere(mirror)?.length ?? 0) > 0));
 });
