@@ -27,7 +27,9 @@ async function listenAtPath(server: net.Server, file: string, group?: number | '
   try {
     server.listen(made);
     await once(server, 'listening');
-    if (typeof group === 'number') fs.chownSync(made, process.geteuid?.() ?? -1, group);
+    const { uid, gid } = fs.statSync(made);
+    // The unit refuses this call.
+    if (typeof group === 'number' && gid !== group) fs.chownSync(made, uid, group);
     fs.chmodSync(made, group === undefined ? 0o600 : 0o660);
     fs.renameSync(made, file);
   } catch (error) {

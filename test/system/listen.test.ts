@@ -1,0 +1,35 @@
+/** Who may connect to a Unix socket: its owner, and the group that was asked for. */
+import fs from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { listenAt } from '../../src/system/listen.ts';
+import { groupId, groupName, userName } from '../../src/system/owners.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
+
+async function listening(group?: number | 'own') {
+  const file = path.join(temporaryDirectory(), 'socket');
+  const server = net.createServer();
+  const leave = await listenAt(server, { path: file, group });
+  onTestFinished(() => {
+    leave();
+    server.close();
+  });
+  return fs.statSync(file);
+}
+
+it('a socket is for its owner, for the group of this process, or for another group', async ({ skip }) => {
+  expect((await listening()).mode & 0o777).toBe(0o600);
+  const own = await listening('own');
+  expect([own.mode & 0o777, own.gid]).toEqual([0o660, process.getegid?.()]);
+  if (process.geteuid?.() !== 0) skip('only root can give a socket to any group');
+  const other = await listening(65_533);
+  expect([other.mode & 0o777, other.gid]).toEqual([0o660, 65_533]);
+});
+
+it('groups and users are named as this machine names them', () => {
+  expect([userName(0), userName(4_000_000_000), userName(undefined)]).toEqual(['root', '4000000000', 'of the agent']);
+  expect([groupName(0), groupName(4_000_000_000)]).toEqual(['root', '4000000000']);
+  expect([groupId('root'), groupId('4711')]).toEqual([0, 4_711]);
+  expect(() => groupId('no-such-group')).toThrow('/etc/group has no group no-such-group');
+});
