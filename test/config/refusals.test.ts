@@ -47,7 +47,6 @@ const WRONG_VALUES = String.raw`
   auth | path: a?b | auth.path: expected a path such as /service/UserAndLimitationManagement, found "a?b" (text)
   auth | operation: "Sign In" | auth.operation: expected the name of an operation, found "Sign In" (text)
   auth | sessionFaultPattern: "(" | auth.sessionFaultPattern: expected a regular expression that is quick for any text (no repetition inside of another one), found "(" (text)
-  auth | sessionFaultPattern: "(a+)+$" | auth.sessionFaultPattern: expected a regular expression that is quick for any text (no repetition inside of another one), found "(a+)+$" (text)
   mirror | directory: "a\0b" | found "a\u0000b" (text)
   poll | minIntervalSeconds: 61 | poll.maxIntervalSeconds: expected a number of seconds that is not below minIntervalSeconds (61), found 60
   poll | overlapBytes: 0 | poll.overlapBytes: expected a number of bytes from 4 to 1020, or a size such as "512 MiB", found 0 (number)
