@@ -252,8 +252,7 @@ function resultsOf({ results }: JobReport): string {
   return `${synced} of ${names} (${showBytes(bytes)})${others}${counted(leftOut, 'left out')}`;
 }
 
-/** `soap` stands for calls of the service by either protocol (docs/results.md). */
-/** Older states have `soap`. */
+/** Older states have `soap`, for either protocol. */
 const wayOf = (way: string) => (/^(?:service|soap)$/.test(way) ? 'the service' : way);
 
 interface FleetPart {
