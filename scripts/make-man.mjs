@@ -80,6 +80,10 @@ const lines = [
     'state and mirrors, unless state.directory and mirror.directory name others. agent init does: ' +
       '~/.local/state/jobtail and ~/.local/share/jobtail/mirror, with \\-\\-service /srv/agent for the mirrors',
   ),
+  ...item(
+    '/run/agent/read.sock, control.sock',
+    'where members of the group, and programs, ask the agent, unless api.directory names another directory',
+  ),
   '.SH ENVIRONMENT',
   ...item('AGENT_CONFIG', 'the configuration, if there is no \\-c'),
   ...item('NO_COLOR, FORCE_COLOR', 'no colours; colours in pipes, too'),
