@@ -3,6 +3,7 @@ import { isAscii } from 'node:buffer';
 import { JobtailError } from '../errors.ts';
 import { statesOf, withoutColours } from '../line-states.ts';
 import { literal } from '../quick-pattern.ts';
+import { TextTable } from './text-table.ts';
 import { textsIn } from './texts.ts';
 
 export interface Pattern {
@@ -158,6 +159,8 @@ export function expressionOf({ source, ignoreCase }: Pattern, flags = ''): RegEx
 
 /** Shorter texts are in most lines. */
 const MIN_TEXT_BYTES = 3;
+/** From so many on, a table is faster than one expression. */
+const MANY_TEXTS = 20;
 
 function finderOf(texts: readonly string[], ignoreCase: boolean): Finder | undefined {
   const asBytes = texts.map((text) => Buffer.from(text).toString('latin1'));
@@ -169,6 +172,10 @@ function finderOf(texts: readonly string[], ignoreCase: boolean): Finder | undef
   }
   const needed = asBytes.filter((text) => !asBytes.some((other) => other !== text && text.includes(other)));
   if (needed.some(({ length }) => length < MIN_TEXT_BYTES)) return undefined;
+  if (needed.length >= MANY_TEXTS) {
+    const table = new TextTable(needed.map((text) => Buffer.from(text, 'latin1')));
+    return ({ bytes }, from) => table.find(bytes, from);
+  }
   const expression = new RegExp([...new Set(needed)].map(literal).join('|'), ignoreCase ? 'gi' : 'g');
   return ({ text }, from) => {
     expression.lastIndex = from;
