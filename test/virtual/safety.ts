@@ -88,8 +88,8 @@ function checkRows({ database }: World['disk']): void {
     "SELECT DISTINCT m.name FROM sqlite_master AS m, pragma_table_info(m.name) AS column WHERE m.type = 'table' AND column.name = 'job_id' AND m.name <> 'former_jobs'",
   );
   for (const table of tables) {
-    // The command that asked for a removal reads its answer afterwards.
-    const where = table === 'requests' ? 'answer IS NULL AND' : '';
+    // The command that asked for a removal reads its answer afterwards; one that waits for a removed job hears of it.
+    const where = table === 'requests' ? "answer IS NULL AND kind <> 'follow' AND" : '';
     const [found] = database.column(
       `SELECT job_id FROM ${table} WHERE ${where} job_id NOT IN (SELECT job_id FROM jobs) LIMIT 1`,
     );
