@@ -203,6 +203,22 @@ describe('how a service decodes', () => {
     expect(remote.rawBytes).toBe(rawBytes);
   });
 
+  test.each([
+    ['in the middle', 'error \xff\xfe: none\n'],
+    ['in each line', 'a\xe9\nb\xe9\nc\xe9\nd\xe9\n'],
+    ['before a short end', `${'\xe9'.repeat(90)}\n`],
+  ])('that is undecodable %s is downloaded once while nothing is written', async (_, bytes) => {
+    const { remote, poll, pass, mirror } = setUp();
+    const content = Buffer.from(bytes, 'latin1');
+    remote.files.set(NAME, content);
+    for (let polls = 0; polls < 40; polls++, pass(60_000)) await poll();
+    expect(mirror()).toEqual(content);
+    expect(remote.rawBytes).toBe(content.length);
+    remote.files.set(NAME, Buffer.concat([content, content]));
+    for (let polls = 0; polls < 40; polls++, pass(60_000)) await poll();
+    expect(mirror()).toEqual(remote.files.get(NAME));
+  });
+
   test('otherwise brings what is appended after complete passes without a new byte within seconds', async () => {
     const { remote, poll, pass, mirror } = setUp();
     remote.decoding = { latin1: true };
