@@ -2,7 +2,6 @@
 import fs from 'node:fs';
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
-import { bodyLimit } from 'hono/body-limit';
 import { jsonReport } from '../cli/show/json.ts';
 import { asJobtailError, ERROR_POLICIES, EXIT, JobtailError } from '../errors.ts';
 import { type JobId, parseJobId } from '../job.ts';
@@ -19,6 +18,8 @@ interface ApiRoute {
 }
 
 const MAX_BODY_BYTES = 64 * 1024;
+/** So much is read of a longer one: who still sends does not read why it is refused. */
+const MAX_READ_BYTES = 1024 * 1024;
 const USUAL_WAIT_SECONDS = 60;
 const MAX_WAIT_SECONDS = 3_600;
 
@@ -65,9 +66,6 @@ export function routesOf(parts: ApiParts): readonly ApiRoute[] {
 
 export function appOf(parts: ApiParts, socket: 'read' | 'control') {
   const app = new Hono<{ Bindings: HttpBindings }>();
-  app.use(
-    bodyLimit({ maxSize: MAX_BODY_BYTES, onError: () => refused(new JobtailError('usage', 'the body is too long')) }),
-  );
   for (const { method, path, answer } of routesOf(parts)) {
     app.on(method, path, async (context) => {
       // A page in a browser that is led to a socket sends them.
@@ -120,9 +118,17 @@ function secondsOf({ req }: ApiContext): number {
   throw new JobtailError('usage', `seconds: a whole number from 0 to ${MAX_WAIT_SECONDS} was expected`);
 }
 
-async function bodyOf({ req }: ApiContext): Promise<unknown> {
+async function bodyOf({ env }: ApiContext): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of env.incoming) {
+    bytes += chunk.length;
+    if (bytes <= MAX_BODY_BYTES) chunks.push(chunk);
+    if (bytes > MAX_READ_BYTES) break;
+  }
+  if (bytes > MAX_BODY_BYTES) throw new JobtailError('usage', 'the body is too long');
   try {
-    return await req.json();
+    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
   } catch {
     throw new JobtailError('usage', 'the body is no JSON');
   }
