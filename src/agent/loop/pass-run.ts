@@ -1,6 +1,7 @@
 /** The complete passes of one followed job: those that end it, which are retried, and those that commands request. */
 import { asJobtailError, type JobtailError } from '../../errors.ts';
 import { type JobId, keyText } from '../../job.ts';
+import type { JobInformation } from '../../job-information.ts';
 import type { JobRow, RequestRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import {
@@ -10,7 +11,7 @@ import {
   passOfDeleted,
   summaryWithoutPass,
 } from '../pass/complete-pass.ts';
-import { isDeleted } from '../pass/deleted-jobs.ts';
+import { DELETED, reportedNow } from '../pass/deleted-jobs.ts';
 import { DUE_RUNS } from '../schedule/due-runs.ts';
 import type { AgentContext } from './context.ts';
 import { endOf, failureOf, isFollowed, isGivenUp, type JobEvent, rowOf } from './job-life.ts';
@@ -54,7 +55,11 @@ export class PassRun {
     const isLast = this.#isLast;
     for (const { requestId } of requests) served.add(requestId);
     try {
-      const summary = (await this.#deleted(signal)) ?? (await this.#complete(requests.length > 0, isLast, signal));
+      const reported = await reportedNow(jobId, { ...context, signal });
+      const summary =
+        reported?.state === DELETED
+          ? this.#deleted(signal)
+          : await this.#complete(reported, { isRequested: requests.length > 0, isLast, signal });
       await this.#passed(summary.appended);
       const equal = isLast && this.#isLast ? 'pass equal' : undefined;
       await this.#conclude(job, summary, summary.appended > 0 ? 'pass unequal' : equal, signal);
@@ -74,17 +79,23 @@ export class PassRun {
   }
 
   /** What is left of a deleted job: of a followed one, in the pass that its deletion makes due instead of this one. */
-  async #deleted(signal: AbortSignal): Promise<PassSummary | undefined> {
+  #deleted(signal: AbortSignal): PassSummary {
     const { jobId, context } = this.#job;
-    if (!(await isDeleted(jobId, { ...context, signal }))) return undefined;
     this.#job.happened('reported deleted');
     signal.throwIfAborted();
     return passOfDeleted(jobId, context.store);
   }
 
-  async #complete(isRequested: boolean, isLast: boolean, signal: AbortSignal): Promise<PassSummary> {
+  async #complete(
+    reported: JobInformation | undefined,
+    {
+      isRequested,
+      isLast,
+      signal,
+    }: { readonly isRequested: boolean; readonly isLast: boolean; readonly signal: AbortSignal },
+  ): Promise<PassSummary> {
     const { life, context, polls } = this.#job;
-    if (!isFollowed(life)) await this.#search.once(signal);
+    if (!isFollowed(life)) await this.#search.once(reported, signal);
     // If no command waits for it, a pass must not delay running jobs.
     const remote = isRequested || life.stage === 'ending' ? context.remote : context.waiting.wanted;
     return await completePass(polls, { ...context, remote, isLast, signal });

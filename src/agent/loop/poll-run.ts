@@ -2,7 +2,7 @@
 import { asJobtailError } from '../../errors.ts';
 import { CallSlot, queuedRemote } from '../calls.ts';
 import { needsAnotherPoll } from '../live/steps.ts';
-import { isDeleted } from '../pass/deleted-jobs.ts';
+import { DELETED, reportedNow } from '../pass/deleted-jobs.ts';
 import type { Polled } from '../poll/poll.ts';
 import { restOf, withJitter } from '../schedule/pace.ts';
 import { isFollowed, overdueInMs, quietInMs } from './job-life.ts';
@@ -71,7 +71,7 @@ export class PollRun {
     const { clock, random, limits } = context;
     const { signal, slot } = turn;
     if (!isFollowed(this.#job.life) || signal.aborted) return;
-    if (this.#mayBeArchive && (await isDeleted(jobId, { ...context, signal }))) {
+    if (this.#mayBeArchive && (await reportedNow(jobId, { ...context, signal }))?.state === DELETED) {
       this.#job.happened('reported deleted');
       return;
     }

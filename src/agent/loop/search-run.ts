@@ -1,5 +1,5 @@
 /** The searches for the tasks of one followed job, while the job service names none. */
-import { asJobtailError, EXIT } from '../../errors.ts';
+import type { JobInformation } from '../../job-information.ts';
 import { withJitter } from '../schedule/pace.ts';
 import { saveReported, TaskSearch } from '../tasks/task-search.ts';
 import { isFollowed } from './job-life.ts';
@@ -53,30 +53,15 @@ export class SearchRun {
   }
 
   /** For a pass of a job that is not followed: nothing else searches its tasks. @throws JobtailError of the file transfer */
-  async once(signal: AbortSignal): Promise<void> {
+  async once(report: JobInformation | undefined, signal: AbortSignal): Promise<void> {
     const { jobId, context } = this.#job;
     const { store, log, events } = context;
     if (store.taskSearches.get(jobId) === undefined) return;
-    const reported = await this.#reportedTasks(signal);
+    const reported = report?.tasks.map(({ id }) => id) ?? [];
     if (reported.length > 0) await saveReported(jobId, reported, { ...context, onFound: events.onTasksFound });
     else await this.#search.probe(false, signal);
     const hint = `if the job has tasks, run agent watch ${jobId} --task ID`;
     if (this.#hasNoTask) log.warn({ jobId, hint }, 'no task found, no live files to copy');
-  }
-
-  /** Empty without an available job service: then the tasks are probed. */
-  async #reportedTasks(signal: AbortSignal) {
-    const { jobId, context } = this.#job;
-    try {
-      const job = await context.jobService?.getJob(jobId, signal);
-      return job?.tasks.map(({ id }) => id) ?? [];
-    } catch (thrown) {
-      const { code, message, hint, policy } = asJobtailError(thrown);
-      // The file transfer has the same sign-in.
-      if (code === 'aborted' || policy.exitCode === EXIT.signIn) throw thrown;
-      context.log.warn({ jobId, code, err: message, hint }, 'job service failed');
-      return [];
-    }
   }
 
   get #hasNoTask(): boolean {

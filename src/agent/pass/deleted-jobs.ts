@@ -16,17 +16,17 @@ interface DeletedJobsOptions {
   readonly signal: AbortSignal;
 }
 
-/** Requests the job state, unless the store has the job as deleted. A refusal of the service decides nothing. */
-export async function isDeleted(jobId: JobId, options: DeletedJobsOptions): Promise<boolean> {
+/** What the service reports now, unless the store has the job as deleted. A refusal of the service decides nothing. */
+export async function reportedNow(jobId: JobId, options: DeletedJobsOptions): Promise<JobInformation | undefined> {
   const { store, jobService, signal } = options;
-  if (store.jobInformation.get(jobId)?.information.state === DELETED) return true;
+  const stored = store.jobInformation.get(jobId)?.information;
+  if (stored?.state === DELETED) return stored;
   const information = await jobService?.getJob(jobId, signal).catch((thrown: unknown) => {
     if (signal.aborted) throw asJobtailError(thrown);
     return undefined;
   });
-  if (information?.state !== DELETED) return false;
-  saveDeleted(information, options);
-  return true;
+  if (information?.state === DELETED) saveDeleted(information, options);
+  return information;
 }
 
 export function saveDeleted(

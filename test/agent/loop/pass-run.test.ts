@@ -4,7 +4,7 @@ import { keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
-import { ModelRemote } from '../../support/model-remote.ts';
+import { jobOf, ModelJobService, ModelRemote, tasksOf } from '../../support/model-remote.ts';
 
 it('a request that comes while a pass runs is answered by a pass that begins after it', async () => {
   const clock = new HeldClock();
@@ -54,4 +54,22 @@ it('a job that is unwatched during its settling pass is ended, not settled', asy
   await clock.passUntil('its end', () => store.jobs.get(JOB)?.state !== 'watched');
   expect(store.jobs.get(JOB)?.state).toBe('ending');
   await clock.passUntil('the pass that ends it', () => store.jobs.get(JOB)?.state === 'ended');
+});
+
+it('the last pass of an unwatched job requests its report once, and finds its tasks in it', async () => {
+  const clock = new HeldClock();
+  const remote = new ModelRemote();
+  const jobService = new ModelJobService();
+  jobService.set(jobOf(JOB, 'Running', { tasks: tasksOf(TASK) }));
+  remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
+  const { agent, store } = await startAgent(remote, { jobService, clock, sections: 'results: {enabled: false}\n' });
+  const order = { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, results: false, settleAfterMs: null } as const;
+  store.transaction(() => {
+    store.jobs.watch({ ...order, source: 'command' }, clock.now());
+    store.jobs.unwatch(JOB, 'ending');
+  });
+  agent.refresh();
+  await clock.passUntil('its end', () => store.jobs.get(JOB)?.state === 'ended');
+  expect(store.liveFiles.ofJob(JOB)).not.toEqual([]);
+  expect(jobService.questions).toBe(1);
 });
