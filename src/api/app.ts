@@ -6,7 +6,7 @@ import { jsonReport } from '../cli/show/json.ts';
 import { asJobtailError, ERROR_POLICIES, EXIT, JobtailError } from '../errors.ts';
 import { type JobId, parseJobId } from '../job.ts';
 import { packageFile } from '../system/package-file.ts';
-import type { ApiParts } from './parts.ts';
+import type { ApiParts } from './work.ts';
 import * as work from './work.ts';
 
 type ApiContext = Context<{ Bindings: HttpBindings }>;

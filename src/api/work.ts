@@ -9,13 +9,25 @@ import { firstPaths, register, watchReport } from '../cli/register.ts';
 import { endOf, waitReport } from '../cli/show/ends.ts';
 import { deliveryList, listedJobs, resultList } from '../cli/show/lists.ts';
 import { verificationReport } from '../cli/show/pass.ts';
-import { endedIn, jobIn, reportOf } from '../cli/show/status-report.ts';
-import { notWatched, requireWatched, watchIfConfigured } from '../daemon/state.ts';
+import { endedIn, jobIn, reportOf, type Surroundings } from '../cli/show/status-report.ts';
+import type { Config } from '../config/config.ts';
+import { notWatched, requireWatched, type SharedState, watchIfConfigured } from '../daemon/state.ts';
 import { JobtailError } from '../errors.ts';
 import { type JobId, LIVE_FILE_NAMES, parseJobId, parseTaskId } from '../job.ts';
 import type { WatchRequest } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
-import type { ApiParts } from './parts.ts';
+import type { EventFeed } from './events.ts';
+
+/** What the routes use. */
+export interface ApiParts {
+  readonly config: Config;
+  /** The state, beside the agent that owns it. */
+  readonly state: SharedState;
+  readonly feed: EventFeed;
+  readonly surroundings: () => Promise<Surroundings>;
+  /** Receives errors that should not happen. */
+  readonly onFailure: (error: unknown) => void;
+}
 
 const TICK_MS = 500;
 /** Limit for the tasks and mirrors of a job that is watched. */

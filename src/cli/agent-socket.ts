@@ -5,7 +5,12 @@ import type http from 'node:http';
 import path from 'node:path';
 import { type Config, socketsOf } from '../config/config.ts';
 import { asJobtailError, ERROR_POLICIES, type ErrorCode, JobtailError } from '../errors.ts';
+import { isOver, type JobId } from '../job.ts';
 import { groupName, ownUserName, userName } from '../system/owners.ts';
+import type { JobFollower } from './follower.ts';
+import type { DeliveryList, ListedJob, ResultList } from './show/lists.ts';
+import type { Surroundings } from './show/status-report.ts';
+import type { ShownReport } from './show/status-table.ts';
 
 /** Whether the state is that of another user, whose agent can be asked instead. */
 export const isOfAnother = (config: Config): boolean => socketsOf(config) !== null && isPrivate(config.state.directory);
@@ -77,6 +82,31 @@ async function textFrom(socketPath: string, { path: at, method = 'GET', body, si
   request.end(body === undefined ? undefined : JSON.stringify(body));
   const [response] = (await once(request, 'response')) as [http.IncomingMessage];
   return await text(response);
+}
+
+/** The followed jobs, as the agent reports them: as `FollowedJobs`. */
+export function jobsOfAgent(config: Config) {
+  const get = <T extends object>(path: string) => askSocket<T>(config, { path });
+  const report = (only: JobId | 'all' | undefined) => {
+    const path = only === undefined ? 'jobs' : only === 'all' ? 'jobs?all=1' : `jobs/${only}`;
+    return get<ShownReport & Surroundings>(path);
+  };
+  return {
+    job: async (jobId: JobId) => (await report(jobId)).jobs[0],
+    ended: async (jobId: JobId) => (await report(jobId)).jobs.find(isOver),
+    report,
+    surroundings: async () => {
+      const { disks = [], view } = await report(undefined);
+      return { disks, view };
+    },
+    reported: async () => (await get<{ readonly jobs: ListedJob[] }>('reported-jobs')).jobs,
+    results: (jobId: JobId) => get<ResultList>(`jobs/${jobId}/results`),
+    deliveries: () => get<DeliveryList>('notifications'),
+    follower: async (): Promise<JobFollower> => ({ by: 'agent', text: 'the running agent follows it' }),
+    isExecuted: async () => true,
+    elsewhere: async () => undefined,
+    close: async () => {},
+  };
 }
 
 /** Names who may ask: Node.js shows a server no user, so the owner, group and mode of the socket decide. */

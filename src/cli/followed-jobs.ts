@@ -2,7 +2,7 @@
 import { type Config, hasFleet } from '../config/config.ts';
 import { SharedState } from '../daemon/state.ts';
 import type { JobId } from '../job.ts';
-import { isOfAnother } from './agent-socket.ts';
+import { isOfAnother, jobsOfAgent } from './agent-socket.ts';
 import { followerOf, type JobFollower } from './follower.ts';
 import type { DeliveryList, ListedJob, ResultList } from './show/lists.ts';
 import { endedIn, type JobReport, jobIn, reportOf, type Surroundings, surroundingsOf } from './show/status-report.ts';
@@ -42,7 +42,7 @@ export async function withJobs<T>(config: Config, work: (jobs: FollowedJobs) => 
 
 async function followedJobs(config: Config): Promise<FollowedJobs> {
   if (hasFleet(config)) return (await import('./fleet/client.ts')).jobsOfFleet(config);
-  if (isOfAnother(config)) return (await import('./jobs-of-agent.ts')).jobsOfAgent(config);
+  if (isOfAnother(config)) return jobsOfAgent(config);
   return jobsOfThisMachine(config, new SharedState(config));
 }
 

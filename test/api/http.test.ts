@@ -8,7 +8,7 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, type TestContext, test } from 'vitest';
 import { routesOf } from '../../src/api/app.ts';
-import type { ApiParts } from '../../src/api/parts.ts';
+import type { ApiParts } from '../../src/api/work.ts';
 import { differences, documentedRoutes, errorDifferences } from '../support/api-schema.ts';
 import { requestOf, taskOf } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
