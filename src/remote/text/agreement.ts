@@ -30,6 +30,10 @@ export async function nextAgreed(first: Reading, second: Reading, max: number): 
   if (cut.atEnd()) return undefined;
   // No decoder makes U+FFFD of an ASCII character.
   if (width === 1 || bytes.length < width) return undefined;
+  const past = cut.fork();
+  await past.skipUncertain();
+  // The first response ends within a character: nothing after it shows that the second one is of the same content.
+  if (cut === first && past.atEnd()) return NONE;
   await cut.skipUncertain();
   const after = bytes.subarray(width);
   const follows = await cut.peek(FOLLOWING_BYTES);
