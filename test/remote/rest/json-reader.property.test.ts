@@ -105,6 +105,13 @@ function asValue(value: unknown): Value {
   return new Map(Object.entries(value).map(([name, inner]) => [name.toLowerCase(), asValue(inner)]));
 }
 
+/** JSON.parse rounds what the reader keeps exactly: whole numbers beyond 2^53. */
+function rounded(value: Value): Value {
+  if (typeof value === 'string') return /^-?\d{16,}$/.test(value) ? String(Number(value)) : value;
+  if (Array.isArray(value)) return value.map(rounded);
+  return value instanceof Map ? new Map([...value].map(([name, inner]) => [name, rounded(inner)])) : value;
+}
+
 function parsed(document: string): { value: Value } | undefined {
   try {
     return { value: asValue(JSON.parse(document)) };
@@ -174,7 +181,7 @@ describe('of random documents,', () => {
           if (!STRICTER.test(scanned)) expect(reference).toBeUndefined();
         } else {
           expect(whole).toEqual(scanned);
-          expect(reference).toEqual({ value: scanned.rest });
+          expect(reference && rounded(reference.value)).toEqual(rounded(scanned.rest));
         }
       }),
       RUNS,
