@@ -180,8 +180,8 @@ const LOCAL_ERRORS: Readonly<Record<string, { readonly code: ErrorCode; readonly
     code: 'permission',
     hint: () => 'see why in the log of the kernel (dmesg: a failing disk?), then mount the file system for writing',
   },
-  EACCES: { code: 'permission', hint: (path) => `give the user who runs this the right to write ${path}` },
-  EPERM: { code: 'permission', hint: (path) => `give the user who runs this the right to write ${path}` },
+  EACCES: { code: 'permission', hint: (path) => `give the user who runs this the right to open ${path}` },
+  EPERM: { code: 'permission', hint: (path) => `give the user who runs this the right to open ${path}` },
   EFBIG: {
     code: 'local-io',
     hint: () => 'raise the limit of file sizes (ulimit -f, LimitFSIZE of the unit); FAT allows no file above 4 GiB',

@@ -4,6 +4,7 @@
  */
 import fs from 'node:fs';
 import os from 'node:os';
+import path from 'node:path';
 import type { Config } from '../config/config.ts';
 import { findConfig, loadConfig } from '../config/load.ts';
 import { filesOf } from '../config/secrets.ts';
@@ -34,6 +35,8 @@ export async function configurationAsOwner(options: ConfigOption): Promise<Confi
   if (isRoot()) become(userOfConfig(file));
   const config = await loadConfig(file);
   if (isRoot()) {
+    // The unit has them from here (docs/service.md); they were given to systemd, not to this command.
+    process.env['CREDENTIALS_DIRECTORY'] ??= path.dirname(file);
     const { directory } = config.state;
     const owner = ownerOf(directory);
     if (owner.uid === 0) return config;

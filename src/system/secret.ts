@@ -57,7 +57,8 @@ export class Secret {
     const { source, env } = this.#options;
     const file = secretFileOf(source, env);
     if (file !== undefined) return file;
-    throw this.#unavailable('cannot be read: $CREDENTIALS_DIRECTORY is not set', 'set LoadCredential= in the unit');
+    const hint = 'set LoadCredential= in the unit; run a command as root';
+    throw this.#unavailable('cannot be read: $CREDENTIALS_DIRECTORY is not set', hint);
   }
 
   async #readFile(path: string): Promise<Buffer> {
@@ -107,14 +108,14 @@ export class Secret {
   }
 }
 
-function placeOf({ name, source }: SecretOptions): string {
+function placeOf({ name, source, env }: SecretOptions): string {
   switch (source.kind) {
     case 'file':
       return `the ${name} in the file ${source.path}`;
     case 'command':
       return `the ${name} that the program ${source.argv[0]} prints`;
     case 'credential':
-      return `the ${name} in the systemd credential ${source.name}`;
+      return `the ${name} in the systemd credential ${secretFileOf(source, env) ?? source.name}`;
   }
 }
 

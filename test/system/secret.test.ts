@@ -94,7 +94,7 @@ describe('a secret in a systemd credential', () => {
     const env = { CREDENTIALS_DIRECTORY: path('') };
     expect(await secretOf({ kind: 'credential', name: 'cluster' }, { env }).read(NEVER)).toBe(SECRET);
     const missing = await failureOf(secretOf({ kind: 'credential', name: 'none' }, { env }).read(NEVER), []);
-    expect(missing.message).toBe('the password in the systemd credential none cannot be read (ENOENT)');
+    expect(missing.message).toBe(`the password in the systemd credential ${path('none')} cannot be read (ENOENT)`);
   });
 
   it('is refused outside of a unit', async () => {

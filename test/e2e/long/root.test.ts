@@ -99,6 +99,22 @@ describe('a command of root', { ...AS_ROOT, concurrent: true }, () => {
     expect(fs.readFileSync(mirror, 'utf8')).toBe('hello\n');
   });
 
+  it('reads the credentials of the unit beside its configuration, where root alone can read them', async (context) => {
+    const { place, sandbox } = await foreignPlace(context);
+    const directory = temporaryDirectory('/tmp', context);
+    fs.chmodSync(directory, 0o755);
+    const config = path.join(directory, 'config.yaml');
+    fs.cpSync(sandbox.passwordFile, path.join(directory, 'password'));
+    fs.chmodSync(path.join(directory, 'password'), 0o600);
+    const auth = { passwordFile: undefined, passwordCredential: 'password' };
+    fs.writeFileSync(config, place.configText(sandbox, { auth }));
+    const { code, stdout } = await place.agentAsRoot('check', '-c', config);
+    expect(stdout).toMatch(/^✓ sign-in/m);
+    expect(code).toBe(0);
+    fs.rmSync(path.join(directory, 'password'));
+    expect((await place.agentAsRoot('check', '-c', config)).stdout).toContain('write the secret into it');
+  });
+
   it('is refused where the path of the state leads through a link of another user', async (context) => {
     const { place, sandbox } = await foreignPlace(context);
     const root = treasure(context);
