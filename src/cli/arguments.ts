@@ -20,6 +20,10 @@ export const fileArgument = argument(
   (text) => LIVE_FILE_NAMES.find((name) => name === text),
   `live file: one of ${LIVE_FILE_NAMES.join(', ')} was expected`,
 );
+export const instanceArgument = argument(
+  (text) => (/^\w[\w.-]{0,63}$/.test(text) ? text : undefined),
+  'name of an instance: letters, digits, "_", "." and "-" were expected',
+);
 export const linesArgument = argument((text) => {
   if (text === 'all') return Number.POSITIVE_INFINITY;
   return /^\d{1,9}$/.test(text) ? Number(text) : undefined;

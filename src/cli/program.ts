@@ -7,6 +7,7 @@ import { AgentCommand, CONFIG_HELP } from './agent-command.ts';
 import {
   contextArgument,
   durationArgument,
+  instanceArgument,
   jobArgument,
   jobsArgument,
   jobsUnlessMine,
@@ -296,12 +297,17 @@ function addSetup(program: AgentCommand): void {
     .option('--project-id <id>', 'id of the project, for cloud-platform', projectArgument)
     .option('--secret-file <file>', 'the file with the password, token or session code')
     .option('--secret-stdin', 'read the secret from the standard input, and store it in a private file')
-    .option('--service', 'for the systemd unit: /etc/agent, /srv/agent, the password as a credential')
+    .option(
+      '--service [instance]',
+      'for the systemd unit agent, or an instance of agent@: /etc/agent, /srv/agent',
+      instanceArgument,
+    )
     .option('--force', 'replace existing files; each is kept as .bak')
     .option('--no-check', 'do not test the configuration')
     .examples(
       'agent init',
       'sudo agent init --service',
+      'sudo agent init --service alice',
       'pass show cluster | agent init --url https://mw.example.org \\',
       '    --method password --username alice --secret-stdin',
     )

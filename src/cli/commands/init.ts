@@ -15,7 +15,7 @@ interface InitOptions extends InitFlags {
 }
 
 const MAX_ATTEMPTS = 3;
-/** The unit reads its configuration and its password here (systemd/agent.service). */
+/** The units read their configuration and their password here, or in a directory of the instance (systemd/). */
 const SERVICE_DIRECTORY = '/etc/agent';
 
 export async function init(options: InitOptions): Promise<void> {
@@ -38,7 +38,9 @@ export async function init(options: InitOptions): Promise<void> {
 }
 
 function usualPlace({ service }: InitOptions): string {
-  const file = service ? path.join(SERVICE_DIRECTORY, 'config.yaml') : userConfig(process.env);
+  const file = service
+    ? path.join(SERVICE_DIRECTORY, service === true ? '' : service, 'config.yaml')
+    : userConfig(process.env);
   if (file !== undefined) return file;
   throw new JobtailError('usage', '$HOME is not set', { hint: 'name the file to write with --output FILE' });
 }
@@ -64,6 +66,8 @@ async function checkUntilSignedIn(file: string, { sections, secret }: Answers): 
 }
 
 function nextStep(file: string, { service }: InitOptions): string {
+  if (typeof service === 'string')
+    return `\nnext: systemctl enable --now agent@${service}, then agent jobs -c ${file}\n`;
   if (service) return '\nnext: systemctl enable --now agent, then agent jobs\n';
   const given = file === userConfig(process.env) && !process.env['AGENT_CONFIG'] ? '' : ` -c ${file}`;
   return `\nnext: agent jobs${given}, then agent watch JOB --foreground${given}, or agent run${given} as a daemon\n`;

@@ -26,7 +26,8 @@ export interface InitFlags {
   readonly projectId?: string;
   readonly secretFile?: string;
   readonly secretStdin?: boolean;
-  readonly service?: boolean;
+  /** For the systemd unit `agent`, or for the instance of `agent@` with this name. */
+  readonly service?: boolean | string;
   /** Whether the service may be requested. */
   readonly check: boolean;
 }
@@ -41,9 +42,10 @@ export interface Answers {
   readonly secret: GivenSecret | undefined;
 }
 
-/** Beside the configuration, unless that is in the directory for configurations. */
+/** Beside the configuration, unless that is in the directory for configurations; of a unit, those that it makes. */
 function directoriesFor(file: string, { service }: InitFlags) {
-  if (service) return { mirror: '/srv/agent', state: '/var/lib/agent/state' };
+  const instance = typeof service === 'string' ? `-${service}` : '';
+  if (service) return { mirror: `/srv/agent${instance}`, state: `/var/lib/agent${instance}/state` };
   const data = userDirectory(process.env, 'XDG_DATA_HOME', '.local/share');
   const state = userDirectory(process.env, 'XDG_STATE_HOME', '.local/state');
   if (file !== userConfig(process.env) || data === undefined || state === undefined)
@@ -186,7 +188,8 @@ async function secretOf(
   const text = secretStdin
     ? (await textOf(process.stdin)).replace(/\r?\n$/, '')
     : await ask('--secret-file or --secret-stdin', { text: `${words} (not shown)`, secret: true });
-  const base = name === 'sessionCode' ? 'session-code' : name;
+  // The units load this one, whatever it is.
+  const base = service ? 'password' : name === 'sessionCode' ? 'session-code' : name;
   const secret = { file: path.join(path.dirname(file), base), text };
   return { key: service ? { [`${name}Credential`]: base } : { [`${name}File`]: `./${base}` }, secret };
 }

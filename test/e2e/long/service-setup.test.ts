@@ -1,11 +1,12 @@
 /** `agent check` and `agent init`: from nothing to a configuration that works, and what they say where it does not. */
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { taskOf } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
-import { Program } from '../../support/e2e-program.ts';
+import { PROGRAM, Program } from '../../support/e2e-program.ts';
 import type { SandboxService } from '../../support/e2e-sandbox.ts';
 import { needs } from '../../support/needs.ts';
 import { Terminal } from '../../support/service-terminal.ts';
@@ -128,6 +129,37 @@ describe('agent init', () => {
     expect(again).toMatchObject({ code: 2, stdout: '' });
     expect(again.stderr).toContain('is there already');
     expect(fs.readFileSync(file, 'utf8')).toBe(text);
+  });
+
+  it.concurrent('sets the directories of a unit, or of its instance, and the one credential that units load', async (context) => {
+    const { directory } = Place.make(context);
+    const file = path.join(directory, 'config.yaml');
+    const flags = ['--url', 'https://mw.example.org/FileTransferWs', '--namespace', 'urn:x', '--no-check', '--force'];
+    const made = (instance: string[], method: string) => {
+      const args = ['init', '--service', ...instance, '--output', file, ...flags, '--method', method, '--secret-stdin'];
+      const named = ['--base-url', 'https://mw.example.org', '--username', 'alice'];
+      const stdout = execFileSync(process.execPath, [PROGRAM, ...args, ...named], {
+        input: 'the secret',
+        encoding: 'utf8',
+      });
+      return { stdout, ...parse(fs.readFileSync(file, 'utf8')) };
+    };
+    expect(made([], 'password')).toMatchObject({
+      stdout: expect.stringContaining('systemctl enable --now agent, then'),
+      auth: { passwordCredential: 'password' },
+      mirror: { directory: '/srv/agent' },
+      state: { directory: '/var/lib/agent/state' },
+    });
+    expect(made(['alice'], 'openid')).toMatchObject({
+      stdout: expect.stringContaining('systemctl enable --now agent@alice, then'),
+      auth: { tokenCredential: 'password' },
+      mirror: { directory: '/srv/agent-alice' },
+      state: { directory: '/var/lib/agent-alice/state' },
+    });
+    expect(fs.readFileSync(path.join(directory, 'password'), 'utf8')).toBe('the secret\n');
+    for (const unit of ['agent.service', 'agent@.service'])
+      expect(fs.readFileSync(path.join('systemd', unit), 'utf8')).toMatch(/^LoadCredential=password:/m);
+    expect(() => made(['../x'], 'password')).toThrow('is no name of an instance');
   });
 
   it.concurrent('asks on a terminal, and never shows the password', needs('script'), async (context) => {
