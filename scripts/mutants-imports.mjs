@@ -4,7 +4,7 @@ import path from 'node:path';
 
 const IMPORT = /(?:\bfrom|\bimport\(?)\s*'(\.[^']+\.tsx?)'/g;
 
-/** @returns for each of the sources the test files, the nearest first, then the shortest */
+/** @returns for each of the sources the test files with the number of steps, the nearest first, then the shortest */
 export function testsThatImport(root, sources) {
   const texts = new Map();
   for (const folder of ['src', 'test', 'simulator'])
@@ -13,8 +13,8 @@ export function testsThatImport(root, sources) {
   const importers = new Map();
   for (const [file, text] of texts) {
     const imported = [...text.matchAll(IMPORT)].map(([, target]) => path.join(path.dirname(file), target));
-    // What runs as a worker is named by its built file.
-    const built = [...text.matchAll(/'dist\/([\w/-]+)\.js'/g)].map(([, name]) => `src/${name}.ts`);
+    // What runs as a worker or as a process is named by its built file.
+    const built = [...text.matchAll(/['/]dist\/([\w/-]+)\.js'/g)].map(([, name]) => `src/${name}.ts`);
     for (const target of [...imported, ...built]) importers.set(target, [...(importers.get(target) ?? []), file]);
   }
   return new Map([...sources].map((source) => [source, nearestTests(source, importers, texts)]));
@@ -28,6 +28,5 @@ function nearestTests(source, importers, texts) {
   const key = ([file, distance]) => [distance, texts.get(file).length];
   return [...distances]
     .filter(([file]) => file.endsWith('.test.ts'))
-    .sort((a, b) => key(a)[0] - key(b)[0] || key(a)[1] - key(b)[1])
-    .map(([file]) => file);
+    .sort((a, b) => key(a)[0] - key(b)[0] || key(a)[1] - key(b)[1]);
 }

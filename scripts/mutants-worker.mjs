@@ -1,12 +1,23 @@
 // A process of `npm run test:mutants`: one vitest that runs tests again and again, each time with other sources, which it
-// has from memory. Gets `{ tests, sources }` and answers with the first file that failed.
-import { writeFileSync } from 'node:fs';
+// has from memory. Gets `{ tests, sources }`, says `{ ended }` of each file, and answers with the first that failed.
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { rolldown } from 'rolldown';
 import { BaseSequencer, createVitest } from 'vitest/node';
+import builds from '../rolldown.config.mjs';
 
 const root = path.dirname(import.meta.dirname);
 const own = path.join(process.env.JOBTAIL_MUTANTS, `${process.pid}`);
 process.on('disconnect', () => process.exit());
+process.once('exit', () => rmSync(own, { recursive: true, force: true }));
+
+// A package of its own, whose dist/ has the mistake: programs and threads run it.
+mkdirSync(own);
+for (const name of readdirSync(root)) if (name !== 'dist') symlinkSync(path.join(root, name), path.join(own, name));
+cpSync(path.join(root, 'dist'), path.join(own, 'dist'), { recursive: true });
+process.env.JOBTAIL_PACKAGE = own;
+const finder = path.join(root, 'src/system/package-file.ts');
+const found = readFileSync(finder, 'utf8').replace('import.meta.dirname', `'${own}'`);
 
 /** Shortest first, as they are given. */
 class AsGiven extends BaseSequencer {
@@ -14,19 +25,26 @@ class AsGiven extends BaseSequencer {
     return files;
   }
 }
-const options = { watch: false, bail: 1, reporters: [{}], maxWorkers: 1, fileParallelism: false };
+const reporter = {
+  onTestModuleEnd: (module) => {
+    if (isFailed(module)) void vitest.cancelCurrentRun('test-failure');
+    else process.send({ ended: path.relative(root, module.moduleId) });
+  },
+};
+const options = { watch: false, bail: 1, reporters: [reporter], maxWorkers: 1, fileParallelism: false };
 const vitest = await createVitest('test', options);
 vitest.config.sequence.sequencer = AsGiven;
 const all = await vitest.globTestSpecifications();
 let changed = {};
-globalThis.jobtailSources = (file) => changed[file];
+globalThis.jobtailSources = (file) => changed[file] ?? (file === finder ? found : undefined);
 
 process.on('message', async ({ tests, sources }) => {
   const before = Object.keys(changed);
   changed = Object.fromEntries(Object.entries(sources).map(([file, text]) => [path.join(root, file), text]));
   for (const file of new Set([...before, ...Object.keys(changed)])) vitest.invalidateFile(file);
+  await build();
   // For processes of their own, see typescript.mjs.
-  process.env.JOBTAIL_MUTANT = `${own}.sources`;
+  process.env.JOBTAIL_MUTANT = path.join(own, '.sources');
   writeFileSync(process.env.JOBTAIL_MUTANT, JSON.stringify(changed));
   // What failed in an earlier run counts for --bail.
   vitest.state.filesMap.clear();
@@ -36,8 +54,21 @@ process.on('message', async ({ tests, sources }) => {
     return project.createSpecification(moduleId);
   });
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications);
-  const failed = testModules.find((module) => !module.ok() && module.state() !== 'skipped');
+  const failed = testModules.find(isFailed);
   const isOk = testModules.length > 0 && unhandledErrors.length === 0 && failed === undefined;
   process.send({ isOk, failed: failed && path.relative(root, failed.moduleId) });
 });
+
+function isFailed(module) {
+  return !module.ok() && module.state() !== 'skipped';
+}
+
+async function build() {
+  const planted = { name: 'mutant', load: (id) => changed[id] };
+  const [{ output, plugins, ...input }] = builds;
+  const bundle = await rolldown({ ...input, plugins: [planted, ...plugins] });
+  await bundle.write({ ...output, dir: path.join(own, 'dist'), cleanDir: false });
+  await bundle.close();
+}
+
 process.send(all.map(({ moduleId }) => path.relative(root, moduleId)));

@@ -1,12 +1,12 @@
-// `npm run test:mutants`: makes random mistakes in the sources, one at a time and in memory only, and runs the tests of the
-// same module that import the changed file, directly or not: the nearest first, until one fails. Prints each mistake that no
-// test finds (`not run`: no test imports it), and for each module how many were found. Long tests take part with
-// JOBTAIL_LONG=1 only.
+// `npm run test:mutants`: makes random mistakes in the sources, one at a time and in memory only. For each it runs the tests
+// of the same module that import the changed file, and those of others that do so directly: the nearest first, until one
+// fails, and the broad ones last. Prints each mistake that no test finds, and for each module how many were found. Long
+// tests take part with JOBTAIL_LONG=1 only.
 //
 // FOLDER...      of these modules or files (src/agent/loop, or agent/loop); all, if none
 // --count N      so many mistakes of each module (60), or with --changed in all
 // --changed REF  in the files that differ from REF only
-// --near N       by the N nearest test files of any module
+// --near N       by the first N of these test files
 // --seed N       the same mistakes again: a run prints its seed
 // --least N      ends with 1 if less than N percent are found
 // --minutes N    begins none later than that
@@ -22,9 +22,11 @@ import { mutationsOf } from './mutations.mjs';
 
 /** Few of the candidates compile. */
 const CANDIDATES = 8;
-/** A mistake that makes tests hang is found: of so many test files. */
-const HANG_MS = 20_000;
-const FILE_MS = 30_000;
+/** A mistake that makes a test file hang is found: it takes longer than this, and so many times as long as without one. */
+const HANG_MS = 60_000;
+const HANG_TIMES = 5;
+/** The tests that compose much: generated lives of jobs, and the whole daemon. */
+const BROAD = { agent: 'test/virtual/life.test.ts', store: 'test/virtual/life.test.ts' };
 const EVIDENCE = 'docs/dev/evidence.md';
 
 const root = path.dirname(import.meta.dirname);
@@ -40,7 +42,8 @@ const { values, positionals } = parseArgs({
     write: { type: 'boolean', default: false },
   },
 });
-const place = mkdtempSync(path.join(os.tmpdir(), 'jobtail-mutants-'));
+// Not in the directory for temporary files: it is a place for a program.
+const place = mkdtempSync(path.join(root, '.mutants-'));
 process.on('exit', () => rmSync(place, { recursive: true, force: true }));
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1));
 const chance = chanceOf(Number(values.seed));
@@ -49,9 +52,9 @@ const mutants = await chosen();
 say(`${mutants.length} mistakes in ${new Set(mutants.map(({ file }) => file)).size} files, --seed ${values.seed}`);
 const workers = Array.from({ length: mutants.length === 0 ? 0 : os.availableParallelism() }, startWorker);
 const testFiles = (await workers[0]?.files()) ?? [];
-const nearest = testsThatImport(root, new Set(mutants.map(({ file }) => file)));
-/** Whether a test file passes without a mistake. */
-const passing = new Map();
+const steps = testsThatImport(root, new Set(mutants.map(({ file }) => file)));
+/** What test files do without a mistake. */
+const unharmed = new Map();
 await inTurn(mutants, async (mutant, worker) => {
   if (performance.now() < values.minutes * 60_000) Object.assign(mutant, await outcomeOf(mutant, worker));
 });
@@ -76,11 +79,19 @@ function moduleOf(file) {
   return first === 'agent' && third !== undefined ? `agent/${second}` : first;
 }
 
-/** The tests of a module: in its folder or, for parts of the agent, in that of the agent; and those of the wiring. */
-function testsOf(module) {
-  const places = [...(module === '' || module === 'agent' ? [] : [`test/${module}/`]), 'test/wiring/'];
-  const beside = module === '' ? 'test' : module.startsWith('agent') ? 'test/agent' : undefined;
-  return testFiles.filter((file) => path.dirname(file) === beside || places.some((place) => file.startsWith(place)));
+/** The tests of the same module, and those of others that import the file itself: the nearest first. Then broad ones. */
+function testsOf(file) {
+  const module = moduleOf(file);
+  const isBeside = (test) => path.dirname(test) === `test/${module.replace(/\/.*/, '')}`;
+  const isOwn = (test) => (module !== '' && test.startsWith(`test/${module}/`)) || isBeside(test);
+  const near = [...(steps.get(file) ?? [])].filter(([test, distance]) => isOwn(test) || distance === 1);
+  const tests = near.map(([test]) => test).filter((test) => testFiles.includes(test));
+  const place = BROAD[module.replace(/\/.*/, '')] ?? 'test/wiring/';
+  const broad = testFiles.filter((test) => test.startsWith(place));
+  return [...tests.filter((test) => !broad.includes(test)), ...broad].slice(
+    0,
+    Number(values.near ?? Number.POSITIVE_INFINITY),
+  );
 }
 
 async function chosen() {
@@ -89,7 +100,9 @@ async function chosen() {
   const all = [...texts].flatMap(([file, text]) => mutationsOf(text, file));
   const candidates = groups(all, groupOf).flatMap(([, group]) => shuffled(group).slice(0, count * CANDIDATES));
   const compiling = await thatCompile(candidates, applied);
-  return groups(compiling, groupOf).flatMap(([, group]) => group.slice(0, count));
+  // One of each line: a table of numbers would be most of them.
+  const different = groups(compiling, ({ file, line }) => `${file}:${line}`).map(([, [first]]) => first);
+  return groups(different, groupOf).flatMap(([, group]) => group.slice(0, count));
 }
 
 function applied({ file, start, end, instead }) {
@@ -98,29 +111,29 @@ function applied({ file, start, end, instead }) {
 }
 
 async function outcomeOf({ file, ...mutant }, worker) {
-  const inReach = nearest.get(file) ?? [];
-  const own = testsOf(moduleOf(file));
-  const wanted = inReach.filter(
-    (each) => testFiles.includes(each) && (values.near !== undefined || own.includes(each)),
-  );
-  const tests = wanted.slice(0, Number(values.near ?? wanted.length));
+  const tests = testsOf(file);
   const sources = { [file]: applied({ file, ...mutant }) };
+  let limit = HANG_MS;
   while (tests.length > 0) {
-    const { isOk, failed } = await worker.run({ tests, sources }, HANG_MS + tests.length * FILE_MS);
+    const { isOk, failed, hangs } = await worker.run({ tests, sources }, limit);
     if (isOk === true) return { state: 'not found' };
-    if (failed === undefined || (await passes(failed, worker))) return { state: 'found' };
-    tests.splice(tests.indexOf(failed), 1);
+    const { passes, needs } = await withoutMistake(failed, worker);
+    if (!passes) tests.splice(tests.indexOf(failed), 1);
+    else if (hangs && limit < needs) limit = needs;
+    else return { state: 'found' };
   }
   return { state: 'not run' };
 }
 
-async function passes(file, worker) {
-  if (!passing.has(file)) {
-    const { isOk } = await worker.run({ tests: [file], sources: {} }, HANG_MS + 10 * FILE_MS);
-    passing.set(file, isOk === true);
-    if (isOk !== true) say(`${file} fails without a mistake`);
+/** Whether a test file passes without a mistake, and after what time it hangs with one. */
+async function withoutMistake(file, worker) {
+  if (!unharmed.has(file)) {
+    const before = performance.now();
+    const { isOk: passes = false } = await worker.run({ tests: [file], sources: {} }, 30 * HANG_MS);
+    unharmed.set(file, { passes, needs: HANG_TIMES * (performance.now() - before) });
+    if (!passes) say(`${file} fails without a mistake`);
   }
-  return passing.get(file);
+  return unharmed.get(file);
 }
 
 /** Works on all items, each by a worker that is free. */
@@ -136,7 +149,7 @@ function startWorker() {
   let child;
   let files;
   const start = () => {
-    const env = { ...process.env, JOBTAIL_MUTANTS: place };
+    const env = { ...process.env, JOBTAIL_MUTANTS: place, JOBTAIL_LIFE_RUNS: '15', JOBTAIL_LIFE_SHRINK: '0' };
     const stdio = ['ignore', 'ignore', 'ignore', 'ipc'];
     child = fork(path.join(root, 'scripts', 'mutants-worker.mjs'), { cwd: root, detached: true, stdio, env });
     files = new Promise((resolve) => child.once('message', resolve));
@@ -151,17 +164,25 @@ function startWorker() {
   };
   start();
   process.once('exit', stop);
-  /** What a run answers, or nothing if it ended or took too long: then another process takes its place. */
+  /** What a run answers, or the file that ended the process or took longer than the limit: then another takes its place. */
   const run = async (message, limit) => {
     await files;
     const { promise, resolve } = withResolvers();
-    const timer = setTimeout(resolve, limit, {});
-    const onExit = () => resolve({});
-    child.once('exit', onExit).once('message', resolve).send(message);
+    const left = new Set(message.tests);
+    const endBy = (hangs) => resolve({ failed: [...left][0], hangs });
+    let timer = setTimeout(endBy, limit, true);
+    const onExit = () => endBy(false);
+    const onMessage = ({ ended, ...answer }) => {
+      if (ended === undefined) return resolve(answer);
+      left.delete(ended);
+      clearTimeout(timer);
+      timer = setTimeout(endBy, limit, true);
+    };
+    child.once('exit', onExit).on('message', onMessage).send(message);
     const answer = await promise;
     clearTimeout(timer);
-    child.off('exit', onExit);
-    if (answer.isOk === undefined) {
+    child.off('exit', onExit).off('message', onMessage);
+    if (answer.hangs !== undefined) {
       stop();
       start();
     }

@@ -53,7 +53,11 @@ const OPERATORS = {
 export function mutationsOf(source, file) {
   const found = [];
   const textOf = ({ start, end }) => source.slice(start, end);
-  visit(parsed(source, file), (node) => {
+  /** What a function returns is awaited by its caller anyway. */
+  const equivalent = new Set();
+  visit(parsed(source, file), (node, isTried) => {
+    if (!isTried) equivalent.add(node.type === 'ReturnStatement' ? node.argument : node.body);
+    if (node.type === 'AwaitExpression' && equivalent.has(node)) return;
     for (const [kind, part = node, instead] of OPERATORS[node.type]?.(node, textOf) ?? []) {
       const { start, end } = instead === undefined ? inItsList(node, part) : part;
       if (source.slice(start, end) === instead) continue;
@@ -101,7 +105,9 @@ function literals({ value, raw, regex }) {
 
 function calls({ callee, arguments: args }, text) {
   const isSymmetric = /^Math\.(?:min|max)$/.test(text(callee));
-  const dropped = args.map((each) => ['an argument dropped', each, undefined]);
+  // A comma is what join() puts between them anyway.
+  const isJoin = /\.join$/.test(text(callee));
+  const dropped = isJoin ? [] : args.map((each) => ['an argument dropped', each, undefined]);
   const swapped = args.slice(isSymmetric ? args.length : 1).map((each, index) => {
     const first = args[index];
     return ['arguments swapped', { start: first.start, end: each.end }, `${text(each)}, ${text(first)}`];
@@ -130,15 +136,16 @@ function inItsList(node, part) {
   return { start: before ? before.end : part.start, end: part.end };
 }
 
-/** Each node that is no type, no import, and no key. */
-function visit(node, onNode) {
-  if (Array.isArray(node)) for (const each of node) visit(each, onNode);
+/** Each node that is no type, no import, and no key, and whether it is within a `try` of its function. */
+function visit(node, onNode, isTried = false) {
+  if (Array.isArray(node)) for (const each of node) visit(each, onNode, isTried);
   if (typeof node?.type !== 'string') return;
   if (/^(?:Import|Export(?:All|Specifier))/.test(node.type) || node.declare === true) return;
   if (node.type.startsWith('TS') && !/^TS(?:As|NonNull|Satisfies|ParameterProperty|Enum)/.test(node.type)) return;
-  onNode(node);
+  onNode(node, isTried);
+  const isInside = node.type === 'TryStatement' || (isTried && !/Function/.test(node.type));
   for (const [key, value] of Object.entries(node)) {
     const isName = key === 'key' && node.computed !== true;
-    if (!isName && key !== 'typeAnnotation' && key !== 'typeArguments') visit(value, onNode);
+    if (!isName && key !== 'typeAnnotation' && key !== 'typeArguments') visit(value, onNode, isInside);
   }
 }

@@ -176,6 +176,15 @@ describe('changes of rows', () => {
     expect(changes.ofJob(JOB, 100)).toContainEqual(expect.objectContaining({ table: 'result_files', key: '["/a"]' }));
   });
 
+  it('are all rows of a job at once, but those of its results, which a listing finds', () => {
+    const store = filled();
+    const changes = store.noteChanges();
+    for (let times = 0; times < 2; times++) changes.addAll(JOB);
+    const rows = rowsOf(store, JOB).filter(({ table }) => !table.startsWith('result_'));
+    const named = (row: { readonly table: string; readonly key: string }) => `${row.table} ${row.key}`;
+    expect(changes.ofJob(JOB, 100).map(named).sort()).toEqual(rows.map(named).sort());
+  });
+
   it('are those of the job that waits longest first, and are dropped with it', () => {
     const store = filled();
     const changes = store.noteChanges();

@@ -8,13 +8,11 @@ import { until } from './e2e-until.ts';
 import { needsThat } from './needs.ts';
 import { temporaryDirectory } from './temp-directory.ts';
 
-export const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const at = (file: string) => fileURLToPath(new URL(`../../${file}`, import.meta.url));
-/** The sources while there may be a mistake in them, see scripts/mutants.mjs. */
-const START = process.env['JOBTAIL_MUTANTS']
-  ? ['--import', at('scripts/typescript.mjs'), at('src/cli/main.ts')]
-  : [PROGRAM];
-const LOG_EVENTS = fs.readFileSync(fileURLToPath(new URL('../../docs/dev/events.md', import.meta.url)), 'utf8');
+/** With a mistake in it, see scripts/mutants.mjs. */
+const { JOBTAIL_PACKAGE } = process.env;
+export const PROGRAM = JOBTAIL_PACKAGE ? path.join(JOBTAIL_PACKAGE, 'dist/cli/main.js') : at('dist/cli/main.js');
+const LOG_EVENTS = fs.readFileSync(at('docs/dev/events.md'), 'utf8');
 
 export interface ProgramOptions {
   readonly cwd: string;
@@ -68,7 +66,7 @@ export class Program {
       throw new Error('dist/ is missing: these tests run the built program. `npm run setup` builds it (npm test does)');
     }
     this.args = args;
-    const [command = '', ...line] = [...node, ...START, ...args];
+    const [command = '', ...line] = [...node, PROGRAM, ...args];
     this.#child = spawn(command, line, {
       cwd,
       env: { ...cleanEnvironment(), ...env },

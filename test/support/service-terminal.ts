@@ -1,12 +1,10 @@
 /** The built program on a pseudo-terminal of its own (util-linux `script`), whose screen a terminal emulator keeps. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import xterm from '@xterm/headless';
 import type { TestContext } from 'vitest';
+import { PROGRAM } from './e2e-program.ts';
 import { until } from './e2e-until.ts';
-
-const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 
 interface TerminalOptions {
   /** Ends it with the test. */
