@@ -26,7 +26,9 @@ const CANDIDATES = 8;
 const HANG_MS = 60_000;
 const HANG_TIMES = 5;
 /** The tests that compose much: generated lives of jobs, and the whole daemon. */
-const BROAD = { agent: 'test/virtual/life.test.ts', store: 'test/virtual/life.test.ts' };
+const LIFE = 'test/virtual/life.test.ts';
+const WIRING = 'test/wiring/';
+const BROAD = { agent: LIFE, store: LIFE, notify: LIFE, daemon: WIRING, config: WIRING, fleet: WIRING, cli: WIRING };
 const EVIDENCE = 'docs/dev/evidence.md';
 
 const root = path.dirname(import.meta.dirname);
@@ -86,8 +88,8 @@ function testsOf(file) {
   const isOwn = (test) => (module !== '' && test.startsWith(`test/${module}/`)) || isBeside(test);
   const near = [...(steps.get(file) ?? [])].filter(([test, distance]) => isOwn(test) || distance === 1);
   const tests = near.map(([test]) => test).filter((test) => testFiles.includes(test));
-  const place = BROAD[module.replace(/\/.*/, '')] ?? 'test/wiring/';
-  const broad = testFiles.filter((test) => test.startsWith(place));
+  const place = BROAD[module.replace(/\/.*/, '')];
+  const broad = testFiles.filter((test) => place !== undefined && test.startsWith(place));
   return [...tests.filter((test) => !broad.includes(test)), ...broad].slice(
     0,
     Number(values.near ?? Number.POSITIVE_INFINITY),

@@ -209,18 +209,20 @@ describe('while the service that tells of jobs is down', () => {
     await clock.passUntil('the next list', () => service.lists > lists);
   });
 
-  it('a job whose tasks are not reported is searched for them', async () => {
+  it('a job whose tasks are not reported is searched for them, and what is found is polled at once', async () => {
     const clock = new HeldClock();
     const remote = new ModelRemote();
     const service = new ModelJobService();
     service.failure = DOWN;
     remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
-    const { agent, store } = await startAgent(remote, { jobService: service, clock, sections: '' });
+    const { agent, store, mirrorDirectory } = await startAgent(remote, { jobService: service, clock, sections: '' });
     const order = { files: LIVE_FILE_NAMES, results: true, settleAfterMs: null, source: 'command' } as const;
     store.transaction(() => store.jobs.watch({ ...order, jobId: JOB, tasks: null }, clock.now()));
     agent.refresh();
     await clock.passUntil('the task', () => store.taskSearches.knownTasks(JOB).length > 0);
     expect(store.taskSearches.get(JOB)).toMatchObject({ foundBy: 'probes' });
+    await clock.pass(2 * SECOND_MS);
+    expect(fs.readFileSync(mirrorPath(mirrorDirectory, JOB, STDOUT), 'utf8')).toBe('a line\n');
   });
 });
 

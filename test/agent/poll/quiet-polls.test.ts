@@ -90,6 +90,14 @@ it.each([
   expect(mirror()).toBe(FIRST);
 });
 
+it('a file that is again what it was before it grew is not quiet', async () => {
+  write(`${FIRST}more\n`);
+  await engine.poll();
+  write(FIRST);
+  for (let polls = 0; polls < 4; polls += 1) await engine.poll();
+  expect(mirror()).toBe(FIRST);
+});
+
 it('a quiet poll fails with the service, and goes on being quiet', async () => {
   remote.poisoned.add(keyText(STDOUT));
   expect((await engine.poll()).errors.has(keyText(STDOUT))).toBe(true);
