@@ -115,13 +115,10 @@ function checkConstants() {
     ['docs/dev/servers.md', 'at most {}, unless the file of the secret', time(signIn.MAX_PAUSE_AFTER_REFUSAL_MS)],
     ['docs/dev/servers.md', 'The agent requests the list every {}, or every', time(INTERVAL_MS)],
     ['docs/dev/servers.md', 'or every {} while it follows no job', time(IDLE_INTERVAL_MS)],
-    ['docs/monitoring.md', 'a request that takes longer than {} is ended', time(metricsServer.REQUEST_MS)],
-    ['docs/monitoring.md', 'Beyond {} connections', String(metricsServer.MAX_CONNECTIONS)],
     ['docs/results.md', '`results.intervalSeconds`, at most {}', time(MAX_INTERVAL_MS)],
-    ['docs/results.md', 'a line every {} elsewhere', time(PACE.line.everyMs)],
     ['docs/fleet.md', 'the first two must last {}', time(readiness.PERSISTS_MS)],
-    ['docs/fleet.md', 'After {}, an agent that is not ready acquires one job', time(readiness.PAUSES.firstMs)],
-    ['docs/fleet.md', 'After each failed trial the pause doubles, up to {}.', time(readiness.PAUSES.maxMs)],
+    ['docs/fleet.md', 'After {} it acquires one job', time(readiness.PAUSES.firstMs)],
+    ['docs/fleet.md', 'after each failed trial the pause doubles, up to {}.', time(readiness.PAUSES.maxMs)],
     ['docs/view.md', 'which opens the view once, within {}', time(TICKET_MS)],
     ['docs/view.md', 'a stream sends something every {}', time(HEARTBEAT_MS)],
     ['docs/commands.md', 'waits up to {} for the first tasks', time(WAITS_MS)],
@@ -142,7 +139,6 @@ function checkFigures() {
   const growing = '100 jobs growing by 10 KB/s, line by line, against `ssh host tail -F` for each: processor time';
   const start = 'start with 10,000 watched jobs and 40,000 files: first poll';
   const files = '400 results of 20 KB, a round trip of 100 ms, against';
-  const slow = '400 results of 20 KB, the same, 2 MB/s, against `rsync` over ssh';
   const idle = 'private memory of an agent that follows nothing, against `node` that waits';
   const ten = 'private memory of an agent with 10 quiet jobs, against `node` that waits';
   const thousand = '1,000 such jobs, all polled within 10 s > the same: memory';
@@ -151,9 +147,6 @@ function checkFigures() {
     ['README.md', 'round trip of 100 ms | | {} s |', `${files} \`rsync\` over ssh`, 1],
     ['README.md', '| {} s | 3.', `${files} \`curl --parallel-max 16\``, 1],
     ['README.md', '2.74 s | {} s |', `${files} \`rsync\` over ssh`, 0],
-    ['README.md', 'take {} s with rsync', slow, 1],
-    ['README.md', 'and {} s with jobtail', slow, 0],
-    ['README.md', '| none | {} MB |', idle, 0],
     ['docs/sizing.md', 'four live files | {} ms of processor', quiet, 0],
     ['docs/sizing.md', '100 of them a second take {} %', growing, 0],
     ['docs/sizing.md', '4,000 live files | {} MB |', thousand, 0],

@@ -76,7 +76,7 @@ export function summaryIsWhole({ openEnds, results, isListingEmpty }: PassSummar
 
 /** What the listing of the service leaves out (docs/dev/rest.md 5, docs/guarantees.md). */
 export const NEVER_LISTED =
-  'not compared: files that the service never lists, such as those with an older date (tar -x, cp -p), those outside of the directories of the tasks, and those written in the second of the submission (--complete finds them by direct transfer)';
+  'not compared: files that the service never lists, such as those dated before the submission (tar -x, cp -p, a zone west of UTC), those outside of the directories of the tasks, and those written in the second of the submission (--complete finds them over SSH or a share)';
 
 /** The JSON of `agent verify`. What is in place of a file is in the reason, in words. */
 export const verificationReport = (jobId: JobId, { files, cluster }: Verification) => ({
