@@ -95,10 +95,8 @@ export function jobsOfAgent(config: Config) {
     job: async (jobId: JobId) => (await report(jobId)).jobs[0],
     ended: async (jobId: JobId) => (await report(jobId)).jobs.find(isOver),
     report,
-    surroundings: async () => {
-      const { disks = [], view } = await report(undefined);
-      return { disks, view };
-    },
+    // Of its report.
+    surroundings: async ({ disks = [], view = null }: Partial<Surroundings>) => ({ disks, view }),
     reported: async () => (await get<{ readonly jobs: ListedJob[] }>('reported-jobs')).jobs,
     results: (jobId: JobId) => get<ResultList>(`jobs/${jobId}/results`),
     deliveries: () => get<DeliveryList>('notifications'),

@@ -14,9 +14,9 @@ export interface FollowedJobs {
   /** The same once the agent works on it no more. */
   ended(jobId: JobId): Promise<JobReport | undefined>;
   /** All followed jobs, or also those of `unwatch`, or only one. */
-  report(only: JobId | 'all' | undefined): Promise<ShownReport>;
-  /** What `agent status` shows beside it. */
-  surroundings(): Promise<Surroundings>;
+  report(only: JobId | 'all' | undefined): Promise<ShownReport & Partial<Surroundings>>;
+  /** What `agent status` shows beside a report. */
+  surroundings(report: Partial<Surroundings>): Promise<Surroundings>;
   /** The user's jobs, as the middleware reports them. */
   reported(): Promise<ListedJob[]>;
   /** @throws JobtailError job-unknown */

@@ -3,12 +3,10 @@
  * owner, group and mode of a socket decide who may ask. What responds is a thread of its own (src/api), which begins with
  * the first connection and ends some time after the last one: it needs as much memory as an idle agent.
  */
-import { once } from 'node:events';
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../agent/ports/host.ts';
 import { type Config, socketsOf } from '../config/config.ts';
 import { asJobtailError } from '../errors.ts';
@@ -32,9 +30,6 @@ const MAX_CONNECTIONS = 512;
 const IDLE_MS = 60_000;
 /** The beginning of the name of the directory of the thread. */
 const PRIVATE = '.t-';
-/** 10 s. */
-const MAX_TRIES = 200;
-const TRY_MS = 50;
 
 export class ApiThread {
   readonly #log: Log;
@@ -117,8 +112,9 @@ export class ApiThread {
     this.#connections.add(outer);
     outer.on('error', () => {});
     try {
-      void this.#change(data);
-      const inner = await connected(data.inner[name]);
+      await this.#change(data);
+      await this.#thread.serving();
+      const inner = net.connect(data.inner[name]);
       await Promise.all([pipeline(outer, inner), pipeline(inner, outer)]);
     } catch {
       // Either side went away.
@@ -132,19 +128,5 @@ export class ApiThread {
   #change(data: ApiThreadData | null): Promise<void> {
     this.#changed = this.#changed.then(() => this.#thread.use(data));
     return this.#changed;
-  }
-}
-
-/** A connection with the thread, which may just begin. */
-async function connected(file: string): Promise<net.Socket> {
-  for (let tries = 0; ; tries += 1) {
-    const connection = net.connect(file);
-    try {
-      await once(connection, 'connect');
-      return connection;
-    } catch (error) {
-      if (tries === MAX_TRIES) throw error;
-      await sleep(TRY_MS);
-    }
   }
 }

@@ -40,6 +40,7 @@ export class ServingThread<Data> {
   #again: NodeJS.Timeout | undefined;
   #why = '';
   #servesSince = Number.POSITIVE_INFINITY;
+  #serving: Promise<void> = Promise.resolve();
 
   constructor(options: ServingThreadOptions<Data>) {
     this.#options = options;
@@ -51,6 +52,11 @@ export class ServingThread<Data> {
     await this.close();
     this.#data = data;
     if (data !== null) this.#begin(data);
+  }
+
+  /** Resolves when the thread that was begun last serves. @throws Error if it ended before */
+  serving(): Promise<void> {
+    return this.#serving;
   }
 
   async close(): Promise<void> {
@@ -72,6 +78,11 @@ export class ServingThread<Data> {
     const { pulseMs = PULSE_MS, program, pulse: more = () => ({}) } = this.#options;
     const thread = new Worker(program, { workerData: data, resourceLimits: LIMITS });
     this.#thread = thread;
+    this.#serving = new Promise((resolve, reject) => {
+      thread.on('message', ({ kind }: FromThread) => kind === 'serving' && resolve());
+      thread.once('exit', () => reject(new Error(this.#why)));
+    });
+    this.#serving.catch(() => {});
     let missed = 0;
     const pulse = setInterval(() => {
       if (missed++ < MAX_MISSED) return thread.postMessage({ kind: 'pulse', ...more() } satisfies ToThread);

@@ -9,7 +9,7 @@ import { withJobs } from '../followed-jobs.ts';
 import { untilStopped } from '../process.ts';
 import { isDiskHanging } from '../show/disks.ts';
 import { jsonReport } from '../show/json.ts';
-import { viewLine } from '../show/status-report.ts';
+import { type Surroundings, viewLine } from '../show/status-report.ts';
 import { detail, overview, type ShownReport } from '../show/status-table.ts';
 import { CLEAR_BELOW, columnsOf } from '../show/terminal.ts';
 
@@ -36,14 +36,14 @@ export async function status(jobIds: readonly JobId[], options: StatusOptions): 
   const wanted = jobIds.length > 0 ? new Set(jobIds) : [options.all === true ? ('all' as const) : undefined];
   await withJobs(config, async (jobs) => {
     const report = async () => {
-      const reports: ShownReport[] = [];
+      const reports: (ShownReport & Partial<Surroundings>)[] = [];
       for (const one of wanted) {
         const found = await jobs.report(one);
         if (one !== undefined && one !== 'all' && found.jobs.length === 0) throw notWatched(one);
         reports.push(found);
       }
-      const [first] = reports as [ShownReport];
-      return { ...first, ...(await jobs.surroundings()), jobs: reports.flatMap((found) => found.jobs) };
+      const [first] = reports as [(typeof reports)[0]];
+      return { ...first, ...(await jobs.surroundings(first)), jobs: reports.flatMap((found) => found.jobs) };
     };
     const pageOf = async (): Promise<Page> => {
       const { view, ...shown } = await report();

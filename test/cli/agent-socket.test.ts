@@ -1,0 +1,31 @@
+/** What a command asks the agent at its sockets. */
+import fs from 'node:fs';
+import http from 'node:http';
+import path from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { jobsOfAgent } from '../../src/cli/agent-socket.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { listenAt } from '../../src/system/listen.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
+
+it('agent status asks for the report of the agent once, with what surrounds the jobs', async () => {
+  const directory = temporaryDirectory();
+  const file = path.join(directory, 'config.yaml');
+  const at = { mirror: 'mirror', state: 'state', api: '.' };
+  const sections = Object.entries(at).map(([key, name]) => `${key}: {directory: ${path.join(directory, name)}}\n`);
+  const service =
+    'service: {baseUrl: "https://m.example.org/", protocol: rest}\nauth: {username: user, passwordFile: none}\n';
+  fs.writeFileSync(file, `${service}${sections.join('')}`);
+  const asked: string[] = [];
+  const surroundings = { disks: [{ freeBytes: 1 }], view: { address: 'there', answers: true } };
+  const server = http.createServer((request, response) => {
+    asked.push(request.url ?? '');
+    response.end(JSON.stringify({ jobs: [], ...surroundings }));
+  });
+  await listenAt(server, { path: path.join(directory, 'read.sock') });
+  onTestFinished(() => void server.close());
+  const jobs = jobsOfAgent(await loadConfig(file));
+  const report = await jobs.report(undefined);
+  expect(await jobs.surroundings(report)).toEqual(surroundings);
+  expect(asked).toEqual(['/v1/jobs']);
+});
