@@ -30,7 +30,10 @@ export async function serveApi({ config, inner, onFailure }: ApiOptions): Promis
     const connections = new Connections(server);
     const answer = getRequestListener(appOf(parts, socket).fetch);
     server.on('request', (request, response) => {
-      if (connections.begin(request, response)) void answer(request, response);
+      if (!connections.begin(request, response)) return;
+      // Who may open the socket may ask. A request under way outlives newer connections.
+      connections.admit(request.socket);
+      void answer(request, response);
     });
     const leave = await listenAt(server, { path: inner[socket] });
     closing.push(() => {

@@ -1,5 +1,6 @@
 /** What each route does: the same as the command, with the same JSON. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import PQueue from 'p-queue';
 import * as v from 'valibot';
 import type { PassSummary } from '../agent/pass/complete-pass.ts';
 import type { Verification } from '../agent/pass/verification.ts';
@@ -63,21 +64,13 @@ export async function waitFor({ config, state }: ApiParts, jobId: JobId, { secon
   }
 }
 
-const underWay = new Map<string, number>();
+const queues = new Map<string, PQueue>();
 
-/** @throws JobtailError rate-limited */
-async function atATime<T>(what: string, work: () => Promise<T>): Promise<T> {
-  const before = underWay.get(what) ?? 0;
-  if (before >= MAX_AT_A_TIME)
-    throw new JobtailError('rate-limited', `${MAX_AT_A_TIME} requests for a ${what} are under way`, {
-      hint: 'wait until one of them has ended',
-    });
-  underWay.set(what, before + 1);
-  try {
-    return await work();
-  } finally {
-    underWay.set(what, (underWay.get(what) ?? 1) - 1);
-  }
+/** Waits for a place among those of this kind, and is as long as its client waits. @throws JobtailError */
+function atATime<T>(what: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  const queue = queues.get(what) ?? new PQueue({ concurrency: MAX_AT_A_TIME });
+  queues.set(what, queue);
+  return queue.add(work, { signal });
 }
 
 interface WantedVerification {
@@ -86,20 +79,20 @@ interface WantedVerification {
 }
 
 export const verify = ({ config }: ApiParts, jobId: JobId, { isComplete, signal }: WantedVerification) =>
-  atATime('verification', async () => {
+  atATime('verification', signal, async () => {
     const kind = isComplete ? 'verify-complete' : 'verify';
     const request = { kind, jobId, prepare: (store: Store) => void requireWatched(store, jobId) } as const;
     return verificationReport(jobId, answered(await askAgent<Verification>(config, request, signal)));
   });
 
 export const reported = ({ config, state }: ApiParts, signal: AbortSignal) =>
-  atATime('report of the middleware', async () => {
+  atATime('report', signal, async () => {
     const jobs = await reportsOf(config, null, signal);
     return { jobs: listedJobs(jobs, state.store.jobs.states()) };
   });
 
 const passOf = ({ config }: ApiParts, jobId: JobId, kind: 'sync' | 'unwatch', signal: AbortSignal) =>
-  atATime('complete pass', async () =>
+  atATime('complete pass', signal, async () =>
     answered(await askAgent<{ readonly summary: PassSummary }>(config, passRequest(config, jobId, kind), signal)),
   );
 
@@ -164,7 +157,7 @@ export async function watch({ config, state }: ApiParts, body: unknown, signal: 
     ...(stallAfterMinutes == null ? {} : { stallAfterMs: stallAfterMinutes * 60_000 }),
   };
   if (state.store.jobs.get(jobId) === undefined)
-    await atATime('check of a new job', () => requireJob(config, jobId, signal));
+    await atATime('check of a new job', signal, () => requireJob(config, jobId, signal));
   const { store } = state;
   register(store, request);
   const registered = { config, store, request, isFollowed: true };
