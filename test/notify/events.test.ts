@@ -282,6 +282,14 @@ describe('a job', () => {
     expect(place.waiting[4]?.text?.length).toBeLessThan(200);
   });
 
+  it('matches each state of a progress bar whole, though its line is read in pieces', async () => {
+    const place = withJob(ruleOf({ match: 'oom_kill' }));
+    const state = (text = '') => `\r${text.padStart(1_023 + text.length / 2, '#')}`;
+    place.grow(`${state().repeat(1_023)}${state('oom_kill')}${state().repeat(10)}\n`);
+    await place.tick();
+    expect(place.waiting.map(({ line, count }) => [line, count])).toEqual([[1, 1]]);
+  });
+
   it('matches a line that is longer than a text of an event wherever the word stands, once', async () => {
     const place = withJob(ruleOf({ match: 'oom_kill' }));
     place.grow(`${'x'.repeat(4_092)}oom_kill${'y'.repeat(10_000)}oom_kill end\nnext oom_kill\n`);
