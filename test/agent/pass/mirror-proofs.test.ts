@@ -303,6 +303,15 @@ it.each([
   expect(proofs.remote.downloads).toHaveLength(downloads);
 });
 
+it('a mirror is not said to have lost bytes while a rotation moves them to a generation', async () => {
+  const proofs = new Proofs();
+  const mirror = { content: 'one\n', relativePath: '/stdout.txt', listedName: '/1/stdout.txt', gone: 7 };
+  proofs.add(mirror);
+  proofs.rows.push({ ...proofs.rows.pop(), rotation: 'copied' } as LiveFileRow);
+  proofs.remote.set('/1/stdout.txt', 'one\n');
+  expect(await proofs.prove()).toEqual([equal(4, '/1/stdout.txt')]);
+});
+
 it('an abort ends it, and leaves no file open', async () => {
   const proofs = new Proofs();
   for (let task = 0; task < 3; task++) proofs.unknown(`${'x'.repeat(3_000)}${task}`);

@@ -107,6 +107,21 @@ it('a link that led to no file is asked for again, and is missing if it leads to
   expect(await notEqual(place, [])).toEqual(['/11/link: it is a link to a missing file']);
   place.remote.set('/11/link', 'a file');
   expect(await notEqual(place, [])).toEqual(['/11/link: it is a file by now']);
+  place.remote.files.clear();
+  place.remote.downloads.length = 0;
+  expect(await notEqual(place, [])).toEqual([]);
+  expect(place.remote.downloads).toEqual([]);
+});
+
+it('a result that is a link to a mirror is downloaded once with it', async () => {
+  const place = new ResultsPlace();
+  place.live('stdout', 'one\n', { relativePath: '/stdout.txt', listedName: '/9001/stdout.txt' });
+  place.remote.set('/9001/stdout.txt', 'one\n');
+  await place.sync(true);
+  expect(place.row('/9001/stdout.txt')).toMatchObject({ live: '9001/stdout' });
+  place.remote.downloads.length = 0;
+  expect(await notEqual(place, [])).toEqual([]);
+  expect(place.remote.downloads).toEqual(['/9001/stdout.txt']);
 });
 
 it('a live file that cannot be downloaded keeps no other from being compared', async () => {
