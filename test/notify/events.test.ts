@@ -1,9 +1,11 @@
 /** Which events follow from what happens to a job, and to the agent. */
+import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { jobTimeOf } from '../../src/job-information.ts';
 import { EVENT_TYPES } from '../../src/notification.ts';
+import { Rule } from '../../src/notify/rules.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { JOB, NotifyPlace, ruleOf } from './place.ts';
 
@@ -382,4 +384,12 @@ it('deliveries of a rule that was taken away are forgotten', async () => {
   onTestFinished(() => next.close());
   next.start();
   expect(next.waiting).toEqual([]);
+});
+
+it('a rule has the id that it had before it could name a proxy and authorities', () => {
+  const { proxy, caFile, ...settings } = ruleOf({ match: 'ERROR' });
+  const before = createHash('sha256').update(JSON.stringify(settings)).digest('hex').slice(0, 16);
+  expect(new Rule({ ...settings, proxy, caFile }).id).toBe(before);
+  for (const more of [{ proxy: 'http://proxy.example' }, { caFile: '/ca.pem' }])
+    expect(new Rule({ ...settings, proxy, caFile, ...more }).id).not.toBe(before);
 });

@@ -3,6 +3,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { proveFile } from '../../../src/agent/pass/comparison.ts';
+import type { Remote } from '../../../src/agent/ports/server.ts';
+import { JobtailError, type NoFile } from '../../../src/errors.ts';
 import type { JobId } from '../../../src/job.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
@@ -20,3 +22,25 @@ it.each([
     reason: `${file} is not a regular file: it is not read`,
   });
 });
+
+it.each([
+  [undefined, 'equal'],
+  ['unreadable', 'equal'],
+  ['nothing', 'unproven'],
+] as const)(
+  'a file that the service refuses (%s) is compared by the other way if it may be there: %s',
+  async (inPlace, outcome) => {
+    const file = path.join(temporaryDirectory(), 'stdout.log');
+    fs.writeFileSync(file, 'text');
+    const remote = new ModelRemote();
+    const refusal: { inPlace?: NoFile } = inPlace === undefined ? {} : { inPlace };
+    remote.downloadFile = () => Promise.reject(new JobtailError('fault', 'refused', refusal));
+    const downloadFile: Remote['downloadFile'] = async (_job, _name, sink) => {
+      await sink(Buffer.from('text'));
+      return 4;
+    };
+    const direct = { isOpen: () => true, downloadFile };
+    const options = { remote, direct, jobId: '501' as JobId, signal: new AbortController().signal };
+    expect(await proveFile(file, 'stdout.txt', options)).toMatchObject({ outcome });
+  },
+);

@@ -114,7 +114,7 @@ it('the complete pass fetches a result once more that changed since its last fet
     const before = remote.files.get('grown') ?? Buffer.alloc(0);
     remote.files.set('grown', Buffer.concat([before, Buffer.from('b')]));
     const { results } = await engine.pass(clock, isLast);
-    expect(results).toMatchObject({ listed: 2, changed: 1, failed: 0 });
+    expect(results).toMatchObject({ listed: 2, fetched: downloads.length, changed: 1, failed: 0 });
     return [downloads.splice(0).length, engine.store.results.counts(JOB).inFlux];
   };
   expect(await growIn(false)).toEqual([2, 1]);
