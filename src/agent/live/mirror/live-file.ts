@@ -173,8 +173,8 @@ export class LiveFile {
     return { ...found, generation, seenAt: this.#options.now() };
   }
 
-  async close(): Promise<void> {
-    await this.#mirror.close();
+  close(): Promise<void> {
+    return this.#mirror.close();
   }
 
   /** Sets columns for the next commit. */
