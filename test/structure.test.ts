@@ -67,7 +67,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
     values: ['agent', 'remote', 'direct', 'store', 'config', 'system', 'daemon', 'fleet', 'notify', 'view', 'search'],
   },
   api: {
-    values: ['cli', 'daemon', 'agent', 'notify', 'store', 'config', 'system', 'view/http/connections.ts'],
+    values: ['cli', 'daemon', 'agent', 'notify', 'store', 'config', 'system', 'view/http', 'view/refused.ts'],
   },
   simulator: { values: ['system', 'remote/soap/contract.ts', 'remote/rest/contract.ts', 'remote/rest/releases.ts'] },
   'simulator/demo': {

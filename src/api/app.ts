@@ -6,6 +6,8 @@ import { jsonReport } from '../cli/show/json.ts';
 import { asJobtailError, ERROR_POLICIES, EXIT, JobtailError } from '../errors.ts';
 import { type JobId, parseJobId } from '../job.ts';
 import { packageFile } from '../system/package-file.ts';
+import { newsLines, streamed } from '../view/http/answers.ts';
+import type { Connections } from '../view/http/server.ts';
 import type { ApiParts } from './work.ts';
 import * as work from './work.ts';
 
@@ -42,7 +44,7 @@ export function routesOf(parts: ApiParts): readonly ApiRoute[] {
     ),
     get('/v1/reported-jobs', (context) => work.reported(parts, signalOf(context))),
     get('/v1/notifications', () => work.notifications(parts)),
-    get('/v1/events', (context) => work.eventStream(parts, signalOf(context))),
+    get('/v1/events', (context) => eventStream(parts, context)),
     {
       method: 'POST',
       path: '/v1/jobs',
@@ -64,10 +66,12 @@ export function routesOf(parts: ApiParts): readonly ApiRoute[] {
   ];
 }
 
-export function appOf(parts: ApiParts, socket: 'read' | 'control') {
+export function appOf(parts: ApiParts, socket: 'read' | 'control', connections: Connections) {
   const app = new Hono<{ Bindings: HttpBindings }>();
   for (const { method, path, answer } of routesOf(parts)) {
     app.on(method, path, async (context) => {
+      // Who may open the socket may ask. A request under way outlives newer connections.
+      connections.admit(context.env.incoming.socket);
       // A page in a browser that is led to a socket sends them.
       if (context.req.header('origin') !== undefined)
         throw new JobtailError('usage', 'this is no interface for a page');
@@ -132,6 +136,12 @@ async function bodyOf({ env }: ApiContext): Promise<unknown> {
   } catch {
     throw new JobtailError('usage', 'the body is no JSON');
   }
+}
+
+/** One line of JSON for each event, and an empty one now and then. */
+function eventStream(parts: ApiParts, context: ApiContext): Response {
+  const lines = newsLines(parts.feed.reader(), signalOf(context));
+  return streamed(parts, context, lines, { headers: { 'content-type': 'application/x-ndjson' }, end: () => {} });
 }
 
 /** Fires when the client is gone. */

@@ -6,58 +6,60 @@ import type { NotifyEvent } from '../notification.ts';
 import { newsOf } from '../notify/events.ts';
 import { unprovenIn } from '../proven.ts';
 import type { NotifiedJobRow } from '../store/outbox.ts';
+import { Refused } from '../view/refused.ts';
 
 const TICK_MS = 1_000;
+/** A client that is further behind is cut off. */
+const MAX_EVENTS = 10_000;
 
-type EventReader = (event: NotifyEvent) => void;
-
-/** Reads the state only while a client listens. */
+/** Reads the state once for all clients, and only while one reads. */
 export class EventFeed {
   readonly #state: SharedState;
   readonly #onFailure: (error: unknown) => void;
-  readonly #listeners = new Set<EventReader>();
-  #jobs = new Map<JobId, NotifiedJobRow>();
+  readonly #maxEvents: number;
+  #jobs: ReadonlyMap<JobId, NotifiedJobRow> | undefined;
   #version: number | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  #dueAt = 0;
+  /** The last ones, and how many there were before them. */
+  #events: readonly NotifyEvent[] = [];
+  #dropped = 0;
 
-  constructor(state: SharedState, onFailure: (error: unknown) => void) {
+  constructor(state: SharedState, onFailure: (error: unknown) => void, maxEvents = MAX_EVENTS) {
     this.#state = state;
     this.#onFailure = onFailure;
+    this.#maxEvents = maxEvents;
   }
 
-  /** The listener receives what happens from now on; the returned function ends that. */
-  join(listener: EventReader): () => void {
-    if (this.#listeners.size === 0) {
-      this.#version = undefined;
-      this.#jobs.clear();
-      this.#read();
-      this.#timer = setInterval(() => this.#read(), TICK_MS);
-    }
-    this.#listeners.add(listener);
+  /** What happened since the call before. @throws Refused if that was too much */
+  reader(): () => readonly NotifyEvent[] {
+    this.#read();
+    let seen = this.#dropped + this.#events.length;
     return () => {
-      this.#listeners.delete(listener);
-      if (this.#listeners.size === 0) clearInterval(this.#timer);
+      this.#read();
+      if (seen < this.#dropped) throw new Refused(429, 'the client does not read');
+      const news = this.#events.slice(seen - this.#dropped);
+      seen += news.length;
+      return news;
     };
   }
 
   #read(): void {
+    if (performance.now() < this.#dueAt) return;
+    this.#dueAt = performance.now() + TICK_MS;
     try {
       const { store } = this.#state;
       const version = store.version();
       if (version === this.#version) return;
-      const isFirst = this.#version === undefined;
       const now = Date.now();
-      const rows = new Map<JobId, NotifiedJobRow>();
-      for (const job of store.jobs.all()) {
-        const before = this.#jobs.get(job.jobId);
-        const reported = store.jobInformation.get(job.jobId);
+      const read = store.jobs.all().map((job) => {
         const isComplete = () => unprovenIn(store, job.jobId).length === 0;
-        const { row, events } = newsOf(before, job, reported, false);
-        for (const event of isFirst ? [] : events(now, isComplete))
-          for (const listener of this.#listeners) listener(event);
-        rows.set(job.jobId, row);
-      }
-      this.#jobs = rows;
+        const { row, events } = newsOf(this.#jobs?.get(job.jobId), job, store.jobInformation.get(job.jobId), false);
+        return { row, events: this.#jobs === undefined ? [] : events(now, isComplete) };
+      });
+      const all = [...this.#events, ...read.flatMap(({ events }) => events)];
+      this.#events = all.slice(-this.#maxEvents);
+      this.#dropped += all.length - this.#events.length;
+      this.#jobs = new Map(read.map(({ row }) => [row.jobId, row]));
       this.#version = version;
     } catch (error) {
       // A state that is replaced is read again at the next tick.

@@ -33,9 +33,6 @@ export interface ApiParts {
 const TICK_MS = 500;
 /** Limit for the tasks and mirrors of a job that is watched. */
 const FIRST_FILES_MS = 10_000;
-const HEARTBEAT_MS = 15_000;
-/** Of a client that does not read. */
-const MAX_UNREAD_EVENTS = 1_000;
 /** Requests of a kind at a time: each makes calls of the agent, which it needs for its jobs. */
 const MAX_AT_A_TIME = 4;
 const MAX_TASKS = 1_000;
@@ -165,26 +162,4 @@ export async function watch({ config, state }: ApiParts, body: unknown, signal: 
     registered,
     await firstPaths(registered, { endsAt: performance.now() + FIRST_FILES_MS, signal, waits: true }),
   );
-}
-
-/** One line of JSON for each event, and an empty one now and then; a client that reads too slowly is cut off. */
-export function eventStream({ feed }: ApiParts, signal: AbortSignal): Response {
-  const body = new ReadableStream<Uint8Array>({
-    start(controller) {
-      const write = (text: string) => {
-        if ((controller.desiredSize ?? 0) > -MAX_UNREAD_EVENTS) return controller.enqueue(Buffer.from(text));
-        end();
-        controller.error(new Error('the client does not read'));
-      };
-      const beat = setInterval(() => write('\n'), HEARTBEAT_MS);
-      const leave = feed.join((event) => write(`${JSON.stringify(event)}\n`));
-      const end = () => {
-        clearInterval(beat);
-        leave();
-      };
-      signal.addEventListener('abort', end, { once: true });
-      write('\n');
-    },
-  });
-  return new Response(body, { headers: { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' } });
 }

@@ -1,23 +1,42 @@
-/** The thread of the sockets: a slow query there delays no poll. */
-import { parentPort, workerData } from 'node:worker_threads';
+/** The thread of the sockets, behind src/daemon/api-thread.ts: a slow query there delays no poll. */
+import { workerData } from 'node:worker_threads';
+import { type Surroundings, surroundingsOf } from '../cli/show/status-report.ts';
+import type { Config } from '../config/config.ts';
 import type { ApiThreadData } from '../daemon/api-thread.ts';
-import type { FromThread, ToThread } from '../daemon/serving-thread.ts';
-import { asJobtailError } from '../errors.ts';
-import { serveApi } from './serve.ts';
+import { serveInThread } from '../daemon/serving-worker.ts';
+import { SharedState } from '../daemon/state.ts';
+import { serveHttp } from '../view/http/server.ts';
+import { appOf } from './app.ts';
+import { EventFeed } from './events.ts';
 
-const agent = parentPort;
-if (agent === null) throw new Error('this is a thread of the agent');
-const report = (message: FromThread) => agent.postMessage(message);
-const failure = (error: unknown) => report({ kind: 'failure', message: asJobtailError(error).message });
-
-let close: () => Promise<void> = async () => {};
-agent.on('message', (message: ToThread) => {
-  if (message.kind === 'pulse') report({ kind: 'pulse' });
-  else void close().finally(() => process.exit());
-});
+/** What surrounds the jobs, such as free disks, is read at most once in this time. */
+const SURROUNDINGS_MS = 1_000;
 
 const { config, inner } = workerData as ApiThreadData;
-close = await serveApi({ config, inner, onFailure: failure }).catch((thrown: unknown) => {
-  throw asJobtailError(thrown);
+await serveInThread(async (onFailure) => {
+  const state = new SharedState(config);
+  const parts = { config, state, feed: new EventFeed(state, onFailure), surroundings: rarely(config), onFailure };
+  const serve = (socket: 'read' | 'control') =>
+    serveHttp({ path: inner[socket] }, (connections) => appOf(parts, socket, connections));
+  const [control, read] = [await serve('control'), await serve('read')];
+  return {
+    port: 0,
+    async close() {
+      await Promise.all([control.close(), read.close()]);
+      state.close();
+    },
+  };
 });
-report({ kind: 'serving', port: 0 });
+
+function rarely(config: Config): () => Promise<Surroundings> {
+  let last: Promise<Surroundings> | undefined;
+  let readAt = Number.NEGATIVE_INFINITY;
+  return () => {
+    const now = performance.now();
+    if (last === undefined || now - readAt >= SURROUNDINGS_MS) {
+      last = surroundingsOf(config);
+      readAt = now;
+    }
+    return last;
+  };
+}

@@ -1,9 +1,9 @@
 /** Responses: bodies that are made while they are sent, and how a file is downloaded or previewed. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context, Hono } from 'hono';
 import type { FileContent } from '../content/content.ts';
 import type { PreviewKind } from '../contract/addresses.ts';
-import type { ViewParts } from '../parts.ts';
 import { Refused } from '../refused.ts';
 
 export type ViewEnv = { Bindings: HttpBindings };
@@ -11,6 +11,10 @@ export type ViewApp = Hono<ViewEnv>;
 export type ViewContext = Context<ViewEnv>;
 /** What answers, by the name behind `api/` (contract/addresses.ts). */
 export type Routes = Readonly<Record<string, (context: ViewContext) => Response | Promise<Response>>>;
+
+interface FailureListener {
+  readonly onFailure: (error: unknown) => void;
+}
 
 interface StreamedOptions {
   readonly headers: Readonly<Record<string, string>>;
@@ -20,7 +24,7 @@ interface StreamedOptions {
 
 /** Makes each piece when the one before was taken. A failure breaks the connection: no part looks like all. */
 export function streamed(
-  { onFailure }: ViewParts,
+  { onFailure }: FailureListener,
   { env }: ViewContext,
   pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   { headers, end }: StreamedOptions,
@@ -52,6 +56,21 @@ export function streamed(
 
 export async function* jsonLines(values: AsyncIterable<unknown>): AsyncGenerator<Uint8Array> {
   for await (const value of values) yield Buffer.from(`${JSON.stringify(value)}\n`);
+}
+
+/** Each stream of news looks so often at what it is about. */
+const TICK_MS = 100;
+/** Keeps an idle stream open, and detects a client that is gone. */
+export const HEARTBEAT_MS = 15_000;
+
+/** Lines of JSON until it is over. A slow client gets them together: news is read when the last ones were sent. */
+export async function* newsLines(news: () => readonly unknown[], over: AbortSignal): AsyncGenerator<Uint8Array> {
+  for (let sentAt = Number.NEGATIVE_INFINITY; !over.aborted; await sleep(TICK_MS)) {
+    const lines = news().map((each) => `${JSON.stringify(each)}\n`);
+    if (lines.length === 0 && performance.now() - sentAt < HEARTBEAT_MS) continue;
+    yield Buffer.from(lines.join('') || '\n');
+    sentAt = performance.now();
+  }
 }
 
 /** What a browser saves it as, whatever it is called (RFC 6266). */

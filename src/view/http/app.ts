@@ -11,12 +11,12 @@ import type { ViewParts } from '../parts.ts';
 import type { Proofs } from '../proof.ts';
 import { Refused } from '../refused.ts';
 import type { Routes, ViewApp } from './answers.ts';
-import type { Connections } from './connections.ts';
 import { contentRoutes } from './content-routes.ts';
 import { eventRoutes } from './event-routes.ts';
 import { findRoutes } from './find-routes.ts';
 import { addGate, entryRoutes } from './gate.ts';
 import { resultRoutes } from './result-routes.ts';
+import type { Connections } from './server.ts';
 
 /** Of every response: the page may load its own files, ask its own server, and show what is previewed in a frame. */
 const HEADERS = {

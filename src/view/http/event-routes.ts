@@ -1,19 +1,14 @@
 /** The streams of events: what a page looks at, as it changes. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
 import type { EventLine, Events, FileLength, FileState, JobSummary } from '../contract/events.ts';
 import type { Snapshots } from '../events/snapshots.ts';
 import type { ViewParts } from '../parts.ts';
 import { Refused } from '../refused.ts';
-import { type Routes, streamed } from './answers.ts';
+import { newsLines, type Routes, streamed } from './answers.ts';
 import { Query } from './query.ts';
 
 const MAX_JOBS = 8;
 const MAX_FILES = 32;
-/** Each stream looks so often at what it is about. */
-const TICK_MS = 100;
-/** Keeps an idle stream open, and detects a client that is gone. */
-export const HEARTBEAT_MS = 15_000;
 
 export function eventRoutes(parts: ViewParts): Routes {
   return {
@@ -21,9 +16,11 @@ export function eventRoutes(parts: ViewParts): Routes {
       const query = new Query(context.req.url);
       const mirrors = query.liveFiles(MAX_FILES);
       const jobs = query.jobs(MAX_JOBS);
-      const { snapshots, limits, stores } = parts;
+      const { settings, snapshots, limits, stores } = parts;
       const release = limits.take('streams');
+      const hello = { program: settings.program, now: Date.now() };
       const topics: Topic[] = [
+        whenOther('hello', () => hello),
         whenOther('stateError', () => snapshots.stateError, 'null'),
         whenOther('agent', () => snapshots.agent()),
         whenOther('fleet', () => stores.state),
@@ -38,25 +35,14 @@ export function eventRoutes(parts: ViewParts): Routes {
         release();
       };
       const headers = { 'content-type': 'application/x-ndjson', 'x-accel-buffering': 'no' };
-      return streamed(parts, context, reported(parts, topics, over.signal), { headers, end });
+      const news = () => {
+        snapshots.refresh();
+        return topics.flatMap((topic) => topic());
+      };
+      return streamed(parts, context, newsLines(news, over.signal), { headers, end });
     },
   };
 }
-
-/** A slow client gets fewer messages, not later ones: news is read when the last ones were sent. */
-async function* reported({ settings, snapshots }: ViewParts, topics: readonly Topic[], over: AbortSignal) {
-  yield textOf([['hello', { program: settings.program, now: Date.now() }]]);
-  for (let sentAt = performance.now(); !over.aborted; await sleep(TICK_MS)) {
-    snapshots.refresh();
-    const news = topics.flatMap((topic) => topic());
-    if (news.length === 0 && performance.now() - sentAt < HEARTBEAT_MS) continue;
-    yield news.length > 0 ? textOf(news) : Buffer.from('\n');
-    sentAt = performance.now();
-  }
-}
-
-const textOf = (messages: readonly EventLine[]) =>
-  Buffer.from(messages.map((message) => `${JSON.stringify(message)}\n`).join(''));
 
 /** What a stream can be about: all of it at the first call, then what changed since the last one. */
 type Topic = () => EventLine[];

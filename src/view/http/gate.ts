@@ -6,7 +6,7 @@ import { bearerAuth } from 'hono/bearer-auth';
 import { endpointOf, isNonce, isSame, type Proofs } from '../proof.ts';
 import { Refused } from '../refused.ts';
 import type { Routes, ViewApp, ViewContext, ViewEnv } from './answers.ts';
-import type { Connections } from './connections.ts';
+import type { Connections } from './server.ts';
 
 const NO_SESSION = 'this browser has no session of this start of the view';
 const WRONG_TICKET =

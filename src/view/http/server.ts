@@ -1,6 +1,55 @@
-/** How many connections there are, and with how many requests. */
-import type http from 'node:http';
-import type { Socket } from 'node:net';
+/** The HTTP servers of an agent: how many connections they have, and with how many requests. */
+import { once } from 'node:events';
+import http from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { getRequestListener } from '@hono/node-server';
+import { listenAt } from '../../system/listen.ts';
+
+const HEADERS_MS = 10_000;
+const LIMITS = { headersTimeout: HEADERS_MS, requestTimeout: HEADERS_MS, connectionsCheckingInterval: 2_000 };
+
+export interface Served {
+  /** 0 of a Unix socket. */
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+interface ServedApp {
+  readonly fetch: Parameters<typeof getRequestListener>[0];
+}
+
+interface ServerOptions {
+  /** What some proxies keep before the path of a request, and others take away. */
+  readonly prefix?: string;
+  /** A connection without bytes for so long is ended; 0: none is. */
+  readonly idleMs?: number;
+}
+
+/** Serves until it is closed. @throws what `listen` fails with; JobtailError */
+export async function serveHttp(
+  listen: Parameters<typeof listenAt>[1],
+  appOf: (connections: Connections) => ServedApp,
+  { prefix = '/', idleMs = 0 }: ServerOptions = {},
+): Promise<Served> {
+  const server = http.createServer(LIMITS);
+  server.timeout = idleMs;
+  const connections = new Connections(server);
+  const answer = getRequestListener(appOf(connections).fetch);
+  server.on('request', (request, response) => {
+    if (request.url?.startsWith(prefix) === true) request.url = request.url.slice(prefix.length - 1);
+    if (connections.begin(request, response)) void answer(request, response);
+  });
+  const leave = await listenAt(server, listen);
+  return {
+    port: 'path' in listen ? 0 : (server.address() as AddressInfo).port,
+    async close() {
+      leave();
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
+  };
+}
 
 /** The maximum of connections without a session, and as many with one. */
 const MAX_CONNECTIONS = 256;

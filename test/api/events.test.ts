@@ -1,0 +1,63 @@
+/** The events that clients listen to: the same for each of them, from the moment when it began to listen. */
+import { expect, it } from 'vitest';
+import { EventFeed } from '../../src/api/events.ts';
+import { SharedState } from '../../src/daemon/state.ts';
+import type { JobId } from '../../src/job.ts';
+import type { NotifyEvent } from '../../src/notification.ts';
+import { ownState } from '../cli/own-state.ts';
+import { until } from '../support/e2e-until.ts';
+import { jobOf } from '../support/model-remote.ts';
+
+async function setUp(maxEvents?: number) {
+  const { config, store } = await ownState();
+  const failures: unknown[] = [];
+  const feed = new EventFeed(new SharedState(config), (error) => failures.push(error), maxEvents);
+  const report = (jobId: string, state: string) =>
+    store.transaction(() => {
+      const order = { jobId: jobId as JobId, tasks: [], files: [], results: false, settleAfterMs: null } as const;
+      store.jobs.watch({ ...order, source: 'command' }, 1);
+      const information = jobOf(jobId, state);
+      store.jobInformation.save({ jobId: order.jobId, information, since: 1, reportedAt: 1 });
+    });
+  const listen = () => {
+    const [read, heard]: [() => readonly NotifyEvent[], NotifyEvent[]] = [feed.reader(), []];
+    const hears = (...wanted: string[]) =>
+      until(wanted.join(), async () => {
+        heard.push(...read());
+        return heard.map(({ jobId, type }) => `${jobId} ${type}`).join() === wanted.join();
+      });
+    return { read, heard, hears };
+  };
+  return { report, listen, failures };
+}
+
+it('each client gets the same events, once and in order, but none from before it began', async () => {
+  const { report, listen, failures } = await setUp();
+  report('501', 'Running');
+  const first = listen();
+  report('501', 'Finished');
+  await first.hears('501 finished');
+  const second = listen();
+  report('502', 'Running');
+  await second.hears('502 started');
+  await first.hears('501 finished', '502 started');
+  expect(second.heard).toEqual(first.heard.slice(1));
+  expect(failures).toEqual([]);
+});
+
+it('a client that reads much later than others is cut off, and they go on', async () => {
+  const { report, listen } = await setUp(2);
+  const slow = listen();
+  for (const jobId of ['501', '502', '503']) report(jobId, 'Running');
+  await until('more than is kept', async () => {
+    try {
+      slow.read();
+      return false;
+    } catch (error) {
+      return String(error).includes('the client does not read');
+    }
+  });
+  const other = listen();
+  report('504', 'Running');
+  await other.hears('504 started');
+});
