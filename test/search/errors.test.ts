@@ -26,6 +26,17 @@ async function errorsOf(mirrors: Readonly<Record<string, string>>, patterns: rea
   return [...(found.at(-1)?.tasks.values() ?? [])];
 }
 
+it('mirrors are in directories only: none is found of a job without one, or behind a link', () => {
+  const directory = temporaryDirectory();
+  const live = (job: string) => path.join(directory, job, 'live');
+  fs.mkdirSync(path.join(live('1'), '9'), { recursive: true });
+  fs.writeFileSync(path.join(live('1'), '9', 'stdout.log'), 'text');
+  for (const job of ['2', '3']) fs.mkdirSync(path.join(directory, job));
+  fs.symlinkSync(live('1'), live('3'));
+  fs.symlinkSync(path.join(directory, '1'), path.join(directory, '4'));
+  expect(mirrorsIn(directory, { jobs: [] }).map(({ jobId }) => jobId)).toEqual(['1']);
+});
+
 it('a pattern gets a long line in pieces of 4,096 characters', async () => {
   const lineOf = (word: string, before: number) => ({ '1/1/stdout': `${'x'.repeat(before)}${word}\n` });
   expect(await errorsOf(lineOf('diverged', 4_000), ['di[v]erged'])).toHaveLength(1);

@@ -37,6 +37,19 @@ test('a live file comes whole, in pieces, and nothing stays beside its mirror', 
   expect(place.remote.downloads).toEqual([]);
 });
 
+test('each piece is taken before the next one is read', async () => {
+  const { files } = setUp();
+  let [taken, waiting, mostWaiting] = [0, 0, 0];
+  const sink = async (bytes: Buffer) => {
+    mostWaiting = Math.max(mostWaiting, ++waiting);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    taken += bytes.length;
+    waiting -= 1;
+  };
+  await files.downloadFile(JOB, NAME, sink, new AbortController().signal);
+  expect([taken, mostWaiting]).toEqual([CONTENT.length, 1]);
+});
+
 test('a live file that the host does not have, or with an unsafe name, is one that is not found', async () => {
   const { transfer, fetch, came } = setUp();
   transfer.passesOver.add(NAME);
