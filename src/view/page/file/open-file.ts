@@ -19,7 +19,7 @@ const WAITS = { firstMs: 500, maxMs: 10_000 };
 /** Where the bytes come from. `version` undefined: what stands there now. */
 export interface ByteSource {
   stretch(where: LinesQuery, version: string | undefined, signal: AbortSignal): Promise<Stretch>;
-  place(at: { line: number } | { byte: number }, version: string, signal: AbortSignal): Promise<LinePlace>;
+  place(at: { line: number } | { byte: number }, version: string | undefined, signal: AbortSignal): Promise<LinePlace>;
   /** Before what came is taken in: the next frame of the screen. */
   frame(): Promise<void>;
   wait(ms: number, signal: AbortSignal): Promise<void>;
@@ -163,6 +163,14 @@ export class OpenFile {
     void this.#run();
   }
 
+  /** Where the line ends that a byte is in: the first byte of the next one, or the length of the content. */
+  async endOfLine(byte: number): Promise<number> {
+    const { version } = this.condition.value;
+    const { line } = await this.#source.place({ byte }, version, this.#closed.signal);
+    const next = await this.#source.place({ line: line + 1 }, version, this.#closed.signal);
+    return next.line > line ? next.byte : next.bytes;
+  }
+
   /** The file was rewritten, and this is what it was before. */
   get isFormer(): boolean {
     return this.condition.value.phase === 'former';
@@ -273,7 +281,7 @@ export class OpenFile {
     const { version = '', bytes } = this.condition.value;
     const from = this.window.end;
     const isFar = this.window.endsInStates && bytes - from > STRETCH_BYTES;
-    const to = isFar ? await this.#endOfLine(from - 1, version, signal) : from;
+    const to = isFar ? await this.endOfLine(from - 1) : from;
     // Of a progress bar, the last states are next, however many are between.
     const where = to - from > STRETCH_BYTES ? { to } : { at: from };
     const max = Math.min(bytes - from, STRETCH_BYTES);
@@ -287,12 +295,6 @@ export class OpenFile {
     // Some may have arrived since; the next report counts from after them.
     this.#set({ bytes: Math.max(this.condition.value.bytes, this.window.end) });
     this.changes.value++;
-  }
-
-  async #endOfLine(byte: number, version: string, signal: AbortSignal): Promise<number> {
-    const { line } = await this.#source.place({ byte }, version, signal);
-    const next = await this.#source.place({ line: line + 1 }, version, signal);
-    return next.line > line ? next.byte : next.bytes;
   }
 
   async #loadBefore(signal: AbortSignal): Promise<void> {

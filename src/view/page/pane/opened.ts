@@ -142,17 +142,11 @@ export class Opened {
     const chosen = this.selection.value;
     // The window may be elsewhere by now: only the file has the end of the last line.
     const { from, to } =
-      chosen === undefined ? this.seen.value : { from: chosen.from, to: await this.#endOfLine(chosen.to) };
+      chosen === undefined ? this.seen.value : { from: chosen.from, to: await this.file.endOfLine(chosen.to) };
     if (to - from > MAX_COPIED_BYTES) return 'too much to copy: download it';
     const text = plainText(await askBytes(this.content(), from, to));
     await navigator.clipboard.writeText(text);
     return `${counted(text.replace(/\n$/, '').split('\n').length, 'line')} copied`;
-  }
-
-  async #endOfLine(byte: number): Promise<number> {
-    const { line } = await askPlace(this.content(), { byte });
-    const next = await askPlace(this.content(), { line: line + 1 });
-    return next.line > line ? next.byte : next.bytes;
   }
 
   /** The file was rewritten: what was found in it is no more. */
