@@ -19,7 +19,12 @@ export function SearchBar({ opened, onClose }: SearchBarProps) {
   useLayoutEffect(() => {
     if (!isForErrors) field.current?.focus();
   }, []);
-  const change = (part: Partial<TextQuery>) => search.start({ ...query, ...part }, opened.seen.value.from);
+  const start = (part: Partial<TextQuery>) => search.start({ ...query, ...part }, opened.seen.value.from);
+  const flags = [
+    ['Match case', 'Aa', query.matchesCase, { matchesCase: !query.matchesCase }],
+    ['Regular expression', '.*', query.regex, { regex: !query.regex }],
+    ['Lines that look like errors', '!', isForErrors, { text: '', errors: !isForErrors }],
+  ] as const;
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Enter') void opened.step(event.shiftKey);
     if (event.key === 'Escape') onClose();
@@ -35,49 +40,26 @@ export function SearchBar({ opened, onClose }: SearchBarProps) {
         maxLength={256}
         spellcheck={false}
         value={query.text}
-        onInput={(event) => change({ text: event.currentTarget.value, errors: false })}
+        onInput={(event) => start({ text: event.currentTarget.value, errors: false })}
         onKeyDown={onKeyDown}
       />
-      <Flag
-        label="Match case"
-        sign="Aa"
-        isOn={query.matchesCase}
-        onClick={() => change({ matchesCase: !query.matchesCase })}
-      />
-      <Flag label="Regular expression" sign=".*" isOn={query.regex} onClick={() => change({ regex: !query.regex })} />
-      <Flag
-        label="Lines that look like errors"
-        sign="!"
-        isOn={isForErrors}
-        onClick={() => change({ text: '', errors: !isForErrors })}
-      />
+      {flags.map(([label, sign, isOn, change]) => (
+        <IconButton
+          key={sign}
+          kind="flag"
+          label={`${label}: ${sign}`}
+          title={label}
+          isPressed={isOn}
+          onClick={() => start(change)}
+        >
+          {sign}
+        </IconButton>
+      ))}
       <Count search={search} />
       <IconButton icon="previous" label="Previous match" keyName="Shift+Enter" onClick={() => void opened.step(true)} />
       <IconButton icon="next" label="Next match" keyName="Enter" onClick={() => void opened.step(false)} />
       <IconButton icon="close" label="Close the search" keyName="Esc" onClick={onClose} />
     </search>
-  );
-}
-
-interface FlagProps {
-  readonly label: string;
-  readonly sign: string;
-  readonly isOn: boolean;
-  readonly onClick: () => void;
-}
-
-function Flag({ label, sign, isOn, onClick }: FlagProps) {
-  return (
-    <button
-      type="button"
-      class="flag"
-      aria-label={`${label}: ${sign}`}
-      title={label}
-      aria-pressed={isOn}
-      onClick={onClick}
-    >
-      {sign}
-    </button>
   );
 }
 

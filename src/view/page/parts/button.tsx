@@ -4,7 +4,8 @@ import type { ComponentChildren } from 'preact';
 import { usePassed } from './hooks.ts';
 
 interface IconButtonProps {
-  readonly icon: IconName;
+  /** Left out where a sign of text stands instead. */
+  readonly icon?: IconName;
   readonly label: string;
   /** What a click does, unless the label is enough. */
   readonly title?: string;
@@ -37,7 +38,7 @@ export function IconButton({
       aria-pressed={isPressed}
       onClick={onClick}
     >
-      <Icon name={icon} />
+      {icon !== undefined && <Icon name={icon} />}
       {children}
     </button>
   );
