@@ -1,7 +1,5 @@
 /** The events of the server as signals. Each tab has one stream, for what it shows; a hidden tab closes it. */
 import { computed, effect, type Signal, signal } from '@preact/signals';
-import { createContext } from 'preact';
-import { useContext } from 'preact/hooks';
 import { nominalPause } from '../../back-off.ts';
 import type {
   AgentState,
@@ -25,7 +23,7 @@ const RECONNECTS = { firstMs: 250, maxMs: 5_000 };
 /** Of two hours. */
 const MAX_FIGURES = 1_440;
 
-export class Live {
+class Live {
   readonly connection: Signal<ConnectionState> = signal('connecting');
   readonly agent = signal<AgentState | undefined>(undefined);
   /** Undefined without a fleet. */
@@ -177,12 +175,4 @@ const into =
 
 const nameOf = ({ taskId, file }: FileState) => `${taskId}/${file}`;
 
-const LiveContext = createContext<Live | undefined>(undefined);
-
-export const ProvideLive = LiveContext.Provider;
-
-export function useLive(): Live {
-  const live = useContext(LiveContext);
-  if (live === undefined) throw new Error('nothing listens to the server');
-  return live;
-}
+export const live: Live = new Live();

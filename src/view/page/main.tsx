@@ -8,7 +8,7 @@ import { JobPage } from './job/job-page.tsx';
 import { LiveFiles } from './job/live-files.tsx';
 import { JobsPage } from './jobs/jobs-page.tsx';
 import { SearchPage } from './jobs/search-page.tsx';
-import { Live, ProvideLive, useLive } from './live.ts';
+import { live } from './live.ts';
 import { showInTab } from './navigation.ts';
 import { KeyList } from './pane/key-list.tsx';
 import { takeAllKeys } from './pane/keys.ts';
@@ -31,8 +31,7 @@ function App() {
     onHash();
     return () => removeEventListener('hashchange', onHash);
   }, [route]);
-  const live = useLive();
-  useEffect(() => showInTab(route.value, live), [route.value, live]);
+  useEffect(() => showInTab(route.value), [route.value]);
   useEffect(() => takeAllKeys(), []);
   return (
     <>
@@ -44,7 +43,6 @@ function App() {
 }
 
 function Shown({ route }: { route: Route }) {
-  const live = useLive();
   // What was read stays; the banner shows why it is not current.
   if (live.condition.value.kind === 'refused' && live.agent.value === undefined) return null;
   switch (route.page) {
@@ -70,7 +68,6 @@ function Shown({ route }: { route: Route }) {
 }
 
 function Top({ page }: { page: Route['page'] }) {
-  const live = useLive();
   const connection = live.connection.value;
   const tabs = [
     ['Jobs', { page: 'jobs' }, page !== 'service' && page !== 'search'],
@@ -106,11 +103,5 @@ function Top({ page }: { page: Route['page'] }) {
 
 startTheme();
 sendBy(request);
-const live = new Live();
 live.start();
-render(
-  <ProvideLive value={live}>
-    <App />
-  </ProvideLive>,
-  document.getElementById('page') as HTMLElement,
-);
+render(<App />, document.getElementById('page') as HTMLElement);

@@ -3,7 +3,7 @@ import { effect, signal } from '@preact/signals';
 import { printable } from '../../printable.ts';
 import type { JobSummary } from '../contract/events.ts';
 import { type Group, groupOf } from './jobs/list.ts';
-import type { Live } from './live.ts';
+import { live } from './live.ts';
 import { hashOf, type Route, routeOf } from './route.ts';
 
 /** The jobs of the list in their order, once it was shown. */
@@ -26,7 +26,7 @@ const COLOURS: Partial<Record<Group, string>> = {
 const USUAL = '#0f766e';
 
 /** `failed · 504 cfd wing · jobtail`, also in the icon of the tab. */
-export function showInTab(route: Route, live: Live): () => void {
+export function showInTab(route: Route): () => void {
   return effect(() => {
     const job = 'jobId' in route ? live.details.value.get(route.jobId) : undefined;
     document.title = titleOf(route, job);

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { FileState } from '../../contract/events.ts';
 import { askStretch } from '../api.ts';
 import { countsOf, FAILED_FIRST, type Group } from '../jobs/list.ts';
-import { useLive } from '../live.ts';
+import { live } from '../live.ts';
 import { Check, Icon } from '../parts/button.tsx';
 import { useAnswer } from '../parts/hooks.ts';
 import type { Sort } from '../parts/sort.ts';
@@ -141,7 +141,7 @@ interface TaskProps {
 }
 
 function Task({ jobId, task, isOpen, onTurn }: TaskProps) {
-  const now = useLive().now.value;
+  const now = live.now.value;
   const { taskId, reported, group, grownAt, files } = task;
   const { name = null, taskState = null, errorMessage = null } = reported ?? {};
   return (
@@ -172,7 +172,7 @@ interface EntryProps {
 }
 
 function Entry({ jobId, file, opened }: EntryProps) {
-  const now = useLive().now.value;
+  const now = live.now.value;
   const { taskId, file: name, grownAt, error } = file;
   const isOpen = opened.some((one) => one.taskId === taskId && one.file === name);
   const isGrowing = grownAt !== null && now - grownAt < GROWING_MS;
@@ -214,7 +214,7 @@ const MAX_CHARACTERS = 120;
 /** How far a task is: the last line of its progress file, as a bar. */
 function TaskProgress({ jobId, file }: { jobId: string; file: FileState | undefined }) {
   const { taskId, version, bytes: length = 0 } = file ?? {};
-  const now = useLive().now.value;
+  const now = live.now.value;
   const last = useRef<ProgressValue | undefined>(undefined);
   const isEmpty = length === 0;
   const ask = async () => {

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { JobDetail } from '../../contract/events.ts';
 import { runText } from '../jobs/list.ts';
-import { useLive } from '../live.ts';
+import { live } from '../live.ts';
 import { Icon } from '../parts/button.tsx';
 import { Fact, Failure, JobState, Outside, OwnFailure, Time } from '../parts/words.tsx';
 import { hashOf, type Route } from '../route.ts';
@@ -16,8 +16,7 @@ interface JobPageProps {
 }
 
 export function JobPage({ jobId, tab, children }: JobPageProps) {
-  const live = useLive();
-  useEffect(() => live.subscribe({ job: [jobId] }), [live, jobId]);
+  useEffect(() => live.subscribe({ job: [jobId] }), [jobId]);
   const job = live.details.value.get(jobId);
   const isMissing = live.missing.value.has(jobId);
   return (
@@ -98,7 +97,7 @@ function Unproven({ reasons }: { reasons: readonly string[] }) {
 
 /** Where the bytes are that this machine does not have. */
 function Elsewhere({ job: { jobId, owner } }: { job: JobDetail }) {
-  const agent = useLive().fleet.value?.agents.find(({ name }) => name === owner);
+  const agent = live.fleet.value?.agents.find(({ name }) => name === owner);
   return (
     <p class="notice">
       <span>

@@ -3,7 +3,7 @@ import { useCallback, useMemo, useRef } from 'preact/hooks';
 import type { Generations, LiveFileName } from '../../contract/addresses.ts';
 import type { FileState } from '../../contract/events.ts';
 import type { OpenFile } from '../file/open-file.ts';
-import { useLive } from '../live.ts';
+import { live } from '../live.ts';
 import { Pane } from '../pane/pane.tsx';
 import { OwnFailure } from '../parts/words.tsx';
 import { fileText, hashOf, type LiveRoute, type OpenedFile } from '../route.ts';
@@ -13,7 +13,6 @@ import { type Resolved, resolved, useGenerations, Why } from './generations.tsx'
 import { firstOf, taskRows } from './tasks.ts';
 
 export function LiveFiles({ route }: { route: LiveRoute }) {
-  const live = useLive();
   const { jobId } = route;
   const files = live.files.value.get(jobId);
   const chosen = useRef<OpenedFile | undefined>(undefined);
@@ -71,7 +70,6 @@ function LivePane(props: LivePaneProps) {
 type FoundPaneProps = LivePaneProps & Resolved & { readonly generations: Generations | undefined };
 
 function FoundPane({ jobId, opened, canGrow, state, generations, isGone, onSelect }: FoundPaneProps) {
-  const live = useLive();
   const { taskId, file, version, at, to } = opened;
   const isWatched = version === undefined;
   const former = generations?.former.find((one) => one.version === version);
@@ -81,7 +79,7 @@ function FoundPane({ jobId, opened, canGrow, state, generations, isGone, onSelec
   );
   const watch = useCallback(
     (open: OpenFile) => live.watchFile(`${jobId}/${taskId}/${file}`, (length) => open.announce(length)),
-    [live, jobId, taskId, file],
+    [jobId, taskId, file],
   );
   return (
     <Pane

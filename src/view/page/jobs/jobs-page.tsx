@@ -3,7 +3,7 @@ import { effect, signal, useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import type { JobSummary } from '../../contract/events.ts';
 import { isOwn } from '../condition.ts';
-import { useLive } from '../live.ts';
+import { live } from '../live.ts';
 import { isFilterWanted, noteJobOrder } from '../navigation.ts';
 import type { Sort } from '../parts/sort.ts';
 import { Cells, Chips, Table } from '../parts/table.tsx';
@@ -33,9 +33,8 @@ function shownOf(matching: readonly JobSummary[], now: number): readonly JobSumm
 }
 
 export function JobsPage() {
-  const live = useLive();
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => live.subscribe({ jobs: '1' }), [live]);
+  useEffect(() => live.subscribe({ jobs: '1' }), []);
   useLayoutEffect(
     () =>
       effect(() => {
@@ -50,7 +49,7 @@ export function JobsPage() {
   const { filter, group, sort } = chosen;
   const matching = useMemo(() => matchingOf(all), [all, filter.value]);
   const counts = useMemo(() => countsOf(matching.map(groupOf)), [matching]);
-  const shown = useMemo(() => shownOf(matching, live.now.peek()), [matching, group.value, sort.value, live]);
+  const shown = useMemo(() => shownOf(matching, live.now.peek()), [matching, group.value, sort.value]);
   const opensFirst = useSignal(false);
   // Enter may come before the list does, or before it is drawn for the last key.
   useSignalEffect(() => {
@@ -121,7 +120,7 @@ export function JobsPage() {
 }
 
 function Nothing() {
-  const fleet = useLive().fleet.value;
+  const fleet = live.fleet.value;
   return (
     <div class="empty">
       <p>{fleet === undefined ? 'The agent follows no job yet.' : 'The agents of the fleet follow no job yet.'}</p>

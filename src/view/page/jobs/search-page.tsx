@@ -5,7 +5,7 @@ import { printable } from '../../../printable.ts';
 import { literal } from '../../../quick-pattern.ts';
 import type { ErrorGroups, FindLine, FoundFile, FoundLines, FoundViewLine } from '../../contract/addresses.ts';
 import { address, askPlace } from '../api.ts';
-import { useLive } from '../live.ts';
+import { live } from '../live.ts';
 import { useLines } from '../parts/hooks.ts';
 import { Failure, Outside } from '../parts/words.tsx';
 import { hashOf, type Route } from '../route.ts';
@@ -28,8 +28,7 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
   const shownAt = useRef(0);
   const hits = useSignal<readonly FoundFile[]>([]);
   const outcome = useSignal<SearchOutcome>({});
-  const live = useLive();
-  useEffect(() => live.subscribe({ jobs: '1' }), [live]);
+  useEffect(() => live.subscribe({ jobs: '1' }), []);
   useEffect(() => {
     if (text === '') field.current?.focus();
   }, [text]);
@@ -110,7 +109,7 @@ interface FoundProps {
 }
 
 function Found({ hits: { job, task, file, lines }, note, more = 0, needle }: FoundProps) {
-  const name = useLive().jobs.value?.get(job)?.name;
+  const name = live.jobs.value?.get(job)?.name;
   return (
     <article>
       <h2>
@@ -175,7 +174,7 @@ function Errors() {
   const failure = useLines<ErrorGroups>(times.value === 0 ? undefined : address('errors', {}), take, [times.value]);
   const cut = answer.value?.cut;
   const problem = failure ?? (cut && `Not everything was searched: ${cut}`);
-  const jobs = useLive().jobs.value;
+  const jobs = live.jobs.value;
   const hasFailed = ({ job }: { job: string }) => {
     const summary = jobs?.get(job);
     return summary !== undefined && groupOf(summary) === 'failed';

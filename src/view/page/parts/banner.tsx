@@ -1,12 +1,11 @@
 /** The one place where the page shows that it is not current: why, since when, and when it is tried again. */
 import { useEffect } from 'preact/hooks';
 import { isStale } from '../condition.ts';
-import { useLive } from '../live.ts';
+import { live } from '../live.ts';
 import { duration, moment } from '../text/units.ts';
 import { Failure } from './words.tsx';
 
 export function Banner() {
-  const live = useLive();
   const condition = live.condition.value;
   const stale = isStale(condition);
   const { problem } = condition;

@@ -9,7 +9,7 @@ import {
 } from '@tanstack/virtual-core';
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks';
 import { address, askJson, askLines, pause } from '../api.ts';
-import { useLive } from '../live.ts';
+import { live } from '../live.ts';
 
 type Chosen = 'count' | 'getScrollElement' | 'estimateSize';
 type Options = Pick<VirtualizerOptions<HTMLElement, HTMLElement>, Chosen> &
@@ -39,7 +39,7 @@ export function useVirtual(options: Options): Virtualizer<HTMLElement, HTMLEleme
 export function usePassed(to: string): string | undefined {
   const ask = () => askJson<{ address: string }>(address('pass', { to: to.slice('api/'.length) }));
   // A pass ends with the start of the server.
-  const { answer } = useAnswer(ask, [to, useLive().connection.value]);
+  const { answer } = useAnswer(ask, [to, live.connection.value]);
   return answer?.address.startsWith(`${to}&`) ? answer.address : undefined;
 }
 

@@ -4,7 +4,7 @@ import { printable } from '../../../printable.ts';
 import type { ShownError } from '../../contract/addresses.ts';
 import type { JobSummary, ReportedTime } from '../../contract/events.ts';
 import { isOwn } from '../condition.ts';
-import { useLive } from '../live.ts';
+import { live } from '../live.ts';
 import { moment, shortened } from '../text/units.ts';
 import { Icon } from './button.tsx';
 
@@ -44,7 +44,7 @@ export function Failure({ error, children }: FailureProps) {
 
 /** What is wrong with a job or a file, unless the banner shows it for all. */
 export function OwnFailure({ error }: { error: ShownError | null | undefined }) {
-  const condition = useLive().condition.value;
+  const condition = live.condition.value;
   return error != null && isOwn(error, condition) ? <Failure error={error} /> : null;
 }
 

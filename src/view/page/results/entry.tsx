@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import type { ResultDirectory, ResultFile, ResultState } from '../../contract/addresses.ts';
 import { address } from '../api.ts';
-import { useLive } from '../live.ts';
+import { live } from '../live.ts';
 import { Icon } from '../parts/button.tsx';
 import { usePassed } from '../parts/hooks.ts';
 import { Outside } from '../parts/words.tsx';
@@ -72,7 +72,7 @@ function entryCells({ entry, under, isOpen }: EntryRow, tree: TreeState): EntryC
 }
 
 function TaskName({ jobId, taskId }: { jobId: string; taskId: string }) {
-  const tasks = useLive().details.value.get(jobId)?.taskList;
+  const tasks = live.details.value.get(jobId)?.taskList;
   const name = tasks?.find((one) => one.taskId === taskId)?.name;
   return (
     <span>

@@ -4,7 +4,7 @@ import { useEffect, useMemo } from 'preact/hooks';
 import type { ResultEntries, ResultFile } from '../../contract/addresses.ts';
 import type { JobDetail } from '../../contract/events.ts';
 import { address, askBytes, askJson } from '../api.ts';
-import { useLive } from '../live.ts';
+import { live } from '../live.ts';
 import { isLoose } from '../pane/keys.ts';
 import { Pane } from '../pane/pane.tsx';
 import { Icon, Passed } from '../parts/button.tsx';
@@ -21,7 +21,7 @@ interface ResultViewProps {
 }
 
 export function ResultView({ jobId, file }: ResultViewProps) {
-  const job = useLive().details.value.get(jobId);
+  const job = live.details.value.get(jobId);
   const isHere = file.fetchedAt !== null || file.state === 'linked';
   return (
     <section class="result" aria-label="Result">

@@ -4,7 +4,7 @@ import { useRef } from 'preact/hooks';
 import type { ResultEntries } from '../../contract/addresses.ts';
 import { address, askJson } from '../api.ts';
 import { Results } from '../jobs/job-row.tsx';
-import { useLive } from '../live.ts';
+import { live } from '../live.ts';
 import { useAnswer } from '../parts/hooks.ts';
 import { Cells, Table } from '../parts/table.tsx';
 import { Failure } from '../parts/words.tsx';
@@ -15,7 +15,6 @@ import { LastSync, ResultView } from './result-view.tsx';
 const ROW_PX = 32;
 
 export function ResultsPage({ route: { jobId, name } }: { route: ResultsRoute }) {
-  const live = useLive();
   const job = live.details.value.get(jobId);
   if (job?.hasResults === false)
     return (

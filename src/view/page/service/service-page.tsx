@@ -1,7 +1,7 @@
 /** The service behind the agent, and the agent: facts, and the work of the last two hours as charts. */
 import { useEffect } from 'preact/hooks';
 import type { AgentState, Figure, ServiceState } from '../../contract/events.ts';
-import { useLive } from '../live.ts';
+import { live } from '../live.ts';
 import { SCROLLED_BY_KEYS } from '../parts/hooks.ts';
 import { Plot } from '../parts/plot.tsx';
 import { Fact, Failure, Outside } from '../parts/words.tsx';
@@ -11,8 +11,7 @@ import { Agents } from './agents.tsx';
 import { CALLS, factsOf } from './server-words.ts';
 
 export function ServicePage() {
-  const live = useLive();
-  useEffect(() => live.subscribe({ service: '1' }), [live]);
+  useEffect(() => live.subscribe({ service: '1' }), []);
   const service = live.service.value;
   const fleet = live.fleet.value;
   const now = live.now.value;
