@@ -13,6 +13,13 @@ export function noteJobOrder(jobs: readonly JobSummary[]): void {
   jobOrder = jobs.map(({ jobId }) => jobId);
 }
 
+/** The shown pictures among the results of a job, in their order. */
+let pictures: readonly string[] = [];
+
+export function notePictures(names: readonly string[]): void {
+  pictures = names;
+}
+
 /** Whether the filter of the list shall have the focus, once the list is shown. */
 export const isFilterWanted = signal(false);
 
@@ -66,4 +73,13 @@ export function stepJobs(isBack: boolean): void {
   if (!('jobId' in route)) return;
   const next = jobOrder[jobOrder.indexOf(route.jobId) + (isBack ? -1 : 1)];
   location.hash = next === undefined ? hashOf({ page: 'jobs' }) : hashOf({ page: 'live', jobId: next, files: [] });
+}
+
+/** False if no picture is open, or it is the last one. */
+export function stepPictures(isBack: boolean): boolean {
+  const route = routeOf(location.hash);
+  const at = route.page === 'results' ? pictures.indexOf(route.name ?? '') : -1;
+  const name = at < 0 ? undefined : pictures[at + (isBack ? -1 : 1)];
+  if (route.page === 'results' && name !== undefined) location.hash = hashOf({ ...route, name });
+  return name !== undefined;
 }

@@ -1,9 +1,10 @@
 /** The list of all keys, which `?` opens. */
 import { useRef } from 'preact/hooks';
 import { IconButton } from '../parts/button.tsx';
+import { Fact } from '../parts/words.tsx';
 import { KEYS } from './keys.ts';
 
-const named = (key: string) => (/^[A-Z]$/.test(key) ? `Shift+${key}` : key);
+const named = (key: string) => key.replace(/^[A-Z]$/, 'Shift+$&').replace('Arrow', '');
 
 export function KeyList() {
   const dialog = useRef<HTMLDialogElement>(null);
@@ -20,16 +21,11 @@ export function KeyList() {
             onClick={() => dialog.current?.close()}
           />
         </div>
-        <dl>
+        <dl class="facts">
           {KEYS.map(({ keys, words }) => (
-            <div key={words}>
-              <dt>
-                {keys.map((key) => (
-                  <kbd key={key}>{named(key)}</kbd>
-                ))}
-              </dt>
-              <dd>{words}</dd>
-            </div>
+            <Fact key={words} word={keys.map((key) => <kbd key={key}>{named(key)}</kbd>)}>
+              {words}
+            </Fact>
           ))}
         </dl>
         <p class="fine">

@@ -1,5 +1,5 @@
 /** All keys of the page: the help, the menu of a file and the one handler read this list. */
-import { showJobs, stepFiles, stepJobRows, stepJobs } from '../navigation.ts';
+import { showJobs, stepFiles, stepJobRows, stepJobs, stepPictures } from '../navigation.ts';
 import type { Opened } from './opened.ts';
 
 interface KeyBinding {
@@ -8,6 +8,7 @@ interface KeyBinding {
   readonly words: string;
   /** On an opened file: the one around the focus, the one used last, or the first one. */
   readonly onFile?: ((opened: Opened, pane: HTMLElement) => unknown) | undefined;
+  /** False: the key does nothing here, and is the browser's. */
   readonly onPage?: ((key: string) => unknown) | undefined;
   /** It is in the menu of a file, ticked while it is on. */
   readonly isInMenu?: true;
@@ -32,7 +33,6 @@ const page = (keys: string, words: string, onPage: KeyBinding['onPage']): KeyBin
 });
 const MENU = { isInMenu: true } as const;
 
-/** As docs/view.md lists them. */
 export const KEYS: readonly KeyBinding[] = [
   file('f', 'follow, pause', ({ file }) => (file.following.value ? file.pause() : file.follow())),
   file('g Home', 'to the beginning', ({ file }) => file.jumpTo(0)),
@@ -53,6 +53,9 @@ export const KEYS: readonly KeyBinding[] = [
   page('j k', 'in the list of jobs: down, up; Enter opens', (key) => stepJobRows(key === 'k')),
   page('] [', 'the next file of the job, the previous one', (key) => stepFiles(key === '[')),
   page('} {', 'the next job of the list, the previous one', (key) => stepJobs(key === '{')),
+  page('ArrowRight ArrowLeft', 'the next picture of the results, the previous one', (key) =>
+    stepPictures(key === 'ArrowLeft'),
+  ),
   page('?', 'this list', () => document.querySelector<HTMLDialogElement>('.key-list')?.showModal()),
 ];
 
@@ -80,7 +83,7 @@ export function openSearch(opened: Opened, pane: HTMLElement | null): void {
 const OWN_KEYS = 'input:not([type="checkbox"], [type="range"]), select, textarea, dialog';
 
 /** Whether a key is for the page, and not for a field or a combination of the browser. */
-export function isLoose({ target, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
+function isLoose({ target, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
   return !ctrlKey && !metaKey && !altKey && target instanceof Element && target.closest(OWN_KEYS) === null;
 }
 
@@ -125,8 +128,7 @@ export function takeAllKeys(): () => void {
     if (key?.onFile !== undefined && pane !== undefined && opened !== undefined) {
       lastUsed = pane;
       void key.onFile(opened, pane);
-    } else if (key?.onPage !== undefined) void key.onPage(name);
-    else return;
+    } else if (key?.onPage === undefined || key.onPage(name) === false) return;
     event.preventDefault();
   };
   document.addEventListener('keydown', onKey);

@@ -1,11 +1,10 @@
 /** One result: what is known of it, what is in it, and the sync that brings it. */
 import { useSignal } from '@preact/signals';
-import { useEffect, useMemo } from 'preact/hooks';
-import type { ResultEntries, ResultFile } from '../../contract/addresses.ts';
+import { useMemo } from 'preact/hooks';
+import type { ResultFile } from '../../contract/addresses.ts';
 import type { JobDetail } from '../../contract/events.ts';
-import { address, askBytes, askJson } from '../api.ts';
+import { address, askBytes } from '../api.ts';
 import { live } from '../live.ts';
-import { isLoose } from '../pane/keys.ts';
 import { Pane } from '../pane/pane.tsx';
 import { Icon, Passed } from '../parts/button.tsx';
 import { useAnswer, usePassed } from '../parts/hooks.ts';
@@ -80,27 +79,10 @@ function Text({ jobId, file: { name, bytes: length } }: ResultViewProps) {
 
 /** What the browser draws by itself, where nothing of it runs: the answer is in a sandbox, too. */
 function Frame({ jobId, file: { name, preview } }: ResultViewProps) {
-  useEffect(() => (preview === 'image' ? takeArrows(jobId, name) : undefined), [jobId, name, preview]);
   const to = usePassed(address('preview', { job: jobId, result: name }));
   if (to === undefined) return null;
   // Chromium shows no PDF in a frame with this attribute; the sandbox of its answer it takes.
   return <iframe class="preview" title={name} src={to} {...(preview === 'pdf' ? {} : { sandbox: '' })} />;
-}
-
-/** The arrow keys lead to the next picture of the directory, and to the one before; what is returned ends that. */
-function takeArrows(jobId: string, name: string): () => void {
-  const onKey = async (event: KeyboardEvent) => {
-    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (by === undefined || !isLoose(event)) return;
-    const under = name.slice(0, name.lastIndexOf('/') + 1);
-    const { entries } = await askJson<ResultEntries>(address('results', { job: jobId, under }));
-    const pictures = entries.filter((entry) => entry.kind === 'file' && entry.preview === 'image');
-    const next = pictures[pictures.findIndex((entry) => entry.name === name) + by];
-    if (next !== undefined) location.hash = hashOf({ page: 'results', jobId, name: next.name });
-  };
-  const listen = (event: KeyboardEvent) => void onKey(event).catch(() => undefined);
-  document.addEventListener('keydown', listen);
-  return () => document.removeEventListener('keydown', listen);
 }
 
 /** What comes right now and how fast, or what the last sync brought. */

@@ -5,6 +5,7 @@ import type { ResultEntries } from '../../contract/addresses.ts';
 import { address, askJson } from '../api.ts';
 import { Results } from '../jobs/job-row.tsx';
 import { live } from '../live.ts';
+import { notePictures } from '../navigation.ts';
 import { useAnswer } from '../parts/hooks.ts';
 import { Cells, Table } from '../parts/table.tsx';
 import { Failure } from '../parts/words.tsx';
@@ -74,6 +75,11 @@ function Tree({ jobId, changed, opened, arriving }: TreeProps) {
     return rows;
   };
   const { answer: rows, problem } = useAnswer(loadAll, [changed, turned.value, pages.value]);
+  notePictures(
+    (rows ?? []).flatMap((row) =>
+      'entry' in row && row.entry.kind === 'file' && row.entry.preview === 'image' ? row.entry.name : [],
+    ),
+  );
   const act = {
     turn: (directory: string) => {
       const now = new Set(turned.value);
