@@ -1,7 +1,6 @@
 /** The page: what it shows is behind `#` in its address, what it shows it of comes from `api/` beside it. */
-import { useSignal } from '@preact/signals';
+import { effect, signal } from '@preact/signals';
 import { render } from 'preact';
-import { useEffect } from 'preact/hooks';
 import { sendBy } from './api.ts';
 import { CONDITION_WORDS } from './condition.ts';
 import { JobPage } from './job/job-page.tsx';
@@ -20,19 +19,9 @@ import { hashOf, type Route, routeOf } from './route.ts';
 import { ServicePage } from './service/service-page.tsx';
 import { request } from './session.ts';
 
+const route = signal(routeOf(location.hash));
+
 function App() {
-  const route = useSignal(routeOf(location.hash));
-  useEffect(() => {
-    const onHash = () => {
-      route.value = routeOf(location.hash);
-    };
-    addEventListener('hashchange', onHash);
-    // It may have changed before this ran.
-    onHash();
-    return () => removeEventListener('hashchange', onHash);
-  }, [route]);
-  useEffect(() => showInTab(route.value), [route.value]);
-  useEffect(() => takeAllKeys(), []);
   return (
     <>
       <Top page={route.value.page} />
@@ -104,4 +93,9 @@ function Top({ page }: { page: Route['page'] }) {
 startTheme();
 sendBy(request);
 live.start();
+addEventListener('hashchange', () => {
+  route.value = routeOf(location.hash);
+});
+effect(() => showInTab(route.value));
+takeAllKeys();
 render(<App />, document.getElementById('page') as HTMLElement);

@@ -1,5 +1,5 @@
 /** What the page shows of itself outside of itself, its title and its icon, and the steps from job to job. */
-import { effect, signal } from '@preact/signals';
+import { signal } from '@preact/signals';
 import { printable } from '../../printable.ts';
 import type { JobSummary } from '../contract/events.ts';
 import { type Group, groupOf } from './jobs/list.ts';
@@ -33,15 +33,13 @@ const COLOURS: Partial<Record<Group, string>> = {
 const USUAL = '#0f766e';
 
 /** `failed · 504 cfd wing · jobtail`, also in the icon of the tab. */
-export function showInTab(route: Route): () => void {
-  return effect(() => {
-    const job = 'jobId' in route ? live.details.value.get(route.jobId) : undefined;
-    document.title = titleOf(route, job);
-    const icon = document.querySelector<HTMLLinkElement>('link[rel="icon"]');
-    const colour = (job && COLOURS[groupOf(job)]) ?? USUAL;
-    const image = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="${colour}"/><path d="M8 9.5h16M8 15h11M8 20.5h7" stroke="#fff" stroke-width="2.6" stroke-linecap="round"/></svg>`;
-    if (icon !== null) icon.href = `data:image/svg+xml,${encodeURIComponent(image)}`;
-  });
+export function showInTab(route: Route): void {
+  const job = 'jobId' in route ? live.details.value.get(route.jobId) : undefined;
+  document.title = titleOf(route, job);
+  const icon = document.querySelector<HTMLLinkElement>('link[rel="icon"]');
+  const colour = (job && COLOURS[groupOf(job)]) ?? USUAL;
+  const image = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="${colour}"/><path d="M8 9.5h16M8 15h11M8 20.5h7" stroke="#fff" stroke-width="2.6" stroke-linecap="round"/></svg>`;
+  if (icon !== null) icon.href = `data:image/svg+xml,${encodeURIComponent(image)}`;
 }
 
 function titleOf(route: Route, job: JobSummary | undefined): string {

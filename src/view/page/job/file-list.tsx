@@ -22,7 +22,6 @@ const FEW_TASKS = 6;
 const GROWING_MS = 6_000;
 /** So many stand side by side; more cannot be read. */
 const MAX_PANES = 6;
-const ROW_PX = 30;
 
 interface FileListProps {
   readonly jobId: string;
@@ -103,7 +102,6 @@ export function FileList({ jobId, tasks, opened }: FileListProps) {
         columns={isMany ? COLUMNS : undefined}
         sort={order}
         rows={items}
-        rowPx={ROW_PX}
         keyOf={keyOf}
         classOf={({ file }) => (file === undefined ? 'task-cells' : 'file-row')}
         shownKey={first === undefined ? undefined : `${first.taskId}/${first.file}`}

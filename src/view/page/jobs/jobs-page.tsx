@@ -1,5 +1,5 @@
 /** Everything that is followed, as a table. */
-import { effect, signal, useSignal, useSignalEffect } from '@preact/signals';
+import { signal, useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import type { JobSummary } from '../../contract/events.ts';
 import { isOwn } from '../condition.ts';
@@ -12,8 +12,6 @@ import { hashOf } from '../route.ts';
 import { counted, grouped } from '../text/units.ts';
 import { cellsOf } from './job-row.tsx';
 import { COLUMNS, type ColumnName, countsOf, FAILED_FIRST, type Group, groupOf, matches, ordered } from './list.ts';
-
-const ROW_PX = 36;
 
 /** Stays as it is while a user looks at a job, and comes back. */
 const chosen = {
@@ -35,16 +33,12 @@ function shownOf(matching: readonly JobSummary[], now: number): readonly JobSumm
 export function JobsPage() {
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => live.subscribe({ jobs: '1' }), []);
-  useLayoutEffect(
-    () =>
-      effect(() => {
-        if (!isFilterWanted.value) return;
-        isFilterWanted.value = false;
-        field.current?.focus();
-        field.current?.select();
-      }),
-    [],
-  );
+  useLayoutEffect(() => {
+    if (!isFilterWanted.value) return;
+    isFilterWanted.value = false;
+    field.current?.focus();
+    field.current?.select();
+  }, [isFilterWanted.value]);
   const all = live.jobs.value;
   const { filter, group, sort } = chosen;
   const matching = useMemo(() => matchingOf(all), [all, filter.value]);
@@ -99,7 +93,6 @@ export function JobsPage() {
             columns={COLUMNS}
             sort={sort}
             rows={shown}
-            rowPx={ROW_PX}
             keyOf={({ jobId }) => jobId}
             classOf={(job) => `job-cells ${hasError(job) ? 'has-error' : ''}`}
             cells={(job) => (

@@ -116,9 +116,9 @@ export function takeKeys(pane: HTMLElement, opened: Opened): () => void {
   };
 }
 
-/** The one handler of all keys; what is returned ends it. */
-export function takeAllKeys(): () => void {
-  const onKey = (event: KeyboardEvent) => {
+/** The one handler of all keys. */
+export function takeAllKeys(): void {
+  document.addEventListener('keydown', (event) => {
     const isCommand = (event.ctrlKey || event.metaKey) && !event.altKey;
     if (!isCommand && !isLoose(event)) return;
     const name = isCommand ? `Ctrl+${event.key.toUpperCase()}` : event.key;
@@ -130,7 +130,5 @@ export function takeAllKeys(): () => void {
       void key.onFile(opened, pane);
     } else if (key?.onPage === undefined || key.onPage(name) === false) return;
     event.preventDefault();
-  };
-  document.addEventListener('keydown', onKey);
-  return () => document.removeEventListener('keydown', onKey);
+  });
 }

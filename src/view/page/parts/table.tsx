@@ -15,7 +15,6 @@ interface TableProps<Name extends string, Item> {
   readonly columns?: Readonly<Record<Name, Pick<Column<never>, 'label' | 'isDown'>>> | undefined;
   readonly sort?: Signal<Sort<Name>>;
   readonly rows: readonly Item[];
-  readonly rowPx: number;
   readonly keyOf: (row: Item) => string;
   readonly classOf: (row: Item) => string;
   readonly cells: (row: Item) => ComponentChildren;
@@ -24,6 +23,9 @@ interface TableProps<Name extends string, Item> {
   readonly children?: ComponentChildren;
 }
 
+/** Of a row that is not drawn yet: those on the screen are measured. */
+const ROW_PX = 32;
+
 /** A table that draws the rows on the screen, and is sorted by a click on a head. */
 export function Table<Name extends string, Item>(props: TableProps<Name, Item>) {
   const { kind, label, columns, sort, rows, keyOf, classOf, cells, shownKey, children } = props;
@@ -31,7 +33,7 @@ export function Table<Name extends string, Item>(props: TableProps<Name, Item>) 
   const list = useVirtual({
     count: rows.length,
     getScrollElement: () => scroller.current,
-    estimateSize: () => props.rowPx,
+    estimateSize: () => ROW_PX,
     getItemKey: (index) => (rows[index] === undefined ? index : keyOf(rows[index])),
     overscan: 3,
   });

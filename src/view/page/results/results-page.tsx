@@ -13,8 +13,6 @@ import type { ResultsRoute } from '../route.ts';
 import { cellsOf, type ResultsRow } from './entry.tsx';
 import { LastSync, ResultView } from './result-view.tsx';
 
-const ROW_PX = 32;
-
 export function ResultsPage({ route: { jobId, name } }: { route: ResultsRoute }) {
   const job = live.details.value.get(jobId);
   if (job?.hasResults === false)
@@ -95,7 +93,6 @@ function Tree({ jobId, changed, opened, arriving }: TreeProps) {
       kind="entry"
       label="Files"
       rows={rows ?? []}
-      rowPx={ROW_PX}
       keyOf={(row) => ('more' in row ? `more ${row.more}` : row.entry.name)}
       classOf={(row) => `entry entry-cells ${'entry' in row && row.entry.name === opened ? 'open' : ''}`}
       cells={(row) => <Cells kind="entry" cells={cellsOf(row, { jobId, opened, arriving, ...act })} />}

@@ -20,7 +20,6 @@ const COLUMNS = {
 } satisfies Columns<string, FleetAgent>;
 
 const order = signal<Sort<keyof typeof COLUMNS>>({ by: 'name', isDown: false });
-const ROW_PX = 32;
 
 export function Agents({ fleet: { name, agents, waitingJobs }, now }: { fleet: FleetState; now: number }) {
   const { by, isDown } = order.value;
@@ -35,7 +34,6 @@ export function Agents({ fleet: { name, agents, waitingJobs }, now }: { fleet: F
         columns={COLUMNS}
         sort={order}
         rows={rows}
-        rowPx={ROW_PX}
         keyOf={(agent) => agent.name}
         classOf={() => 'agent-cells'}
         cells={(agent) => <Cells kind="agent" cells={cellsOf(agent, agent.name === name, now)} />}
