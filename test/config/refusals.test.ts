@@ -49,6 +49,7 @@ const WRONG_VALUES = String.raw`
   auth | sessionFaultPattern: "(" | auth.sessionFaultPattern: expected a regular expression that is quick for any text (no repetition inside of another one), found "(" (text)
   mirror | directory: "a\0b" | found "a\u0000b" (text)
   poll | minIntervalSeconds: 61 | poll.maxIntervalSeconds: expected a number of seconds that is not below minIntervalSeconds (61), found 60
+  api | controlGroup: "!wheel" | api.controlGroup: expected the name or the number of a group, found "!wheel" (text)
   poll | overlapBytes: 0 | poll.overlapBytes: expected a number of bytes from 4 to 1020, or a size such as "512 MiB", found 0 (number)
   poll | overlapBytes: 2 MiB | found "2 MiB" (text)
   results | enabled: "yes" | results.enabled: expected true or false, found "yes" (text)
@@ -124,6 +125,7 @@ describe('a wrong value', () => {
     const { code, message } = await refusal(withLine(sectionName, line));
     expect(code).toBe('config');
     expect(message).toContain(said);
+    if (/, found \d+$/.test(said)) expect(`${message}\n`).toContain(`${said}\n`);
     expect(message).toMatch(/^\/.*\.yaml:\d+:\d+: /);
     expect(message).not.toMatch(/hunter2|271828/);
   });
