@@ -1,6 +1,6 @@
 // A process of `npm run test:mutants`: one vitest that runs tests again and again, each time with other sources, which it
 // has from memory. Gets `{ tests, sources }`, says `{ ended }` of each file, and answers with the first that failed.
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { rolldown } from 'rolldown';
 import { BaseSequencer, createVitest } from 'vitest/node';
@@ -43,9 +43,6 @@ process.on('message', async ({ tests, sources }) => {
   changed = Object.fromEntries(Object.entries(sources).map(([file, text]) => [path.join(root, file), text]));
   for (const file of new Set([...before, ...Object.keys(changed)])) vitest.invalidateFile(file);
   await build();
-  // For processes of their own, see typescript.mjs.
-  process.env.JOBTAIL_MUTANT = path.join(own, '.sources');
-  writeFileSync(process.env.JOBTAIL_MUTANT, JSON.stringify(changed));
   // What failed in an earlier run counts for --bail.
   vitest.state.filesMap.clear();
   vitest.state.idMap.clear();

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { kindsNear } from '../../../../src/view/page/file/numbers.ts';
 import { TextWindow } from '../../../../src/view/page/file/text-window.ts';
 
-const text = Array.from({ length: 600 }, (_, step) => `step ${step}\nresidual ${step}.5\n`).join('');
+const text = Array.from({ length: 600 }, (_, step) => `step ${step}\nresidual ${step} ${step}.5\n`).join('');
 const words = (chosen?: string) =>
   kindsNear(windowOf(text), chosen === undefined ? undefined : text.indexOf(chosen)).map((kind) => kind.words);
 
@@ -14,16 +14,16 @@ function windowOf(content: string): TextWindow {
 
 describe('the kinds of lines that can be plotted', () => {
   it('are those of the last rows, measured ones first', () => {
-    expect(words()).toEqual(['residual #', 'step #']);
+    expect(words()).toEqual(['residual #  #', 'step #']);
     const begun = Array.from({ length: 600 }, (_, index) => `warming up ${index}\n`).join('');
     expect(kindsNear(windowOf(`${begun}${text}`), undefined).map((kind) => kind.words)).toEqual([
-      'residual #',
+      'residual #  #',
       'step #',
     ]);
   });
 
   it.each(['step 0\n', 'step 300\n', 'step 599\n'])('have that of a chosen line first: %j', (line) => {
-    expect(words(line)).toEqual(['step #', 'residual #']);
+    expect(words(line)).toEqual(['step #', 'residual #  #']);
   });
 
   it('are there for a chosen line that is the first one of what was loaded', () => {
