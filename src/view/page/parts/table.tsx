@@ -23,8 +23,8 @@ interface TableProps<Name extends string, Item> {
   readonly children?: ComponentChildren;
 }
 
-/** Of a row that is not drawn yet: those on the screen are measured. */
-const ROW_PX = 32;
+/** Of a row of one line, as the styles have it: the length of a list must not change as one scrolls. */
+const ROW_PX = { job: 36, task: 30, agent: 32, entry: 32 } as const;
 
 /** A table that draws the rows on the screen, and is sorted by a click on a head. */
 export function Table<Name extends string, Item>(props: TableProps<Name, Item>) {
@@ -33,7 +33,7 @@ export function Table<Name extends string, Item>(props: TableProps<Name, Item>) 
   const list = useVirtual({
     count: rows.length,
     getScrollElement: () => scroller.current,
-    estimateSize: () => ROW_PX,
+    estimateSize: () => ROW_PX[kind],
     getItemKey: (index) => (rows[index] === undefined ? index : keyOf(rows[index])),
     overscan: 3,
   });
