@@ -88,44 +88,34 @@ function isLoose({ target, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
 }
 
 /** The opened file of each pane on the page. */
-const panes = new Map<Element, Opened>();
+const panes = new Map<HTMLElement, Opened>();
+let lastUsed: HTMLElement | null = null;
 
-function paneOf(target: EventTarget | null): HTMLElement | undefined {
-  const around = target instanceof Element ? target.closest('.pane') : null;
-  const pane = around ?? lastUsed ?? document.querySelector('.pane');
-  return pane instanceof HTMLElement && panes.has(pane) ? pane : undefined;
-}
-
-let lastUsed: HTMLElement | undefined;
+const paneAround = (target: EventTarget | null) =>
+  target instanceof Element ? target.closest<HTMLElement>('.pane') : null;
 
 /** Connects the keys of the page with a pane. What is returned ends that. */
 export function takeKeys(pane: HTMLElement, opened: Opened): () => void {
-  const use = () => {
-    lastUsed = pane;
-  };
   panes.set(pane, opened);
-  const over = new AbortController();
-  const { signal } = over;
-  pane.addEventListener('focusin', use, { signal });
-  for (const event of ['pointerdown', 'wheel', 'touchstart'])
-    pane.addEventListener(event, use, { signal, passive: true, capture: true });
-  return () => {
-    over.abort();
-    panes.delete(pane);
-    if (lastUsed === pane) lastUsed = undefined;
-  };
+  return () => void panes.delete(pane);
 }
 
 /** The one handler of all keys. */
 export function takeAllKeys(): void {
+  const use = ({ target }: Event) => {
+    lastUsed = paneAround(target) ?? lastUsed;
+  };
+  for (const type of ['focusin', 'pointerdown', 'wheel'])
+    document.addEventListener(type, use, { passive: true, capture: true });
   document.addEventListener('keydown', (event) => {
     const isCommand = (event.ctrlKey || event.metaKey) && !event.altKey;
     if (!isCommand && !isLoose(event)) return;
     const name = isCommand ? `Ctrl+${event.key.toUpperCase()}` : event.key;
     const key = KEYS.find(({ keys }) => keys.includes(name));
-    const pane = paneOf(event.target);
-    const opened = pane && panes.get(pane);
-    if (key?.onFile !== undefined && pane !== undefined && opened !== undefined) {
+    const used = lastUsed?.isConnected === true ? lastUsed : document.querySelector<HTMLElement>('.pane');
+    const pane = paneAround(event.target) ?? used;
+    const opened = pane === null ? undefined : panes.get(pane);
+    if (key?.onFile !== undefined && pane !== null && opened !== undefined) {
       lastUsed = pane;
       void key.onFile(opened, pane);
     } else if (key?.onPage === undefined || key.onPage(name) === false) return;
