@@ -76,7 +76,7 @@ export function configSchema(directory: string) {
     view: orFalse(viewSection(directory)),
     api: orEmpty(section({ directory: orNull(socketDirectory(directory)), controlGroup: orNull(groupName()) })),
   });
-  const checked = withRule(sections, ({ service, auth, watchMine }, report) => {
+  const checked = withRule(sections, ({ service, auth, watchMine, fleet, api }, report) => {
     const isSoap = service?.protocol === 'soap';
     if (service?.baseUrl === null && (auth?.method ?? 'session-code') !== 'session-code')
       report('the address of the sign-in, which starts with http:// or https://', ['service', 'baseUrl']);
@@ -87,6 +87,8 @@ export function configSchema(directory: string) {
     }
     if (isSoap && watchMine && service.jobsUrl === null)
       report('the address of JobManagementWs, because watchMine asks it which jobs there are', ['service', 'jobsUrl']);
+    if (fleet && api?.directory)
+      report('none, because a fleet has no sockets (a program runs agent with --json)', ['api', 'directory']);
   });
   return v.pipe(
     checked,

@@ -25,6 +25,7 @@ type SocketName = 'read' | 'control';
 
 const SCOPE = 'the sockets';
 const HINT = 'let the user of the agent write to api.directory, or set it to another directory';
+const BY_SYSTEMD = '; a unit of systemd needs a drop-in (docs/gateway.md)';
 /** Of each socket; the thread itself closes the oldest before. */
 const MAX_CONNECTIONS = 512;
 const IDLE_MS = 60_000;
@@ -75,8 +76,9 @@ export class ApiThread {
       if (controlGroup === null) await serve('control');
       else
         await (async () => serve('control', groupId(controlGroup)))().catch((thrown: unknown) => {
-          const err = asJobtailError(thrown).message;
-          const hint = 'set it to a group of the user of the agent (docs/gateway.md)';
+          const { code: why, message: err, hint: known } = asJobtailError(thrown);
+          const hint =
+            why === 'config' ? known : `let the user of the agent be in the group ${controlGroup}${BY_SYSTEMD}`;
           this.#log.error({ scope: SCOPE, code: 'config', err, hint }, 'api.controlGroup cannot be used');
           return serve('control');
         });

@@ -50,7 +50,7 @@ test('a member sees what the user of the agent sees, and tail -f and wait end wi
 });
 
 test('what changes something is for the user of the agent, and for api.controlGroup', async (context) => {
-  const { place, sandbox, job, sockets, as } = await apiPlace(context);
+  const { place, sandbox, job, agent, sockets, as } = await apiPlace(context);
   const { jobId } = job;
   const other = await sandbox.submit({ tasks: [{}] });
   for (const line of [
@@ -74,10 +74,24 @@ test('what changes something is for the user of the agent, and for api.controlGr
   expect(fs.statSync(path.join(sockets, 'read.sock')).mode & 0o777).toBe(0o660);
   expect(fs.statSync(path.join(sockets, 'control.sock')).mode & 0o777).toBe(0o600);
 
-  // A member of that group changes what the agent does; a job of another account is refused as to the user.
-  const config = JSON.parse(fs.readFileSync(place.configFile, 'utf8')) as { api: object };
-  place.writeConfig(JSON.stringify({ ...config, api: { ...config.api, controlGroup: 'nogroup' } }));
+  const setGroup = (controlGroup: string) => {
+    const config = JSON.parse(fs.readFileSync(place.configFile, 'utf8')) as { api: object };
+    place.writeConfig(JSON.stringify({ ...config, api: { ...config.api, controlGroup } }));
+  };
   const modeNow = () => fs.statSync(path.join(sockets, 'control.sock'), { throwIfNoEntry: false })?.mode ?? 0;
+  // The agent is not in it; and there is none.
+  for (const [group, hint] of [
+    ['daemon', 'let the user of the agent be in the group daemon; a unit of systemd needs a drop-in'],
+    ['no-such-group', 'set api.controlGroup to a group of this machine'],
+  ] as const) {
+    setGroup(group);
+    const refusals = () => agent.logged('api.controlGroup cannot be used').map((line) => String(line['hint']));
+    await until(hint, async () => refusals().some((each) => each.startsWith(hint)));
+    await until('the socket', async () => (modeNow() & 0o777) === 0o600);
+  }
+
+  // A member of that group changes what the agent does; a job of another account is refused as to the user.
+  setGroup('nogroup');
   await until('the group', async () => (modeNow() & 0o777) === 0o660);
   const watched = await as('member', 'watch', other.jobId).ended;
   expect(watched, watched.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining(`/${other.jobId}/live/`) });

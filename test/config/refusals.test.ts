@@ -131,6 +131,11 @@ describe('a wrong value', () => {
   });
 });
 
+it('a directory for sockets, which a fleet does not have', async () => {
+  const { message } = await refusal(`${MINIMAL}api: {directory: /run/x}\nfleet: {urlFile: x}\n`);
+  expect(message).toContain('api.directory: expected none, because a fleet has no sockets');
+});
+
 describe('an unknown key', () => {
   it.each(rowsOf(UNKNOWN_KEYS))('%s: %s', async (sectionName = '', line = '', said = '') => {
     expect((await refusal(withLine(sectionName, line))).message).toContain(said);
