@@ -2,14 +2,15 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { SPACING_MS, Spacing } from '../../../src/remote/http/spacing.ts';
 
-const { signal } = new AbortController();
+/** Each attempt has its own, as in the client. */
+const newSignal = () => new AbortController().signal;
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 function attempts(spacing: Spacing, count: number) {
   const begun = { count: 0 };
-  for (let made = 0; made < count; made += 1) void spacing.turn(signal).then(() => (begun.count += 1));
+  for (let made = 0; made < count; made += 1) void spacing.turn(newSignal()).then(() => (begun.count += 1));
   return begun;
 }
 
@@ -51,7 +52,7 @@ it('a failed attempt delays the next one; a broken open connection delays only t
 
 it('an attempt that waits for its turn is stopped at once', async () => {
   const spacing = newSpacing();
-  await spacing.turn(signal);
+  await spacing.turn(newSignal());
   const stop = new AbortController();
   const waiting = expect(spacing.turn(stop.signal)).rejects.toThrow('stopped');
   stop.abort(new Error('stopped'));
