@@ -27,7 +27,6 @@ const PACKAGE_OF = {
   fish: 'fish',
   ip: 'iproute2',
   lxml: 'python3-lxml',
-  make: 'make',
   man: 'man-db',
   nsenter: 'util-linux',
   openssl: 'openssl',

@@ -59,40 +59,13 @@ const run = (program: string, ...args: string[]) =>
   });
 
 it.each([
-  ['Finished', 0, 'finished, and every file is here'],
+  ['Finished', 0, 'finished, and every listed file is here'],
   ['Failed', 1, ''],
 ])('the step of a shell ends as a job that is %s', async (jobState, status, printed) => {
   await withJob(jobState);
   const ended = run('sh', '-c', snippet('sh'));
   expect(ended.stdout).toContain(printed);
   expect(ended.status).toBe(status);
-});
-
-it('the rule for Make makes its file when the job has finished, and not when it failed', needs('make'), async () => {
-  await withJob('Finished');
-  fs.writeFileSync(path.join(directory, 'Makefile'), snippet('make'));
-  expect(run('make').status).toBe(0);
-  expect(fs.existsSync(path.join(directory, 'results/501.done'))).toBe(true);
-  directory = temporaryDirectory();
-  await withJob('Failed');
-  fs.writeFileSync(path.join(directory, 'Makefile'), snippet('make'));
-  expect(run('make').status).toBe(2);
-  expect(fs.existsSync(path.join(directory, 'results/501.done'))).toBe(false);
-});
-
-it('the rule for Snakemake makes its file when the job has finished', async () => {
-  await withJob('Finished');
-  const rule = /```python\n(rule [\s\S]*?)```/.exec(page)?.[1] ?? '';
-  fs.writeFileSync(path.join(directory, 'Snakefile'), rule);
-  fs.mkdirSync(path.join(directory, 'results'));
-  // Where it is not installed, its command runs alone.
-  if (spawnSync('snakemake', ['--version']).error === undefined) {
-    expect(run('snakemake', '--cores', '1').status).toBe(0);
-    expect(fs.existsSync(path.join(directory, 'results/501.done'))).toBe(true);
-  }
-  const [, command = ''] =
-    /^rule \w+:\n {4}output: touch\("results\/501\.done"\)\n {4}shell: "(.*)"\n$/.exec(rule) ?? [];
-  expect(run('sh', '-c', command)).toMatchObject({ status: 0, stdout: expect.stringContaining('is Finished') });
 });
 
 it('the lines of Python read the state of a job', needs('python3'), async () => {
