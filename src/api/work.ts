@@ -63,7 +63,7 @@ export async function waitFor({ config, state }: ApiParts, jobId: JobId, { secon
 
 const queues = new Map<string, PQueue>();
 
-/** Waits for a place among those of this kind, and is as long as its client waits. @throws JobtailError */
+/** Runs when there is a place among those of its kind. A client that goes away gives up its place. @throws JobtailError */
 function atATime<T>(what: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   const queue = queues.get(what) ?? new PQueue({ concurrency: MAX_AT_A_TIME });
   queues.set(what, queue);
