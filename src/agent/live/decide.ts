@@ -6,7 +6,7 @@
  *   1  shows all of the mirror            -                             same: what follows is appended
  *   2  hides bytes, or differs            has uncommitted bytes         mirror-damaged: cut these
  *   3  hides bytes                        -                             undetermined: raw bytes
- *   4  first poll, or shorter under 5 s   -                             undetermined: the next poll
+ *   4  first seen, or shorter under 5 s   -                             undetermined: the next poll
  *   5  ends before the mirror does        has uncommitted bytes         mirror-damaged: cut these
  *   6  differs, not by ASCII alone        -                             undetermined: raw bytes
  *   7  differs                            -                             rewritten: a new generation
