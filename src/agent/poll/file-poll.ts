@@ -11,7 +11,7 @@ import { openLiveFile } from '../live/mirror/open-live-file.ts';
 import type { RawBytes } from '../live/raw-bytes.ts';
 import type { FollowEnd } from '../live/steps.ts';
 import type { BytesRange, BytesRequest, LiveBytes, LiveSource } from '../ports/server.ts';
-import type { FileWaits } from './loader.ts';
+import type { FileWaits } from './follow-all.ts';
 
 /** What the files of one poll share. */
 interface OnePoll {

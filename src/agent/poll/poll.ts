@@ -15,7 +15,7 @@ import type { RawBytes } from '../live/raw-bytes.ts';
 import type { FollowEnd } from '../live/steps.ts';
 import type { LiveSource, PollCalls } from '../ports/server.ts';
 import { FilePoll } from './file-poll.ts';
-import { followAll } from './loader.ts';
+import { followAll } from './follow-all.ts';
 
 /** What all polls of all jobs share. */
 export interface PollContext {
