@@ -3,7 +3,7 @@ import { workerData } from 'node:worker_threads';
 import { type Surroundings, surroundingsOf } from '../cli/show/status-report.ts';
 import type { Config } from '../config/config.ts';
 import type { ApiThreadData } from '../daemon/api-thread.ts';
-import { serveInThread } from '../daemon/serving-worker.ts';
+import { serveInThread } from '../daemon/serving-thread.ts';
 import { SharedState } from '../daemon/state.ts';
 import { serveHttp } from '../view/http/server.ts';
 import { appOf } from './app.ts';

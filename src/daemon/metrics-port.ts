@@ -85,8 +85,8 @@ export interface MetricsServer {
 }
 
 /** Above it, the connection that was idle longest is closed, so that a health check always gets a connection. */
-export const MAX_CONNECTIONS = 32;
-export const REQUEST_MS = 10_000;
+const MAX_CONNECTIONS = 32;
+const REQUEST_MS = 10_000;
 /** More requests on one connection are refused: hundreds can come in one packet. */
 const MAX_REQUESTS = 16;
 /** That of prom-client, which is loaded with the first metrics. */

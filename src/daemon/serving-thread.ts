@@ -1,15 +1,20 @@
-/** A thread that serves requests, which is started again with back-off when it ends; the agent continues. */
-import { Worker } from 'node:worker_threads';
+/**
+ * A thread that serves requests, which is started again with back-off when it ends; the agent continues. At the end of the
+ * file: what runs in the thread.
+ */
+import { parentPort, Worker } from 'node:worker_threads';
 import { BackOff } from '../back-off.ts';
+import { asJobtailError } from '../errors.ts';
+import type { Served } from '../view/http/server.ts';
 
-export type FromThread =
+type FromThread =
   | { readonly kind: 'serving'; readonly port: number }
   /** It was asked for a sign of life. */
   | { readonly kind: 'pulse' }
   /** It goes on, but something went wrong. */
   | { readonly kind: 'failure'; readonly message: string };
 
-export type ToThread = { readonly kind: 'pulse' } | { readonly kind: 'close' };
+type ToThread = { readonly kind: 'pulse' } | { readonly kind: 'close' };
 
 interface ServingThreadOptions<Data> {
   readonly program: string;
@@ -119,4 +124,26 @@ export class ServingThread<Data> {
     this.#options.onEnded(data, this.#why, isFirst);
     this.#again = setTimeout(() => this.#begin(data), this.#pause.remainingMs);
   }
+}
+
+/** Serves until the agent ends it. @throws JobtailError, which ends the thread */
+export async function serveInThread<Pulse>(
+  serve: (onFailure: (error: unknown) => void) => Promise<Served>,
+  onPulse: (pulse: Pulse) => void = () => {},
+): Promise<void> {
+  const agent = parentPort;
+  if (agent === null) throw new Error('this is a thread of the agent');
+  const report = (message: FromThread) => agent.postMessage(message);
+  let served: Served | undefined;
+  agent.on('message', (message: ToThread & Pulse) => {
+    if (message.kind === 'close') return void Promise.resolve(served?.close()).finally(() => process.exit());
+    onPulse(message);
+    report({ kind: 'pulse' });
+  });
+  try {
+    served = await serve((error) => report({ kind: 'failure', message: asJobtailError(error).message }));
+  } catch (thrown) {
+    throw asJobtailError(thrown);
+  }
+  report({ kind: 'serving', port: served.port });
 }

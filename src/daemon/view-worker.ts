@@ -5,7 +5,7 @@ import { type AgentCounts, Figures } from '../view/events/figures.ts';
 import { serveView } from '../view/serve.ts';
 import type { ViewSettings } from '../view/settings.ts';
 import { fleetOfView } from './fleet.ts';
-import { serveInThread } from './serving-worker.ts';
+import { serveInThread } from './serving-thread.ts';
 
 export interface ViewThreadData {
   readonly settings: ViewSettings;

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { userName } from './owners.ts';
 import { inTheWay } from './regular-files.ts';
 
-type Place =
+export type Place =
   | { readonly host: string; readonly port: number }
   /** `group`: its id, or `own` for the one of this process. Without one, the owner alone may connect. */
   | { readonly path: string; readonly group?: number | 'own' | undefined };

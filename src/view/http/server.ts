@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
-import { listenAt } from '../../system/listen.ts';
+import { listenAt, type Place } from '../../system/listen.ts';
 
 const HEADERS_MS = 10_000;
 const LIMITS = { headersTimeout: HEADERS_MS, requestTimeout: HEADERS_MS, connectionsCheckingInterval: 2_000 };
@@ -27,7 +27,7 @@ interface ServerOptions {
 
 /** Serves until it is closed. @throws what `listen` fails with; JobtailError */
 export async function serveHttp(
-  listen: Parameters<typeof listenAt>[1],
+  listen: Place,
   appOf: (connections: Connections) => ServedApp,
   { prefix = '/', idleMs = 0 }: ServerOptions = {},
 ): Promise<Served> {
