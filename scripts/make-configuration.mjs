@@ -13,7 +13,8 @@ Read this to look up a key. [config.example.yaml](../config.example.yaml) is a f
 [commands.md](commands.md#configuration) describes where the agent looks for it, and how it is changed.
 
 Unknown keys are errors. Relative paths start at the directory of the file; \`~\` is not expanded. Durations may be
-fractions where no whole number is expected, and sizes text such as \`"512 MiB"\`. A value in *italics* is an example; the others are defaults.
+fractions where no whole number is expected, and sizes text such as \`"512 MiB"\`. A value in *italics* is an
+example; the others are defaults.
 `;
 
 /** Keys without a default in the schema: the one in the example is that of the protocol. */

@@ -105,7 +105,7 @@ describe('against GNU grep', () => {
         const selected = found.lines.filter((line) => line.isSelected);
         expect(ends.lines).toEqual(selected.length < 2 ? selected : [selected[0], selected.at(-1)]);
       }),
-      numRuns(300),
+      numRuns(1_500),
     );
   });
 });
@@ -173,7 +173,7 @@ describe('one file', () => {
 describe('in threads', () => {
   const many = () =>
     Array.from({ length: 600 }, (_, index) =>
-      written(`many-${index}`, `first of ${index}\n${index % 7 === 0 ? 'needle\n'.repeat(index * 4) : ''}last`),
+      written(`many-${index}`, `first of ${index}\n${index % 7 === 0 ? 'needle\n'.repeat(index * 10) : ''}last`),
     );
 
   it('returns the same in the same order as in one thread, however much a thread is ahead', async () => {

@@ -31,8 +31,6 @@ export async function init(options: InitOptions): Promise<void> {
     return;
   }
   process.stdout.write('\n');
-  // The unit passes the password as a credential; here, it is read from its directory.
-  if (options.service) process.env['CREDENTIALS_DIRECTORY'] ??= path.dirname(file);
   await checkUntilSignedIn(file, complete);
   if (process.exitCode === undefined || process.exitCode === EXIT.ok) process.stdout.write(nextStep(file, options));
 }

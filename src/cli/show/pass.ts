@@ -11,7 +11,7 @@ import { BottomLines, bar, type Terminal } from './terminal.ts';
 
 export type ResultsProgress = ReturnType<typeof resultsProgress>;
 
-export const PACE = { bar: { firstMs: 1_000, everyMs: 200 }, line: { firstMs: 10_000, everyMs: 10_000 } } as const;
+const PACE = { bar: { firstMs: 1_000, everyMs: 200 }, line: { firstMs: 10_000, everyMs: 10_000 } } as const;
 const BAR_COLUMNS = 24;
 
 export function resultsProgress(stream: Terminal) {
