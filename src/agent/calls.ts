@@ -6,7 +6,6 @@ import { setMaxListeners } from 'node:events';
 import PQueue from 'p-queue';
 import { JobtailError } from '../errors.ts';
 import { stopped } from '../in-turn.ts';
-import { LinkedAbort } from '../linked-abort.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
 import { HangingCalls, type ShortCall } from './hanging-calls.ts';
 import type { JobService, Remote } from './ports/server.ts';
@@ -83,14 +82,32 @@ export class Entrance {
   }
 }
 
+/** Lets in what waits, by its turn. What was let in is inside until its call ends. */
+class Gate {
+  readonly #queue = new PQueue();
+  inside = 0;
+
+  /** Resolves when it is in, after `onEnter`; rejects if the signal fires before. */
+  async enter(turn: number, signal: AbortSignal, onEnter: () => void): Promise<void> {
+    const enter = () => {
+      this.inside += 1;
+      onEnter();
+    };
+    await this.#queue.add(enter, { priority: -turn, signal });
+  }
+
+  /** Lets in until so many are inside; `onEnter` calls it again. */
+  admit(max: number): void {
+    if (this.inside < max) this.#queue.start();
+    else this.#queue.pause();
+  }
+}
+
 /** A queue that waits so much longer than the share requires, without a running call, is stuck. */
 const STALLED_MS = 60_000;
 
-/** The right to make one call. `make` ends it with the call, which may hang from then on. */
-interface Slot {
-  make<T>(call: () => Promise<T>): Promise<T>;
-  end(): void;
-}
+/** Ends the right to make one call; called once. */
+type EndSlot = () => void;
 
 export class Calls {
   readonly clock: Clock;
@@ -98,9 +115,9 @@ export class Calls {
   readonly #share: ServerShare;
   readonly #shared: SharedService | undefined;
   readonly #concurrency: number;
-  readonly #queue = new PQueue();
+  readonly #queue = new Gate();
   /** With several calls at a time, one place is for calls that do not take long: here the others wait for the rest. */
-  readonly #long: PQueue | undefined;
+  readonly #long: Gate | undefined;
   readonly #waitingIn: Record<Lane, number> = { asked: 0, begun: 0, live: 0, raw: 0, wanted: 0, ending: 0, patient: 0 };
   /** Grows with the costs of the calls that began. */
   #turn = 0;
@@ -114,30 +131,34 @@ export class Calls {
     this.clock = clock;
     this.#shared = shared;
     this.#concurrency = concurrency;
-    if (concurrency > 1) this.#long = new PQueue();
-    share.onMove((answer) => {
-      if (answer !== undefined) this.#hanging?.answered(answer.firstByteMs);
+    if (concurrency > 1) this.#long = new Gate();
+    share.onResponse(({ firstByteMs }) => {
+      this.#hanging?.responded(firstByteMs);
       this.#pace();
     });
-    this.#pace();
   }
 
   /** From now on, finds out whether other calls work while one hangs; see `HangingCalls`. */
-  watchHanging(shortCall: ShortCall, onEnd: (calls: number, isAnswered: boolean) => void): void {
-    const call: ShortCall = async (kind, signal) => {
-      await this.#share.pauseOver(this.clock, signal);
-      await this.#counted(() => shortCall(kind, signal));
-    };
-    const isWanted = () => this.waiting > 0;
-    const openSince = () => this.#share.openSince;
-    const onChange = () => this.#pace();
-    this.#hanging = new HangingCalls({ clock: this.clock, shortCall: call, isWanted, openSince, onChange, onEnd });
+  watchHanging(shortCall: ShortCall, onEnd: (calls: number, hasResponse: boolean) => void): void {
+    const share = this.#share;
+    this.#hanging = new HangingCalls({
+      clock: this.clock,
+      shortCall: async (kind, signal) => {
+        await share.pauseOver(this.clock, signal);
+        this.#begin();
+        await shortCall(kind, signal).finally(() => this.#end());
+      },
+      isWanted: () => this.waiting > 0,
+      openSince: () => share.openSince,
+      onChange: () => this.#pace(),
+      onEnd,
+    });
   }
 
   /** Whether calls wait, none runs, and neither the share nor a pause of the server is the reason. */
   get stalled(): boolean {
     const since = Math.max(this.#movedAt, this.#share.opensAt);
-    return this.waiting > 0 && this.#queue.pending === 0 && this.clock.monotonic() - since > STALLED_MS;
+    return this.waiting > 0 && this.#queue.inside === 0 && this.clock.monotonic() - since > STALLED_MS;
   }
 
   get waiting(): number {
@@ -146,75 +167,64 @@ export class Calls {
     return Object.values(this.#waitingIn).reduce((sum, count) => sum + count, outside);
   }
 
-  /** Makes one call in its turn; rejects with `aborted` if the signal fires before. */
-  async run<T>(lane: Lane, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
-    return await (await this.slot(lane, signal)).make(call);
+  /** Makes one call in its turn, or in a slot of its lane; rejects with `aborted` if the signal fires before. */
+  async run<T>(lane: Lane, signal: AbortSignal, call: () => Promise<T>, slot = this.slot(lane, signal)): Promise<T> {
+    const endSlot = await slot;
+    const ended = this.#hanging?.begun(LANES[lane].isLong);
+    try {
+      return await call();
+    } catch (error) {
+      throw signal.aborted && !(error instanceof JobtailError) ? stopped() : error;
+    } finally {
+      ended?.();
+      endSlot();
+    }
   }
 
   /** Resolves when it is the turn of one call; rejects with `aborted` if the signal fires before. */
-  slot(lane: Lane, signal: AbortSignal): Promise<Slot> {
-    if (signal.aborted) return Promise.reject(stopped());
+  async slot(lane: Lane, signal: AbortSignal): Promise<EndSlot> {
     // One signal may abort many waiting calls. A running call ends by itself, and keeps its slot until then.
     setMaxListeners(0, signal);
-    const wait = new LinkedAbort(signal, stopped);
     const { cost, isLong } = LANES[lane];
-    if (this.waiting === 0) this.#moved();
+    if (this.waiting === 0) this.#movedAt = this.clock.monotonic();
     this.#waitingIn[lane] += 1;
     const turn = this.#turn + cost * this.#waitingIn[lane];
-    const options = { priority: -turn, signal: wait.signal };
-    const endWait = () => {
-      wait.release();
+    const begin = () => {
       this.#waitingIn[lane] -= 1;
+      this.#turn = Math.max(this.#turn, turn);
+      this.#begin();
     };
+    const gates = isLong && this.#long !== undefined ? [this.#long, this.#queue] : [this.#queue];
+    const entered: Gate[] = [];
     this.#pace();
-    return new Promise((begun, failed) => {
-      const hold = () =>
-        new Promise<void>((free) => {
-          endWait();
-          this.#turn = Math.max(this.#turn, turn);
-          begun(this.#slotOf(isLong, signal, free));
-        });
-      const enqueue = () => this.#queue.add(hold, options);
-      const added = isLong && this.#long !== undefined ? this.#long.add(enqueue, options) : enqueue();
-      added.catch((error: unknown) => {
-        endWait();
-        failed(error);
-        this.#pace();
-      });
-    });
-  }
-
-  #slotOf(isLong: boolean, signal: AbortSignal, free: () => void): Slot {
-    this.#moved();
-    this.#share.begun();
-    this.#shared?.called();
-    let isOver = false;
-    const end = () => {
-      if (isOver) return;
-      isOver = true;
-      free();
-      this.#moved();
-      this.#share.ended();
-    };
-    const make = async <T>(call: () => Promise<T>): Promise<T> => {
-      const ended = this.#hanging?.begun(isLong);
-      try {
-        return await call();
-      } catch (error) {
-        throw signal.aborted && !(error instanceof JobtailError) ? stopped() : error;
-      } finally {
-        ended?.();
-        end();
+    try {
+      for (const gate of gates) {
+        await gate.enter(turn, signal, gate === this.#queue ? begin : () => this.#pace());
+        entered.push(gate);
       }
+    } catch {
+      this.#waitingIn[lane] -= 1;
+      for (const gate of entered) gate.inside -= 1;
+      this.#pace();
+      throw stopped();
+    }
+    return () => {
+      for (const gate of entered) gate.inside -= 1;
+      this.#end();
     };
-    return { make, end };
   }
 
-  /** Counts a call that is made beside the queue. */
-  async #counted(call: () => Promise<unknown>): Promise<void> {
+  #begin(): void {
+    this.#movedAt = this.clock.monotonic();
     this.#share.begun();
     this.#shared?.called();
-    await call().finally(() => this.#share.ended());
+    this.#pace();
+  }
+
+  #end(): void {
+    this.#movedAt = this.clock.monotonic();
+    this.#share.ended();
+    this.#pace();
   }
 
   #pace(): void {
@@ -224,16 +234,10 @@ export class Calls {
     const { count = 0, long = 0 } = this.#hanging?.hanging ?? {};
     this.#share.hanging = count;
     const delayMs = this.#share.opensAt - this.clock.monotonic();
-    if (delayMs > 0) this.#queue.pause();
-    // Each of these starts calls.
-    this.#queue.concurrency = this.#concurrency + count;
-    if (this.#long !== undefined) this.#long.concurrency = this.#concurrency - 1 + long;
-    if (delayMs <= 0) this.#queue.start();
-    else if (this.waiting > 0) this.#cancelTimer = this.clock.timer(delayMs, () => this.#pace());
-  }
-
-  #moved(): void {
-    this.#movedAt = this.clock.monotonic();
+    if (delayMs > 0 && this.waiting > 0) this.#cancelTimer = this.clock.timer(delayMs, () => this.#pace());
+    // Each of these starts calls, which pace the next ones.
+    this.#queue.admit(delayMs > 0 ? 0 : this.#concurrency + count);
+    this.#long?.admit(this.#concurrency - 1 + long);
   }
 }
 
@@ -242,7 +246,7 @@ export class CallSlot {
   readonly #calls: Calls;
   readonly #lane: Lane;
   readonly #signal: AbortSignal;
-  #slot: Slot | undefined;
+  #slot: EndSlot | undefined;
   /** How long its longest call took, without its time in the queue. */
   longestMs = 0;
 
@@ -258,18 +262,20 @@ export class CallSlot {
 
   /** Makes a call: the first one in the slot that was taken, each other one in its turn. */
   async run<T>(lane: Lane, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
+    const timed = async () => {
+      const begunAt = this.#calls.clock.monotonic();
+      return await call().finally(() => {
+        this.longestMs = Math.max(this.longestMs, this.#calls.clock.monotonic() - begunAt);
+      });
+    };
     const taken = this.#slot;
     this.#slot = undefined;
-    const slot = taken ?? (await this.#calls.slot(lane, signal));
-    const { clock } = this.#calls;
-    const begunAt = clock.monotonic();
-    return await slot.make(call).finally(() => {
-      this.longestMs = Math.max(this.longestMs, clock.monotonic() - begunAt);
-    });
+    if (taken === undefined) return await this.#calls.run(lane, signal, timed);
+    return await this.#calls.run(this.#lane, signal, timed, Promise.resolve(taken));
   }
 
   end(): void {
-    this.#slot?.end();
+    this.#slot?.();
     this.#slot = undefined;
   }
 }

@@ -9,7 +9,8 @@
 import { nominalPause } from '../back-off.ts';
 import { type Clock, sleep } from '../system/clock.ts';
 
-interface ServerAnswer {
+/** How a response loads the server, and what it reports of limits. */
+interface ServerLoad {
   readonly status: number;
   readonly firstByteMs: number;
   readonly workMs: number;
@@ -58,15 +59,15 @@ export class ServerShare {
   /** Calls under way that count for nothing: they hang, and others work (hanging-calls.ts). */
   hanging = 0;
   #agents = 1;
-  #onMove: (answer?: ServerAnswer) => void = () => {};
+  #onResponse: (load: ServerLoad) => void = () => {};
 
   constructor(options: ServerShareOptions) {
     this.#options = options;
   }
 
-  /** Sets the callback for changes of `opensAt`, other than by the clock or by `divideAmong`, and for each response. */
-  onMove(callback: (answer?: ServerAnswer) => void): void {
-    this.#onMove = callback;
+  /** Sets the callback for responses, which change `opensAt`. */
+  onResponse(callback: (load: ServerLoad) => void): void {
+    this.#onResponse = callback;
   }
 
   divideAmong(agents: number): void {
@@ -102,46 +103,40 @@ export class ServerShare {
   begun(): void {
     this.#callsOnTheirWay += 1;
     if (this.#costOfRequestMs !== undefined) this.#charge(this.#costOfRequestMs, 0, MAX_FIXED_CREDIT_MS);
-    this.#onMove();
   }
 
   ended(): void {
     this.#callsOnTheirWay -= 1;
-    this.#onMove();
   }
 
   /** Records a response; returns the length of the pause that it starts or extends. */
-  answered(answer: ServerAnswer): number | undefined {
-    const pauseMs = this.#takeIn(answer);
-    this.#onMove(answer);
+  responded(load: ServerLoad): number | undefined {
+    const { status, retryAfterMs } = load;
+    this.#chargeWork(load);
+    const isOverload = status === 429 || status === 503;
+    if (status < 400) this.#overloads = 0;
+    const isPause = isOverload || (status >= 400 && retryAfterMs !== undefined);
+    const pauseMs = isPause ? this.#pause(retryAfterMs) : undefined;
+    this.#onResponse(load);
     return pauseMs;
   }
 
-  #takeIn(answer: ServerAnswer): number | undefined {
-    const { status, retryAfterMs } = answer;
+  #chargeWork(load: ServerLoad): void {
     const now = this.#options.monotonic();
-    const workMs = answer.workMs >= LONG_MS && this.#quickAt > now - answer.workMs ? 0 : answer.workMs;
-    if (answer.workMs < QUICK_MS) this.#quickAt = now;
-    const spacingMs = status === 429 ? 0 : spacingOf(answer) * this.#agents;
-    if (this.#costOfRequestMs === undefined) {
-      const maxDelayMs = Math.max(spacingMs, MAX_DELAY_MS);
-      // Others may have been answered, and charged, while this response was under way.
-      const latest = Math.max(this.#settledAt, now) + maxDelayMs;
-      this.#charge(Math.max(spacingMs, this.#costOf(workMs)), workMs, MAX_CREDIT_MS);
-      this.#settledAt = Math.min(this.#settledAt, latest);
-      this.#lastCostMs = Math.min(maxDelayMs, Math.max(spacingMs, this.#costOf(workMs)));
-    } else if (spacingMs > this.#costOfRequestMs)
-      this.#charge(spacingMs - this.#costOfRequestMs, 0, MAX_FIXED_CREDIT_MS);
-    const isOverload = status === 429 || status === 503;
-    if (!isOverload && (status < 400 || retryAfterMs === undefined)) {
-      if (status < 400) this.#overloads = 0;
-      return undefined;
+    const workMs = load.workMs >= LONG_MS && this.#quickAt > now - load.workMs ? 0 : load.workMs;
+    if (load.workMs < QUICK_MS) this.#quickAt = now;
+    const spacingMs = load.status === 429 ? 0 : spacingOf(load) * this.#agents;
+    if (this.#costOfRequestMs !== undefined) {
+      if (spacingMs > this.#costOfRequestMs) this.#charge(spacingMs - this.#costOfRequestMs, 0, MAX_FIXED_CREDIT_MS);
+      return;
     }
-    return this.#pause(retryAfterMs);
-  }
-
-  #costOf(workMs: number): number {
-    return Math.min((workMs / SHARE) * this.#agents, workMs + MAX_DELAY_MS);
+    const maxDelayMs = Math.max(spacingMs, MAX_DELAY_MS);
+    const costMs = Math.max(spacingMs, Math.min((workMs / SHARE) * this.#agents, workMs + MAX_DELAY_MS));
+    // Others may have been charged while this response was under way.
+    const latest = Math.max(this.#settledAt, now) + maxDelayMs;
+    this.#charge(costMs, workMs, MAX_CREDIT_MS);
+    this.#settledAt = Math.min(this.#settledAt, latest);
+    this.#lastCostMs = Math.min(maxDelayMs, costMs);
   }
 
   #charge(costMs: number, elapsedMs: number, maxCreditMs: number): void {
@@ -161,5 +156,5 @@ export class ServerShare {
   }
 }
 
-const spacingOf = ({ quota }: ServerAnswer): number =>
+const spacingOf = ({ quota }: ServerLoad): number =>
   quota === undefined ? 0 : Math.min(MAX_SPACING_MS, quota.resetMs / (quota.remaining + 1));

@@ -77,7 +77,7 @@ export async function connect(
   const serviceClock = new ServiceClock({ clock: systemClock, capabilities, log });
   const onAnswer = (answer: AnswerTiming) => {
     serviceClock.answered(answer.sentAt);
-    const pauseMs = share.answered(answer);
+    const pauseMs = share.responded(answer);
     observer?.emit('answered', answer.workMs, pauseMs !== undefined);
     if (pauseMs === undefined) return;
     log.warn({ status: answer.status, pauseMs: Math.round(pauseMs) }, 'all calls paused by the service');

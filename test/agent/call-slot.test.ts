@@ -113,9 +113,9 @@ it('a slot for calls is taken by long calls, too, but for one', async () => {
   const stop = new AbortController();
   const downloads = Array.from({ length: 9 }, () => calls.slot('patient', stop.signal));
   const held = await Promise.all(downloads.slice(0, 7));
-  await (await calls.slot('live', signal)).make(async () => undefined);
+  await calls.run('live', signal, async () => undefined);
   stop.abort();
-  for (const slot of held) slot.end();
+  for (const endSlot of held) endSlot();
   for (const download of downloads.slice(7)) await expect(download).rejects.toMatchObject({ code: 'aborted' });
 });
 

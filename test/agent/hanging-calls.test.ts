@@ -27,7 +27,7 @@ function startServer(callsOfConnection: number, openMs = 0, limitMs = 60_000, co
     }
     if (server.answered === 0) await sleep(clock, openMs, stop);
     server.answered += 1;
-    share.answered({ status: 200, firstByteMs: 10, workMs: 1, retryAfterMs: undefined });
+    share.responded({ status: 200, firstByteMs: 10, workMs: 1, retryAfterMs: undefined });
   };
   const kinds: string[] = [];
   const ends: [number, boolean][] = [];
@@ -70,7 +70,7 @@ it('a call that hangs counts for nothing while others are answered slowly', asyn
   const { clock, share, call } = startServer(1);
   const download = call('patient').catch((error: JobtailError) => error.code);
   await clock.passWhile(call('live'));
-  share.answered({ status: 200, firstByteMs: 2_000, workMs: 2_000, retryAfterMs: undefined });
+  share.responded({ status: 200, firstByteMs: 2_000, workMs: 2_000, retryAfterMs: undefined });
   expect(share.opensAt - clock.monotonic()).toBeLessThan(3_000);
   await clock.passWhile(download);
 });
@@ -83,7 +83,7 @@ it('a call that hangs is found out although the answer of an earlier call came a
   const hanging = new HangingCalls({ clock, shortCall, isWanted, openSince, onChange() {}, onEnd() {} });
   const ended = hanging.begun(true);
   await clock.pass(1_000);
-  hanging.answered(10);
+  hanging.responded(10);
   await clock.pass(3_000);
   expect(kinds).toEqual([]);
   await clock.pass(2_000);
@@ -126,7 +126,7 @@ it.each([
   const { clock, share, session, kinds, call } = startServer(1);
   session.signedInAt = Number.POSITIVE_INFINITY;
   const calls = Promise.allSettled([call('live'), call('live')]);
-  share.answered({ status: 503, firstByteMs: 10, workMs: 1, retryAfterMs });
+  share.responded({ status: 503, firstByteMs: 10, workMs: 1, retryAfterMs });
   await clock.pass(14_000);
   session.signedInAt = clock.monotonic();
   await clock.pass(Math.max(0, retryAfterMs - 14_000) + 3_000);
@@ -161,11 +161,11 @@ it('a server whose answers take six seconds gets no short calls, and a call that
   const shortCall = async (kind: string) => void kinds.push(kind);
   const [isWanted, openSince] = [() => true, () => 0];
   const hanging = new HangingCalls({ clock, shortCall, isWanted, openSince, onChange() {}, onEnd() {} });
-  hanging.answered(6_000);
+  hanging.responded(6_000);
   for (let calls = 0; calls < 10; calls += 1) {
     const ended = hanging.begun(false);
     await clock.pass(6_000);
-    hanging.answered(6_000);
+    hanging.responded(6_000);
     ended();
   }
   expect(kinds).toEqual([]);
@@ -192,7 +192,7 @@ it('a server gets ten short calls in all while its answers are slow, and ten mor
     const before = made;
     while (made === before && made < 10) await clock.pass(1_000);
     await clock.pass(500);
-    hanging.answered(answerMs);
+    hanging.responded(answerMs);
     ended();
   };
   // Its answers are reported as barely slow, so each call that takes longer looks as if it hung.

@@ -26,10 +26,10 @@ function agesOf(fromMs: number, forMs: number): number[] {
     const resetMs = window.endsAt - now;
     const times = { firstByteMs: ANSWER_MS, workMs: ANSWER_MS };
     if (window.calls > PER_MINUTE) {
-      share.answered({ status: 429, ...times, retryAfterMs: Math.ceil(resetMs / 1000) * 1000 });
+      share.responded({ status: 429, ...times, retryAfterMs: Math.ceil(resetMs / 1000) * 1000 });
     } else {
       const quota = { remaining: PER_MINUTE - window.calls, resetMs };
-      share.answered({ status: 200, ...times, retryAfterMs: undefined, quota });
+      share.responded({ status: 200, ...times, retryAfterMs: undefined, quota });
       job.polledAt = begunAt;
     }
     share.ended();

@@ -45,7 +45,7 @@ function saturate(situation: Situation, forMs: number, onBegin = (_: ServerShare
         1,
       );
       if (ended?.isLost === false)
-        share.answered({ status: 200, firstByteMs: ended.workMs, workMs: ended.workMs, retryAfterMs: undefined });
+        share.responded({ status: 200, firstByteMs: ended.workMs, workMs: ended.workMs, retryAfterMs: undefined });
       share.ended();
       continue;
     }
@@ -114,7 +114,7 @@ describe('the server works for one agent', () => {
     for (; now < FOR_MS; workedMs += 100) {
       now = Math.max(now, share.opensAt) + 100;
       share.begun();
-      share.answered({ status: 200, firstByteMs: 100, workMs: 100, retryAfterMs: undefined });
+      share.responded({ status: 200, firstByteMs: 100, workMs: 100, retryAfterMs: undefined });
       share.ended();
     }
     expect(workedMs / FOR_MS).toBeLessThan(0.1 + 2_200 / FOR_MS);
@@ -154,7 +154,7 @@ describe('a pause that the server asks for', () => {
         let from = Number.NaN;
         const { begun } = saturate({ ...given, requestsPerMinute }, FOR_MS, (share, now) => {
           if (count++ !== atCall) return;
-          share.answered({ status, firstByteMs: 0, workMs: 0, retryAfterMs });
+          share.responded({ status, firstByteMs: 0, workMs: 0, retryAfterMs });
           from = now;
         });
         expect(begun.filter((at) => at > from && at < from + retryAfterMs)).toEqual([]);
@@ -170,7 +170,7 @@ describe('a pause that the server asks for', () => {
   it('is of the agent where the server names no time, longer each time, and short again after an answer', () => {
     let now = 0;
     const share = new ServerShare({ requestsPerMinute: null, monotonic: () => now });
-    const refused = () => share.answered({ status: 429, firstByteMs: 1, workMs: 1, retryAfterMs: undefined });
+    const refused = () => share.responded({ status: 429, firstByteMs: 1, workMs: 1, retryAfterMs: undefined });
     const pauses = Array.from({ length: 8 }, () => {
       const pauseMs = refused();
       // Those that were on their way together.
@@ -180,16 +180,16 @@ describe('a pause that the server asks for', () => {
       return pauseMs;
     });
     expect(pauses).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
-    share.answered({ status: 200, firstByteMs: 1, workMs: 1, retryAfterMs: undefined });
+    share.responded({ status: 200, firstByteMs: 1, workMs: 1, retryAfterMs: undefined });
     expect(refused()).toBe(500);
   });
 
   it('is not cut short by a shorter one, nor by other errors', () => {
     const share = new ServerShare({ requestsPerMinute: null, monotonic: () => 0 });
-    expect(share.answered({ status: 503, firstByteMs: 1, workMs: 1, retryAfterMs: 7_000 })).toBe(7_000);
-    expect(share.answered({ status: 429, firstByteMs: 1, workMs: 1, retryAfterMs: 1_000 })).toBeUndefined();
-    expect(share.answered({ status: 500, firstByteMs: 1, workMs: 1, retryAfterMs: undefined })).toBeUndefined();
-    expect(share.answered({ status: 200, firstByteMs: 1, workMs: 1, retryAfterMs: 9_000 })).toBeUndefined();
+    expect(share.responded({ status: 503, firstByteMs: 1, workMs: 1, retryAfterMs: 7_000 })).toBe(7_000);
+    expect(share.responded({ status: 429, firstByteMs: 1, workMs: 1, retryAfterMs: 1_000 })).toBeUndefined();
+    expect(share.responded({ status: 500, firstByteMs: 1, workMs: 1, retryAfterMs: undefined })).toBeUndefined();
+    expect(share.responded({ status: 200, firstByteMs: 1, workMs: 1, retryAfterMs: 9_000 })).toBeUndefined();
     expect(share.pauseMs).toBe(7_000);
   });
 });

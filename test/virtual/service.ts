@@ -124,7 +124,7 @@ export class SimulatedService {
       if (isLost && hadSession) await sleep(clock, this.#chance.spread(1, MAX_LATE_MS), call.signal);
       const code = isLost ? 'session-lost' : fault?.code;
       if (code === undefined || code === 'slow' || code === 'cut') {
-        share.answered({ status: 200, firstByteMs: workMs, workMs, retryAfterMs: undefined });
+        share.responded({ status: 200, firstByteMs: workMs, workMs, retryAfterMs: undefined });
         isAnswered = code !== 'cut';
         return code === 'cut' ? fault : undefined;
       }
@@ -135,7 +135,7 @@ export class SimulatedService {
       const status = statusOf({ code });
       const retryAfterMs = isLost || (status ?? 0) < 400 ? undefined : fault?.retryAfterMs;
       if (status !== undefined) {
-        share.answered({ status, firstByteMs: workMs, workMs, retryAfterMs });
+        share.responded({ status, firstByteMs: workMs, workMs, retryAfterMs });
         if (retryAfterMs !== undefined) line.pausedUntil = clock.monotonic() + retryAfterMs;
       }
       const hint = 'a fault of the simulation';
