@@ -97,7 +97,11 @@ function checkEvidence() {
 function checkConstants() {
   const constants = [
     ['ARCHITECTURE.md', 'a shorter file for {}', time(PERSISTS_MS.shorter)],
-    ['docs/guarantees.md', 'If it is still ambiguous after {}, the agent downloads', time(PERSISTS_MS.tail)],
+    [
+      'docs/guarantees.md',
+      'If it is still ambiguous after {}, the agent downloads',
+      time(PERSISTS_MS['incomplete-character']),
+    ],
     ['docs/guarantees.md', 'has a backlog, and makes no progress for {}, has an error', time(PERSISTS_MS.stuck)],
     ['docs/guarantees.md', 'When a file longer than {} is first copied', `${LONG_BACKLOG_BYTES / 1024} kib`],
     ['docs/guarantees.md', 'The agent waits {} at most, and a date', time(MAX_RETRY_AFTER_MS)],

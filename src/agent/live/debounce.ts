@@ -3,8 +3,8 @@
  * rewrite must be seen by two polls, and a truncation for some seconds, before the agent acts.
  */
 
-/** shorter, different: see compare.ts. tail: it ends in a character. unclear: responses differ. stuck: no progress. */
-type SymptomKind = 'shorter' | 'different' | 'tail' | 'unclear' | 'stuck';
+/** shorter, different: see decide.ts. incomplete-character: the file ends in one. unclear: responses differ. stuck: no progress. */
+type SymptomKind = 'shorter' | 'different' | 'incomplete-character' | 'unclear' | 'stuck';
 
 /** What shows the bytes of a file. Text shows fewer than raw bytes: not those before its offset, for example. */
 export type ShownBy = 'text' | 'raw bytes';
@@ -13,7 +13,7 @@ export type ShownBy = 'text' | 'raw bytes';
 export const PERSISTS_MS: Readonly<Record<SymptomKind, number>> = {
   shorter: 5_000,
   different: 0,
-  tail: 30_000,
+  'incomplete-character': 30_000,
   unclear: 30_000,
   stuck: 60_000,
 };

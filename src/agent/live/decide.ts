@@ -1,7 +1,7 @@
 /**
- * Decides what an answer shows about a mirror. The first row that matches decides; "-" matches each mirror.
+ * Decides what a response shows about a mirror. The first row that matches decides; "-" matches each mirror.
  *
- *   the answer                            the mirror                    decision
+ *   the response                            the mirror                    decision
  *   ----------------------------------------------------------------------------------------------------------------
  *   1  shows all of the mirror            -                             same: what follows is appended
  *   2  hides bytes, or differs            has uncommitted bytes         mirror-damaged: cut these
@@ -12,18 +12,30 @@
  *   7  differs                            -                             rewritten: a new generation
  *   8  ends before the mirror does        -                             truncated: a new generation
  *
- * "Hides": certain bytes end before the mirror does, and the file goes on. "Not by ASCII alone": an answer that is not
+ * "Hides": certain bytes end before the mirror does, and the file goes on. "Not by ASCII alone": a response that is not
  * raw, and either side has another character there. Raw bytes are authoritative. If another process changed the mirror,
  * all its bytes count as uncommitted; if the state was lost, none does.
  *
  * A cut loses nothing: the remote file still has these bytes. So a cut waits for another poll only if the size may be
  * stale (5). A new generation always waits.
  */
-import type { Match } from './compare.ts';
 import type { ShownBy } from './debounce.ts';
 import type { Integrity } from './mirror/live-file.ts';
 
-/** What is known about an answer and the mirror. */
+/**
+ * What a response shows. same: all of the mirror, and its cursor is at the end of the mirror. hidden: it shows the mirror up to
+ * `at` only. shorter: the file ends at `at`. different: the byte at `at` is another one.
+ */
+export type Match =
+  | { readonly kind: 'same' | 'hidden' | 'shorter'; readonly at: number }
+  | {
+      readonly kind: 'different';
+      readonly at: number;
+      /** Both have an ASCII character there: it means the same in each way to decode. */
+      readonly isByAscii: boolean;
+    };
+
+/** What is known about a response and the mirror. */
 export interface Facts {
   readonly found: Match;
   readonly by: ShownBy;

@@ -25,7 +25,7 @@ export class FileMemory {
     this.#raw ??= {
       at: Number.NEGATIVE_INFINITY,
       firstMs: 0,
-      shownEnd: undefined,
+      endOffset: undefined,
       refusals: 0,
       unchanged: 0,
       reason: '',
@@ -40,23 +40,23 @@ interface RawTries {
   at: number;
   /** The pause after it, in milliseconds; failures lengthen it. */
   firstMs: number;
-  /** Where the answer ended that was to prove its bytes: another end shows that the file changed. */
-  shownEnd: number | undefined;
+  /** The length of the file by the response that was to prove its bytes: another one shows that the file changed. */
+  endOffset: number | undefined;
   /** Consecutive refusals, but those of a last pass. */
   refusals: number;
   /** Consecutive downloads that showed that the mirror has all bytes. */
   unchanged: number;
   /** Why there were none at the last request; empty if there were. */
   reason: string;
-  /** The answer for which raw bytes last showed that the mirror, which had this length then, has all bytes. */
+  /** The response for which raw bytes last showed that the mirror, which had this length then, has all bytes. */
   compared: { readonly from: number; readonly sameness: string | undefined; readonly length: number } | undefined;
 }
 
 export interface QuietPoll {
   readonly from: number;
   readonly known: number;
-  /** Of the answer; null if the file did not exist. */
+  /** Of the response; null if the file did not exist. */
   readonly sameness: string | null;
-  readonly isEndShown: boolean;
-  readonly end: 'current' | 'absent';
+  readonly isEndCertain: boolean;
+  readonly outcome: 'current' | 'absent';
 }

@@ -5,7 +5,7 @@
 import { nominalPause } from '../../back-off.ts';
 import { commonLength } from '../../bytes.ts';
 import type { LiveBytes } from '../ports/server.ts';
-import type { Match } from './compare.ts';
+import type { Match } from './decide.ts';
 import type { FileMemory } from './memory.ts';
 import type { LiveFile } from './mirror/live-file.ts';
 
@@ -22,44 +22,44 @@ export class RawBytes {
   }
 
   /** Whether the back-off allows a request now; the last pass does not wait. A file that changed does not wait longer each time. */
-  isDue({ raw }: FileMemory, isFinal: boolean, answer?: LiveBytes): boolean {
-    const isNew = answer !== undefined && raw.shownEnd !== undefined && endOf(answer) !== raw.shownEnd;
+  isDue({ raw }: FileMemory, isFinal: boolean, response?: LiveBytes): boolean {
+    const isNew = response !== undefined && raw.endOffset !== undefined && endOffset(response) !== raw.endOffset;
     const failures = raw.refusals + (isNew ? 0 : raw.unchanged);
     return isFinal || this.#now() >= raw.at + nominalPause(failures, { firstMs: raw.firstMs, maxMs: MAX_WAIT_MS });
   }
 
   /**
-   * Compares all of the mirror with the raw file of an answer, and appends what follows if the mirror is its beginning.
+   * Compares all of the mirror with the raw file of a response, and appends what follows if the mirror is its beginning.
    * Undefined if there are no raw bytes now.
    */
-  async compare(file: LiveFile, answer: LiveBytes, isFinal: boolean): Promise<Match | undefined> {
+  async compare(file: LiveFile, response: LiveBytes, isFinal: boolean): Promise<Match | undefined> {
     const { raw } = file.memory;
     const before = file.length;
     let received = new Received(file);
-    const end = await answer.raw.download(() => {
+    const outcome = await response.raw.download(() => {
       received = new Received(file);
       return (bytes) => received.take(bytes);
     });
-    const compared = end.isThere ? received.end() : undefined;
-    const isProof = end.isThere && (compared?.kind === 'same' || !end.isListed);
+    const compared = outcome.isThere ? received.match() : undefined;
+    const isProof = outcome.isThere && (compared?.kind === 'same' || !outcome.isListed);
     const found = isProof ? compared : undefined;
-    raw.reason = isProof ? '' : end.isThere ? 'no listed file begins with the mirror' : end.reason;
-    const { from, sameness } = answer;
+    raw.reason = isProof ? '' : outcome.isThere ? 'no listed file begins with the mirror' : outcome.reason;
+    const { from, sameness } = response;
     raw.compared = found?.kind === 'same' ? { from, sameness, length: file.length } : undefined;
     // A last pass does not wait, so its refusals set no pause.
     if (found !== undefined || !isFinal) {
-      raw.firstMs = (1 + (file.length + (found === undefined ? answer.size : 0)) / BYTES_A_SECOND) * 1_000;
+      raw.firstMs = (1 + (file.length + (found === undefined ? response.size : 0)) / BYTES_A_SECOND) * 1_000;
       raw.at = this.#now();
-      raw.shownEnd = endOf(answer);
+      raw.endOffset = endOffset(response);
       raw.unchanged = found?.kind === 'same' && file.length === before ? raw.unchanged + 1 : 0;
       raw.refusals = found === undefined ? raw.refusals + 1 : 0;
     }
-    if (isProof && end.listedName != null && file.length > 0) file.note({ listedName: end.listedName });
+    if (isProof && outcome.listedName != null && file.length > 0) file.note({ listedName: outcome.listedName });
     return found;
   }
 }
 
-const endOf = ({ from, size }: LiveBytes) => from + size;
+const endOffset = ({ from, size }: LiveBytes) => from + size;
 
 /** The bytes of one raw file. The source sends none after the mirror before it is proven. */
 class Received {
@@ -88,14 +88,14 @@ class Received {
     }
   }
 
-  end(): Match {
+  match(): Match {
     if (this.#differsAt !== undefined) return { kind: 'different', at: this.#differsAt, isByAscii: false };
     if (this.#at < this.#length) return { kind: 'shorter', at: this.#at };
     this.#accept();
     return { kind: 'same', at: this.#length };
   }
 
-  /** All of the mirror was compared, not only what follows the offset of an answer. */
+  /** All of the mirror was compared, not only what follows the offset of a response. */
   #accept(): void {
     if (!this.#isAccepted) this.#file.markCompared('raw bytes');
     this.#isAccepted = true;

@@ -1,7 +1,7 @@
 /** The polls of one followed job: when the next one is due, and what they show of the end of the job. */
 import { asJobtailError } from '../../errors.ts';
 import { CallSlot, queuedRemote } from '../calls.ts';
-import { needsAnotherPoll } from '../live/steps.ts';
+import { needsAnotherPoll } from '../live/catch-up.ts';
 import { DELETED, reportedNow } from '../pass/deleted-jobs.ts';
 import type { Polled } from '../poll/poll.ts';
 import { restOf, withJitter } from '../schedule/pace.ts';
@@ -77,21 +77,23 @@ export class PollRun {
     }
     const { polled, beganAt, ofService } = await this.#request(turn);
     await this.#note(polled);
-    const ends = [...polled.ends.values()];
-    const isAnswered = ends.length > 0;
-    this.#mayBeArchive = [...polled.ends].some(([name, end]) => end === 'different' && !name.endsWith('/progress'));
-    if (!this.#hasFiles && ends.some((end) => end !== 'absent')) {
+    const outcomes = [...polled.outcomes.values()];
+    const isAnswered = outcomes.length > 0;
+    this.#mayBeArchive = [...polled.outcomes].some(
+      ([name, outcome]) => outcome === 'different' && !name.endsWith('/progress'),
+    );
+    if (!this.#hasFiles && outcomes.some((outcome) => outcome !== 'absent')) {
       this.#hasFiles = true;
       // The first results come with the first live files.
       due.plan('results', 0);
     }
     if (isAnswered) failures.worked('poll', ofService);
     // After a timeout, the raw bytes are tried: `raw` may be without any answer.
-    if (ends.some((end) => end !== 'raw')) failures.logged.answered();
+    if (outcomes.some((outcome) => outcome !== 'raw')) failures.logged.answered();
 
     if (!isFollowed(this.#job.life)) return;
     if (polled.appended === 0) this.#job.wasQuiet(beganAt, isAnswered);
-    const hasNews = polled.appended > 0 || ends.some(needsAnotherPoll);
+    const hasNews = polled.appended > 0 || outcomes.some(needsAnotherPoll);
     const intervalMs = withJitter(pace.polled(hasNews, slot.longestMs), random());
     const end = this.#job.checkEnd();
     if (end === 'end due' && failures.remainingMs('pass') === 0) return;
@@ -121,11 +123,11 @@ export class PollRun {
   }
 
   /** Logs and stores the result of a poll; waits for the commit only if there was news. */
-  async #note({ appended, refused, errors, ends }: Polled): Promise<void> {
+  async #note({ appended, refused, errors, outcomes }: Polled): Promise<void> {
     const { jobId, context, failures, stall } = this.#job;
     const { log, events } = context;
     for (const [file, error] of errors) failures.logged.failed(`job ${jobId} ${file}`, error);
-    for (const file of ends.keys()) failures.logged.cleared(`job ${jobId} ${file}`);
+    for (const file of outcomes.keys()) failures.logged.cleared(`job ${jobId} ${file}`);
     const grew = appended > 0;
     if (grew) {
       log.debug({ jobId, bytes: appended }, 'grown');

@@ -11,7 +11,7 @@ import { isVerified } from '../../proven.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { type Clock, sleep } from '../../system/clock.ts';
-import { type FollowEnd, needsAnotherPoll } from '../live/steps.ts';
+import { needsAnotherPoll, type PollOutcome } from '../live/catch-up.ts';
 import type { JobPolls, Polled } from '../poll/poll.ts';
 import type { Listing, Remote } from '../ports/server.ts';
 import type { DirectBytes } from '../ports/transfer.ts';
@@ -65,8 +65,8 @@ const COMPARED_BESIDE = 4;
 /** A truncation must persist for five seconds: all polls of a pass together take longer. */
 const WITNESS_PAUSE_MS = 1_000;
 
-const UNFINISHED: Partial<Record<FollowEnd, string>> = {
-  tail: 'it ends inside a character',
+const UNFINISHED: Partial<Record<PollOutcome, string>> = {
+  'incomplete-character': 'it ends inside a character',
   raw: 'the service does not show its first bytes, and there are no raw bytes',
   different: 'it goes on changing',
   unclear: 'it goes on changing',
@@ -81,14 +81,14 @@ export async function completePass(polls: JobPolls, options: CompletePassOptions
   const { jobId } = polls;
   let polled = await pollToEnd(polls, options);
   let { appended } = polled;
-  let { openEnds, failures, listed } = await compareAll(jobId, polled.ends, options);
+  let { openEnds, failures, listed } = await compareAll(jobId, polled.outcomes, options);
   // A file that grew or was rewritten during the pass is polled again; a file that keeps growing has no end yet.
   const isTriedAgain = () => openEnds.length > failures.length && (options.isLast || polled.isQuiet);
   for (let proofs = 1; isTriedAgain() && proofs < MAX_PROOFS; proofs++) {
     polled = await pollToEnd(polls, options);
     appended += polled.appended;
     if (polled.appended === 0 && proofs > 1) break;
-    ({ openEnds, failures, listed } = await compareAll(jobId, polled.ends, options));
+    ({ openEnds, failures, listed } = await compareAll(jobId, polled.outcomes, options));
   }
   const results = store.jobs.get(jobId)?.results ? await syncResults(jobId, listed, options) : null;
   const ofMachine = [...polled.errors.values()].filter(({ policy }) => policy.exitCode === EXIT.local);
@@ -153,7 +153,7 @@ export function summaryWithoutPass(jobId: JobId, store: Store, reason: string, i
 
 interface PolledToEnd {
   readonly appended: number;
-  readonly ends: Polled['ends'];
+  readonly outcomes: Polled['outcomes'];
   readonly errors: Polled['errors'];
   /** Whether two polls in a row returned nothing new. */
   readonly isQuiet: boolean;
@@ -166,20 +166,20 @@ async function pollToEnd(polls: JobPolls, options: CompletePassOptions): Promise
   const maxGrowing = isLast ? MAX_POLLS : MAX_GROWING_POLLS;
   let { pauseMs } = options;
   let appended = 0;
-  let ends: Polled['ends'] = new Map();
+  let outcomes: Polled['outcomes'] = new Map();
   let errors: Polled['errors'] = new Map();
   let quiet = !isLast && rows.every(({ verified, position }) => verified === position) ? 1 : 0;
   for (let count = 0, growing = 0; count < maxPolls && growing < maxGrowing && quiet < 2; count++) {
     if (count > 0) await sleep(clock, pauseMs, signal);
     const polled = await polls.poll({ remote, whole: remote, isFinal: true, signal });
-    ({ ends, errors } = polled);
-    const waits = [...ends.values()].some(needsAnotherPoll);
+    ({ outcomes, errors } = polled);
+    const waits = [...outcomes.values()].some(needsAnotherPoll);
     quiet = polled.appended === 0 && !waits ? quiet + 1 : 0;
     growing += polled.appended > 0 ? 1 : 0;
     pauseMs = waits ? Math.max(options.pauseMs, WITNESS_PAUSE_MS) : options.pauseMs;
     appended += polled.appended;
   }
-  return { appended, ends, errors, isQuiet: maxPolls === 0 || quiet >= 2 };
+  return { appended, outcomes, errors, isQuiet: maxPolls === 0 || quiet >= 2 };
 }
 
 interface Compared {
@@ -190,16 +190,16 @@ interface Compared {
 }
 
 /** Compares each mirror with its raw bytes, and saves the outcome. Rejects if the service cannot be called. */
-async function compareAll(jobId: JobId, ends: Polled['ends'], options: CompletePassOptions): Promise<Compared> {
+async function compareAll(jobId: JobId, outcomes: Polled['outcomes'], options: CompletePassOptions): Promise<Compared> {
   const { store, remote, mirrorDirectory, direct, isLast, signal } = options;
   const rows = store.liveFiles.ofJob(jobId);
   if (rows.length === 0) return { openEnds: [], failures: [], listed: [] };
   const listed = await listedOrNone(remote.listChangedFiles(jobId, signal));
-  const reasons = new Map(rows.map((row) => [row, reasonWithout(row, ends.get(keyText(row)))]));
+  const reasons = new Map(rows.map((row) => [row, reasonWithout(row, outcomes.get(keyText(row)))]));
   const whole = rows.filter((row) => reasons.get(row) === undefined);
   const { capabilities } = store;
   const sources = new Set(rows.map(({ listedName }) => listedName));
-  const absent = new Set([...ends].flatMap(([key, end]) => (end === 'absent' ? [key] : [])));
+  const absent = new Set([...outcomes].flatMap(([key, outcome]) => (outcome === 'absent' ? [key] : [])));
   const how = {
     remote,
     direct,
@@ -220,7 +220,7 @@ async function compareAll(jobId: JobId, ends: Polled['ends'], options: CompleteP
   const state = store.jobs.get(jobId)?.state;
   const early = !isLast && state !== 'settled' && state !== 'ended';
   store.transaction(() => {
-    for (const [index, row] of whole.entries()) savePaths(row, found[index], ends.get(keyText(row)), store);
+    for (const [index, row] of whole.entries()) savePaths(row, found[index], outcomes.get(keyText(row)), store);
     for (const [row, unverified = null] of reasons)
       store.liveFiles.setComparison(row, { verified: unverified === null ? row.position : null, unverified, early });
   });
@@ -234,23 +234,23 @@ async function compareAll(jobId: JobId, ends: Polled['ends'], options: CompleteP
 }
 
 /** Why a mirror is known to be incomplete before its bytes are compared. */
-function reasonWithout({ error, position }: LiveFileRow, end: FollowEnd | undefined): string | undefined {
+function reasonWithout({ error, position }: LiveFileRow, outcome: PollOutcome | undefined): string | undefined {
   if (error !== null) return error.message;
-  return position === 0 && end !== undefined ? UNFINISHED[end] : undefined;
+  return position === 0 && outcome !== undefined ? UNFINISHED[outcome] : undefined;
 }
 
 /** Saves what a comparison shows of a mirror besides its outcome. */
 function savePaths(
   row: LiveFileRow,
   found: LiveProof | JobtailError | undefined,
-  end: FollowEnd | undefined,
+  outcome: PollOutcome | undefined,
   store: Store,
 ): void {
   if (found === undefined || !('proof' in found)) return;
   const { proof, listedName } = found;
   // The committed bytes are intact, so the remote file was rewritten: the next poll compares all of it. A mismatch in
   // the uncommitted tail is repaired by the next poll. Of a file that does not exist, another one is listed.
-  if (proof.outcome === 'different' && proof.at < row.position && end !== 'absent')
+  if (proof.outcome === 'different' && proof.at < row.position && outcome !== 'absent')
     store.liveFiles.save({ ...row, inode: null, modifiedNs: null });
   else if (reasonOf(proof, listedName) === undefined && listedName !== null)
     store.liveFiles.save({ ...row, listedName });

@@ -3,19 +3,18 @@
  * (file-poll.ts), until none waits. Then one transaction commits what was appended. At most a thousand files are polled
  * together, because each may have an open mirror.
  */
-import type { JobtailError } from '../../errors.ts';
+import { JobtailError } from '../../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
 import { slicesOf } from '../../slices.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { storedErrorFrom } from '../failures.ts';
+import type { PollOutcome } from '../live/catch-up.ts';
 import { FileMemory } from '../live/memory.ts';
 import type { LiveFileOptions } from '../live/mirror/mirror.ts';
 import type { RawBytes } from '../live/raw-bytes.ts';
-import type { FollowEnd } from '../live/steps.ts';
-import type { LiveSource, PollCalls } from '../ports/server.ts';
-import { FilePoll } from './file-poll.ts';
-import { followAll } from './follow-all.ts';
+import type { BytesRequest, LiveResponses, LiveSource, PollCalls } from '../ports/server.ts';
+import { FilePoll, type FileWaits } from './file-poll.ts';
 
 /** What all polls of all jobs share. */
 export interface PollContext {
@@ -45,8 +44,8 @@ interface PollOptions extends PollCalls {
 export interface Polled {
   appended: number;
   refused: number;
-  /** How the poll of each file ended, by `keyText`, except of files that failed. */
-  readonly ends: Map<string, FollowEnd>;
+  /** By `keyText`, except of files that failed. */
+  readonly outcomes: Map<string, PollOutcome>;
   readonly errors: Map<string, JobtailError>;
 }
 
@@ -71,7 +70,7 @@ export class JobPolls {
   /** Throws if a group of files could not be polled; what was appended until then is committed. */
   async poll({ waitForTurn, ...options }: PollOptions): Promise<Polled> {
     const { store, maxTogether = MAX_TOGETHER } = this.#context;
-    const polled: Polled = { appended: 0, refused: 0, ends: new Map(), errors: new Map() };
+    const polled: Polled = { appended: 0, refused: 0, outcomes: new Map(), errors: new Map() };
     if (!store.liveFiles.hasAny(this.jobId)) return polled;
     // Thousands of jobs may wait: none of them has its rows in memory meanwhile.
     await waitForTurn?.();
@@ -94,11 +93,11 @@ export class JobPolls {
     const onePoll = { source: this.#source, rawBytes, liveFiles, isFinal, signal: calls.signal, monotonic };
     const files = rows.map((row) => new FilePoll(row, this.#memoryOf(row), onePoll));
     try {
-      await followAll(files, {
+      await pollFiles(files, {
         send: async (wanted, isFirstCall) => {
-          const answers = await this.#source.bytes(wanted, calls, isFirst && isFirstCall);
-          polled.refused += answers.refused;
-          return answers;
+          const responses = await this.#source.bytes(wanted, calls, isFirst && isFirstCall);
+          polled.refused += responses.refused;
+          return responses;
         },
         commit: async () => {
           for (const file of files) await file.commitAppended();
@@ -107,9 +106,9 @@ export class JobPolls {
     } finally {
       await this.#finish(files);
     }
-    for (const { name, mirror, end, error } of files) {
+    for (const { name, mirror, outcome, error } of files) {
       polled.appended += mirror?.appended ?? 0;
-      if (end !== undefined) polled.ends.set(name, end);
+      if (outcome !== undefined) polled.outcomes.set(name, outcome);
       if (error !== undefined) polled.errors.set(name, error);
     }
   }
@@ -141,3 +140,69 @@ export class JobPolls {
     if (writes.length > 0) await commit(() => writes.forEach((write) => void write()));
   }
 }
+
+interface RoundOptions {
+  readonly send: (wanted: readonly BytesRequest[], isFirst: boolean) => Promise<LiveResponses>;
+  /** Commits what was appended so far. */
+  readonly commit: () => Promise<void>;
+}
+
+interface Waiting<Value> {
+  readonly resume: (value: Value) => void;
+  readonly fail: (error: Error) => void;
+}
+
+/**
+ * Polls files together: when each of them waits, one call carries what they wait for. Rejects, after each file has ended,
+ * with the first failure that ends the poll.
+ */
+async function pollFiles(files: readonly FilePoll[], { send, commit }: RoundOptions): Promise<void> {
+  const loading: (Waiting<LiveResponses> & { readonly request: BytesRequest })[] = [];
+  const committing: Waiting<void>[] = [];
+  const failures: unknown[] = [];
+  let active = files.length;
+  let onAllWait = () => {};
+  const becomeIdle = () => {
+    active -= 1;
+    if (active === 0) onAllWait();
+  };
+  const wait = <Value>(add: (one: Waiting<Value>) => void) =>
+    new Promise<Value>((resume, fail) => {
+      if (failures.length > 0) return fail(pollFailed());
+      add({ resume, fail });
+      becomeIdle();
+    });
+  const waits: FileWaits = {
+    load: (request) => wait((one) => loading.push({ ...one, request })),
+    waitForCommit: () => wait((one) => committing.push(one)),
+  };
+  const polls = files.map((file) =>
+    file
+      .run(waits)
+      .catch((error: unknown) => failures.push(error))
+      .finally(becomeIdle),
+  );
+  for (let isFirst = true; ; isFirst = false) {
+    if (active > 0) await new Promise<void>((resolve) => (onAllWait = resolve));
+    if (failures.length > 0 || loading.length + committing.length === 0) break;
+    try {
+      if (loading.length > 0) {
+        const wanted = loading.map(({ request }) => request);
+        const responses = await send(wanted, isFirst);
+        active = loading.length;
+        for (const { resume } of loading.splice(0)) resume(responses);
+      } else {
+        await commit();
+        active = 1;
+        committing.shift()?.resume();
+      }
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  for (const { fail } of [...loading, ...committing]) fail(pollFailed());
+  await Promise.all(polls);
+  if (failures.length > 0) throw failures[0];
+}
+
+const pollFailed = () => new JobtailError('aborted', 'the poll failed');

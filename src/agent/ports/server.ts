@@ -24,7 +24,7 @@ export interface PartRequest extends LiveFileKey {
   readonly enoughBytes?: number | undefined;
 }
 
-/** The answer for one live file: everything from `offset` to its end at that moment, unless less was enough. */
+/** The response for one live file: everything from `offset` to its end at that moment, unless less was enough. */
 export interface Part extends LiveFileKey {
   readonly offset: number;
   readonly content: Content;
@@ -90,7 +90,7 @@ export interface Remote {
   /**
    * DownloadFileFromCluster: the bytes go to `sink` while they arrive, each once. The file is complete only when the
    * promise resolves, with the number of bytes. A nil result rejects with `not-found`; what `sink` throws ends the call
-   * and rejects as it is. When the promise rejects, `sink` may still have its last bytes. The answer may take
+   * and rejects as it is. When the promise rejects, `sink` may still have its last bytes. The response may take
    * `silentMs` to begin, or the usual limit: the service reads a file whole before it sends it.
    */
   downloadFile(jobId: JobId, path: string, sink: Sink, signal: AbortSignal, silentMs?: number): Promise<number>;
@@ -99,7 +99,7 @@ export interface Remote {
   endTransfer(jobId: JobId, method: TransferMethod, signal: AbortSignal): Promise<void>;
   /** Why the service never hands out a file of this name. Left out: there are no such names. */
   reasonAgainst?(name: string): string | undefined;
-  /** Divides what is wanted so that each part fits into one request. Left out: a request may want any number. */
+  /** Divides what is wanted so that each slice fits into one request. Left out: a request may want any number. */
   divide?(jobId: JobId, wanted: readonly PartRequest[]): readonly (readonly PartRequest[])[];
 }
 
@@ -108,22 +108,22 @@ export interface BytesRange {
   readonly from: number;
   /** How many bytes from there on are known and undisputed. */
   readonly known: number;
-  /** `sameness` of an answer to the same request: if this one is the same, nothing else is needed. */
+  /** `sameness` of a response to the same request: if this one is the same, nothing else is needed. */
   readonly quiet?: string | undefined;
-  /** Whether an empty answer, too, must be certain, and a long one whole. */
+  /** Whether an empty response, too, must be certain, and a long one whole. */
   readonly isThorough: boolean;
 }
 
 export interface BytesRequest extends LiveFileKey, BytesRange {
-  /** The listed name that an answer reported earlier. */
+  /** The listed name that a response reported earlier. */
   readonly listedName: string | null;
 }
 
 /**
- * What follows the certain bytes of an answer. end: nothing, at that moment. begun: the start of a character, whose other
- * bytes may follow. hidden: bytes that only the raw file shows. unclear: the file changed between two responses.
+ * What follows the certain bytes of a response, at that moment. incomplete-character: its first bytes, whose others may
+ * follow. hidden: bytes that only the raw file shows. unclear: the file changed between two responses.
  */
-export type Rest = 'end' | 'begun' | 'hidden' | 'unclear';
+export type WhatFollows = 'nothing' | 'incomplete-character' | 'hidden' | 'unclear';
 
 /** The bytes of one live file from an offset on, as far as they are certain. */
 export interface LiveBytes {
@@ -133,11 +133,11 @@ export interface LiveBytes {
   /** The next bytes, at most `max`; empty after the last certain one. Valid until the next call. */
   next(max: number): Promise<Buffer>;
   /** Known after the last certain byte. */
-  rest(): Promise<Rest>;
-  /** Equal in two answers to one request: the file did not change, unless bytes follow that are not shown. */
+  whatFollows(): Promise<WhatFollows>;
+  /** Equal in two responses to one request: the file did not change, unless bytes follow that are not shown. */
   readonly sameness: string | undefined;
   /** Whether the last bytes of the file, as it was then, are certain. */
-  readonly isEndShown: boolean;
+  readonly isEndCertain: boolean;
   /** How much was received, in bytes: another size shows that the file changed. */
   readonly size: number;
   /** As the service named it; often the same for two tasks (docs/dev/servers.md 1.7). */
@@ -163,8 +163,8 @@ export type RawOutcome =
   | { readonly isThere: true; readonly isListed: boolean; readonly listedName?: string | null | undefined }
   | { readonly isThere: false; readonly reason: string };
 
-/** What was answered, by `keyText`. A file without an answer does not exist at present. */
-export interface LiveAnswers {
+/** The responses, by `keyText`. A file without one does not exist at present. */
+export interface LiveResponses {
   readonly files: ReadonlyMap<string, LiveBytes | JobtailError>;
   /** Entries that were not requested. */
   readonly refused: number;
@@ -180,10 +180,10 @@ export interface PollCalls {
 
 /** Where the live files of one job come from. Kept as long as the job is followed. */
 export interface LiveSource {
-  /** Answers for many files at once. `isFirst`: of a poll; then it rejects if no file of the job could be read. */
-  bytes(wanted: readonly BytesRequest[], calls: PollCalls, isFirst: boolean): Promise<LiveAnswers>;
-  /** Where in `end`, the last bytes of a mirror, a request begins that shows as many of them as possible again. */
-  overlapIn(end: Buffer): number;
+  /** Responses for many files at once. `isFirst`: of a poll; then it rejects if no file of the job could be read. */
+  bytes(wanted: readonly BytesRequest[], calls: PollCalls, isFirst: boolean): Promise<LiveResponses>;
+  /** Where in the last bytes of a mirror a request begins that shows as many of them as possible again. */
+  overlapStart(lastBytes: Buffer): number;
 }
 
 /** The job service (docs/dev/soap.md 10), where there is one. Its methods settle as those of `Remote`. */

@@ -19,10 +19,10 @@ export interface PartBatch {
   refused: number;
 }
 
-/** One request of a poll: first for all files of the job, later for those that need more. */
-interface Round {
+/** What a round of a poll requests: first all files of the job, later those that need more. */
+interface RoundRequest {
   readonly wanted: readonly PartRequest[];
-  readonly isFirstCall: boolean;
+  readonly isFirst: boolean;
 }
 
 /** How many files one call may request: fewer once the service refused a call as too long. */
@@ -31,10 +31,10 @@ export interface BatchLimit {
 }
 
 /** A file that makes a call fail does so slowly: quarters find it by half as many failed calls as halves. */
-const PARTS = 4;
+const SLICES_AFTER_FAILURE = 4;
 
-/** While the service answers nothing of a job, a poll ends after so many failed files, or one that failed before. */
-const MAX_UNANSWERED = 2;
+/** While the service responds to nothing of a job, a poll ends after so many failed files, or one that failed before. */
+const MAX_UNREADABLE = 2;
 
 /** Texts that are the same for so long may be of one file. */
 const SAME_START_BYTES = 4 * 1024;
@@ -46,7 +46,7 @@ export class BatchReader {
   readonly #limit: BatchLimit;
   /** Files that failed a call by themselves; those that failed last come last. */
   #poisoned: ReadonlySet<string> = NONE;
-  /** Whether a call got no answer in time when the job was last read. */
+  /** Whether a call got no response in time when the job was last read. */
   #hasHung = false;
 
   constructor(jobId: JobId, limit: BatchLimit) {
@@ -55,24 +55,24 @@ export class BatchReader {
   }
 
   /** Requests all parts; throws in the first round of a poll if no file of the job could be read. */
-  async read(remote: Remote, { wanted, isFirstCall }: Round, signal: AbortSignal): Promise<PartBatch> {
+  async read(remote: Remote, { wanted, isFirst }: RoundRequest, signal: AbortSignal): Promise<PartBatch> {
     const batch: PartBatch = { parts: new Map(), errors: new Map(), refused: 0 };
     const readOnce = async (requests: readonly PartRequest[]) => {
       const { parts, refused, beginning } = await remote.readParts(this.#jobId, requests, signal);
       for (const part of parts) batch.parts.set(keyText(part), part);
       batch.refused += refused;
-      call.isAnswered = true;
+      round.hasResponse = true;
       return beginning;
     };
-    const sized: BatchCall['sized'] = (requests) => remote.divide?.(this.#jobId, requests) ?? [requests];
-    const call: BatchCall = { readOnce, sized, batch, isFirstCall, isAnswered: false };
+    const sized: Round['sized'] = (requests) => remote.divide?.(this.#jobId, requests) ?? [requests];
+    const round: Round = { readOnce, sized, batch, isFirst, hasResponse: false };
     try {
-      // Only if the service answers a short call, a text may be what it hangs on.
-      if (this.#hasHung && isFirstCall)
-        for (const { content } of await withoutText(call, wanted.slice(0, 1))) await content.release();
+      // Only if the service responds to a short call, a text may be what it hangs on.
+      if (this.#hasHung && isFirst)
+        for (const { content } of await withoutText(round, wanted.slice(0, 1))) await content.release();
       this.#hasHung = false;
-      await this.#readSlices(call, wanted);
-      if (isFirstCall && !call.isAnswered) for (const error of batch.errors.values()) throw error;
+      await this.#readSlices(round, wanted);
+      if (isFirst && !round.hasResponse) for (const error of batch.errors.values()) throw error;
     } catch (error) {
       this.#hasHung ||= asJobtailError(error).code === 'timeout';
       for (const part of batch.parts.values()) await part.content.release();
@@ -80,7 +80,7 @@ export class BatchReader {
     } finally {
       const poisoned = new Set(this.#poisoned);
       for (const name of wanted.map(keyText)) {
-        if (call.isAnswered || batch.errors.has(name)) poisoned.delete(name);
+        if (round.hasResponse || batch.errors.has(name)) poisoned.delete(name);
         if (batch.errors.has(name)) poisoned.add(name);
       }
       // Thousands of jobs have none.
@@ -89,65 +89,65 @@ export class BatchReader {
     return batch;
   }
 
-  async #readSlices(call: BatchCall, wanted: readonly PartRequest[], files = this.#limit.files): Promise<void> {
+  async #readSlices(round: Round, wanted: readonly PartRequest[], files = this.#limit.files): Promise<void> {
     const poisoned = this.#poisoned;
     const alone = [...poisoned].flatMap((name) => wanted.filter((request) => keyText(request) === name));
     const together = alone.length === 0 ? wanted : wanted.filter((request) => !poisoned.has(keyText(request)));
-    const slices = [...slicesOf(together, files).flatMap(call.sized), ...slicesOf(alone, 1)];
-    for (const slice of slices) await this.#readDivided(call, slice);
+    const slices = [...slicesOf(together, files).flatMap(round.sized), ...slicesOf(alone, 1)];
+    for (const slice of slices) await this.#readDivided(round, slice);
   }
 
-  async #readDivided(call: BatchCall, wanted: readonly PartRequest[]): Promise<void> {
-    const { parts, errors } = call.batch;
+  async #readDivided(round: Round, wanted: readonly PartRequest[]): Promise<void> {
+    const { parts, errors } = round.batch;
     try {
-      const beginning = await call.readOnce(wanted);
-      if (beginning !== undefined) await this.#readCut(call, wanted, beginning);
+      const beginning = await round.readOnce(wanted);
+      if (beginning !== undefined) await this.#readCut(round, wanted, beginning);
     } catch (thrown) {
       const error = asJobtailError(thrown);
       const hasHung = error.code === 'timeout';
-      if (!error.policy.isDivisible && !(hasHung && call.isAnswered)) throw error;
+      if (!error.policy.isDivisible && !(hasHung && round.hasResponse)) throw error;
       this.#hasHung ||= hasHung;
       const left = wanted.filter((request) => !parts.has(keyText(request)));
       const [only, ...others] = left;
       if (only === undefined) return;
       if (others.length === 0) {
         errors.set(keyText(only), error);
-        // If the service answers without the text, only that is too long to be sent.
-        const [part] = call.isFirstCall ? await withoutText(call, [only]) : [];
+        // If the service responds without the text, only that is too long to be sent.
+        const [part] = round.isFirst ? await withoutText(round, [only]) : [];
         if (part) parts.set(keyText(only), { ...part, offset: only.offset, isBeginning: true });
-        const isEnough = errors.size >= MAX_UNANSWERED || this.#poisoned.has(keyText(only));
-        if (isEnough && call.isFirstCall && !call.isAnswered) throw error;
+        const isEnough = errors.size >= MAX_UNREADABLE || this.#poisoned.has(keyText(only));
+        if (isEnough && round.isFirst && !round.hasResponse) throw error;
         return;
       }
       const errorsBefore = errors.size;
-      const size = Math.ceil(left.length / PARTS);
-      for (const slice of slicesOf(left, size)) await this.#readDivided(call, slice);
-      // All parts succeeded.
+      const size = Math.ceil(left.length / SLICES_AFTER_FAILURE);
+      for (const slice of slicesOf(left, size)) await this.#readDivided(round, slice);
+      // All slices succeeded.
       if (errors.size === errorsBefore && error.code === 'request-too-long')
         this.#limit.files = Math.min(this.#limit.files, size);
     }
   }
 
   /**
-   * Finds the file of a text that was cut, without another call for that text. A service answers in an order of its own,
+   * Finds the file of a text that was cut, without another call for that text. A service responds in an order of its own,
    * so it is the first file that has a name now: if each other one comes whole, or begins otherwise.
    */
-  async #readCut(call: BatchCall, wanted: readonly PartRequest[], content: Content): Promise<void> {
-    const { parts, errors } = call.batch;
+  async #readCut(round: Round, wanted: readonly PartRequest[], content: Content): Promise<void> {
+    const { parts, errors } = round.batch;
     const missing = wanted.filter((request) => !parts.has(keyText(request)));
     let isFound = false;
     try {
-      const named = await withoutText(call, missing);
+      const named = await withoutText(round, missing);
       for (const part of named) await part.content.release();
       const name = missing.length === 1 ? missing.map(keyText)[0] : named.map(keyText)[0];
       const request = missing.find((one) => keyText(one) === name);
-      if (request === undefined) return await this.#readSlices(call, missing, 1);
+      if (request === undefined) return await this.#readSlices(round, missing, 1);
       const others = missing.filter((one) => one !== request);
-      await this.#readSlices(call, others);
+      await this.#readSlices(round, others);
       const start = await content.read(0, SAME_START_BYTES);
       for (const other of others.map(keyText))
         if (errors.has(other) || (await beginsAlike(parts.get(other), start)))
-          return await this.#readSlices(call, [request]);
+          return await this.#readSlices(round, [request]);
       isFound = true;
       const { taskId, file, offset } = request;
       const relativePath = named[0]?.relativePath ?? null;
@@ -158,19 +158,19 @@ export class BatchReader {
   }
 }
 
-interface BatchCall {
+interface Round {
   /** Resolves with the beginning of a text that was cut. */
   readonly readOnce: (wanted: readonly PartRequest[]) => Promise<Content | undefined>;
   /** The requests in calls that the service takes. */
   readonly sized: (wanted: readonly PartRequest[]) => readonly (readonly PartRequest[])[];
   readonly batch: PartBatch;
-  readonly isFirstCall: boolean;
-  /** Whether the service answered a call: if it hangs on another, the files of that are the cause. */
-  isAnswered: boolean;
+  readonly isFirst: boolean;
+  /** Whether the service responded to a call: if it hangs on another, the files of that are the cause. */
+  hasResponse: boolean;
 }
 
 /** The parts of files after their ends, in the order of the response; a file that has none is left out. */
-async function withoutText({ readOnce, batch }: BatchCall, wanted: readonly PartRequest[]): Promise<Part[]> {
+async function withoutText({ readOnce, batch }: Round, wanted: readonly PartRequest[]): Promise<Part[]> {
   try {
     await (await readOnce(wanted.map((request) => ({ ...request, offset: BEHIND_EVERY_END }))))?.release();
   } catch (thrown) {

@@ -21,7 +21,7 @@ const NOWHERE = 'no file on the server has the bytes that its text shows';
 const SEVERAL = 'several listed files that differ have the bytes that its text shows';
 
 /** What is remembered of the raw file of one live file. */
-export interface RawPlace {
+export interface RawMemory {
   /** The path that was proven. */
   path: string | undefined;
   /** The service failed to send the file, or cannot send its text: it comes by direct transfer, where that is open. */
@@ -33,7 +33,7 @@ export interface RawPlace {
 interface RawTextOptions {
   readonly jobId: JobId;
   readonly text: TextBytes;
-  readonly place: RawPlace;
+  readonly memory: RawMemory;
   readonly listedName: string | null;
   /** Requests its text from another offset on. */
   readonly textFrom: (offset: number) => Promise<Part | undefined>;
@@ -59,14 +59,14 @@ export class RawText implements RawFile {
   }
 
   async download(begin: () => Sink): Promise<RawOutcome> {
-    const { text, place, capabilities } = this.#options;
-    place.isForDirect ||= this.#isUnsendable;
+    const { text, memory, capabilities } = this.#options;
+    memory.isForDirect ||= this.#isUnsendable;
     const likely = await this.#likelyPaths();
     const known = await this.#first(likely, begin);
     const listed = known === undefined ? await this.#listed(likely, begin) : undefined;
     const found = known ?? listed;
-    place.path = found?.path;
-    place.wantsWholeText = found === undefined;
+    memory.path = found?.path;
+    memory.wantsWholeText = found === undefined;
     if (found === undefined && this.#isUnsendable)
       throw new JobtailError('stuck', `longer than this service can send as text: ${this.#reason}`, {
         hint: 'the raw download failed; it is repeated with back-off',
@@ -86,9 +86,9 @@ export class RawText implements RawFile {
 
   /** The path that was proven before, and those that are likely: the first one that the text shows suffices. */
   async #likelyPaths(): Promise<Set<string>> {
-    const { text, listedName, place, capabilities } = this.#options;
+    const { text, listedName, memory, capabilities } = this.#options;
     const known = await namesThatMayBe(listedName === null ? [] : [listedName], text.relativePath);
-    const proven = place.path === undefined ? [] : [place.path];
+    const proven = memory.path === undefined ? [] : [memory.path];
     return new Set([...known, ...proven, ...likelyPaths(text.part, capabilities.get(SHIFT_CAPABILITY))]);
   }
 
@@ -192,10 +192,10 @@ export class RawText implements RawFile {
 
   /** Downloads a file; returns its length, or undefined if it is refused or another one. */
   async #receive(path: string, sink: Sink, atEnd: () => Promise<void> = async () => {}): Promise<number | undefined> {
-    const { jobId, place, calls, direct } = this.#options;
+    const { jobId, memory, calls, direct } = this.#options;
     let taken: Promise<void> = Promise.resolve();
     const keep: Sink = (bytes) => (taken = Promise.resolve(sink(bytes)));
-    const from = place.isForDirect && direct?.isOpen(jobId) ? direct : calls.whole;
+    const from = memory.isForDirect && direct?.isOpen(jobId) ? direct : calls.whole;
     try {
       const length = await from.downloadFile(jobId, path, keep, calls.signal);
       await atEnd();
@@ -203,7 +203,7 @@ export class RawText implements RawFile {
     } catch (error) {
       if (error instanceof AnotherFile) return undefined;
       const { policy, message, hint } = asJobtailError(error);
-      if (policy.ofOneFile === 'perhaps' || policy.isDivisible) place.isForDirect ||= !policy.isRefusal;
+      if (policy.ofOneFile === 'perhaps' || policy.isDivisible) memory.isForDirect ||= !policy.isRefusal;
       if (!policy.isRefusal) throw error;
       this.#reason = hint === undefined ? message : `${message}: ${hint}`;
       return undefined;

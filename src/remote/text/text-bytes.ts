@@ -1,9 +1,8 @@
 /** The bytes of one live file as far as text shows them: one response, and a second one where it cuts characters. */
-import type { BytesRequest, LiveBytes, Part, RawFile, Rest } from '../../agent/ports/server.ts';
+import type { BytesRequest, LiveBytes, Part, RawFile, WhatFollows } from '../../agent/ports/server.ts';
 import { REPLACEMENT, standsAt, startsAlike } from '../../bytes.ts';
-import { nextAgreed } from './agreement.ts';
 import { HALF_BLOCK_BYTES, shownWidth, UNCUT_BYTES } from './blocks.ts';
-import { certainOf, Reading } from './reading.ts';
+import { certainOf, nextAgreed, TextCursor } from './cursor.ts';
 
 /** A longer text is not kept to be compared with the next one. */
 const MAX_SAMENESS_BYTES = 4 * 1024;
@@ -17,8 +16,8 @@ export class TextBytes implements LiveBytes {
   readonly raw: RawFile;
   readonly isRaw = false;
   readonly #isAsciiOnly: boolean;
-  readonly #first: Reading;
-  #second: Reading | undefined;
+  readonly #first: TextCursor;
+  #second: TextCursor | undefined;
   #secondFrom = Number.POSITIVE_INFINITY;
   readonly #parts: Part[];
   /** Where in the file the cursor is. */
@@ -28,21 +27,22 @@ export class TextBytes implements LiveBytes {
   #isStartCertain: boolean;
   /** Nothing follows the first byte. */
   #isLone = false;
-  #end: Rest | undefined;
+  /** Known after the last certain byte. */
+  #following: WhatFollows | undefined;
   #sameness: string | undefined;
   /** The text ends in U+FFFD. */
-  #endsHidden = false;
+  #hidesLastByte = false;
 
   private constructor(part: Part, request: BytesRequest, isAsciiOnly: boolean, raw: (text: TextBytes) => RawFile) {
     this.part = part;
     this.#parts = [part];
     this.#at = part.offset;
     this.#isAsciiOnly = isAsciiOnly;
-    this.#first = new Reading(part.content, isAsciiOnly);
+    this.#first = new TextCursor(part.content, isAsciiOnly);
     const isEmpty = part.content.length === 0;
     this.#isStartCertain = request.known > 0 || (isEmpty && !request.isThorough);
     // A mark may be at an offset after which nothing is known: it would change the text.
-    if (part.isBeginning || (request.from > 0 && request.known === 0)) this.#end = 'hidden';
+    if (part.isBeginning || (request.from > 0 && request.known === 0)) this.#following = 'hidden';
     this.raw = raw(this);
   }
 
@@ -53,7 +53,8 @@ export class TextBytes implements LiveBytes {
     const start = isKept ? 0 : Math.max(0, content.length - REPLACEMENT.length);
     const end = await content.read(start, content.length);
     if (isKept) made.#sameness = end.toString('latin1');
-    made.#endsHidden = end.length >= REPLACEMENT.length && standsAt(end, end.length - REPLACEMENT.length, REPLACEMENT);
+    made.#hidesLastByte =
+      end.length >= REPLACEMENT.length && standsAt(end, end.length - REPLACEMENT.length, REPLACEMENT);
     return made;
   }
 
@@ -70,8 +71,8 @@ export class TextBytes implements LiveBytes {
     return this.#sameness;
   }
 
-  get isEndShown(): boolean {
-    return this.size === 0 ? this.from === 0 : !this.part.isBeginning && !this.#endsHidden;
+  get isEndCertain(): boolean {
+    return this.size === 0 ? this.from === 0 : !this.part.isBeginning && !this.#hidesLastByte;
   }
 
   get relativePath(): string | null {
@@ -80,7 +81,7 @@ export class TextBytes implements LiveBytes {
 
   /** What has to be requested before its bytes are read; undefined if there is nothing more. */
   async doubt(): Promise<Doubt | undefined> {
-    if (this.#end !== undefined || this.#second !== undefined) return undefined;
+    if (this.#following !== undefined || this.#second !== undefined) return undefined;
     if (!this.#isStartCertain) return { kind: 'start', offset: this.#isLone ? this.from : this.from + 1 };
     const rest = this.#first.fork();
     const length = await rest.skipCertain();
@@ -93,27 +94,27 @@ export class TextBytes implements LiveBytes {
   /** Takes the response to a doubt; undefined if the file does not exist any more. */
   async settle({ kind }: Doubt, part: Part | undefined): Promise<void> {
     if (part !== undefined) this.#parts.push(part);
-    if (part === undefined) this.#end = 'unclear';
+    if (part === undefined) this.#following = 'unclear';
     else if (kind === 'cut') {
-      this.#second = new Reading(part.content, this.#isAsciiOnly);
+      this.#second = new TextCursor(part.content, this.#isAsciiOnly);
       this.#secondFrom = part.offset;
     } else if (await this.#isFollowedBy(part)) this.#isStartCertain = true;
-    else if (this.#isLone || part.content.length > 0) this.#end = 'hidden';
+    else if (this.#isLone || part.content.length > 0) this.#following = 'hidden';
     else this.#isLone = true;
   }
 
   async next(max: number): Promise<Buffer> {
-    if (this.#end !== undefined) return NONE;
+    if (this.#following !== undefined) return NONE;
     if (this.#left.length === 0) this.#left = await this.#more(max);
     const bytes = this.#left.subarray(0, max);
     this.#left = this.#left.subarray(bytes.length);
     this.#at += bytes.length;
-    if (bytes.length === 0) this.#end ??= await this.#restOfFirst();
+    if (bytes.length === 0) this.#following ??= await this.#afterFirst();
     return bytes;
   }
 
-  async rest(): Promise<Rest> {
-    return this.#end ?? 'hidden';
+  async whatFollows(): Promise<WhatFollows> {
+    return this.#following ?? 'hidden';
   }
 
   async release(): Promise<void> {
@@ -123,7 +124,7 @@ export class TextBytes implements LiveBytes {
   async #more(max: number): Promise<Buffer> {
     if (this.#second !== undefined && this.#at >= this.#secondFrom) {
       const agreed = await nextAgreed(this.#first, this.#second, max);
-      if (agreed === undefined) this.#end = 'unclear';
+      if (agreed === undefined) this.#following = 'unclear';
       return agreed ?? NONE;
     }
     const bytes = await this.#first.peek(Math.min(max, this.#secondFrom - this.#at));
@@ -131,10 +132,10 @@ export class TextBytes implements LiveBytes {
     return bytes;
   }
 
-  async #restOfFirst(): Promise<Rest> {
-    if (this.#first.atEnd()) return 'end';
+  async #afterFirst(): Promise<WhatFollows> {
+    if (this.#first.atEnd()) return 'nothing';
     const rest = this.#first.fork(false);
-    return (await rest.skipUncertain()) > 0 && rest.atEnd() ? 'begun' : 'hidden';
+    return (await rest.skipUncertain()) > 0 && rest.atEnd() ? 'incomplete-character' : 'hidden';
   }
 
   /**

@@ -2,8 +2,8 @@
 import type {
   BytesRequest,
   CapabilityStore,
-  LiveAnswers,
   LiveBytes,
+  LiveResponses,
   LiveSource,
   Part,
   PartRequest,
@@ -15,7 +15,7 @@ import { type JobId, keyText } from '../../job.ts';
 import { type BatchLimit, BatchReader, type PartBatch } from './batch.ts';
 import { placeWithoutMark, shownFrom, shownWidth, UNCUT_BYTES } from './blocks.ts';
 import { TextDecoding } from './decoding.ts';
-import { type RawPlace, RawText } from './raw-text.ts';
+import { type RawMemory, RawText } from './raw-text.ts';
 import { TextBytes } from './text-bytes.ts';
 
 /** A longer text is downloaded raw. A file six times as long costs at most 1.5 times its raw bytes. */
@@ -45,7 +45,7 @@ class TextSource implements LiveSource {
   readonly #decoding: TextDecoding;
   readonly #batches: BatchReader;
   /** By `keyText`, of files whose raw bytes were requested. */
-  readonly #places = new Map<string, RawPlace>();
+  readonly #memories = new Map<string, RawMemory>();
 
   constructor(jobId: JobId, options: TextSourceOptions, decoding: TextDecoding) {
     this.#jobId = jobId;
@@ -54,7 +54,7 @@ class TextSource implements LiveSource {
     this.#batches = new BatchReader(jobId, options.batchLimit);
   }
 
-  async bytes(wanted: readonly BytesRequest[], calls: PollCalls, isFirst: boolean): Promise<LiveAnswers> {
+  async bytes(wanted: readonly BytesRequest[], calls: PollCalls, isFirst: boolean): Promise<LiveResponses> {
     const requests = wanted.map((request) => this.#partRequest(request));
     const batch = await this.#read(requests, calls, isFirst);
     const texts = new Map<string, TextBytes>();
@@ -95,9 +95,9 @@ class TextSource implements LiveSource {
     return { files: new Map<string, LiveBytes | JobtailError>([...texts, ...errors]), refused };
   }
 
-  overlapIn(end: Buffer): number {
-    const bytes = end.subarray(-UNCUT_BYTES);
-    const skipped = end.length - bytes.length;
+  overlapStart(lastBytes: Buffer): number {
+    const bytes = lastBytes.subarray(-UNCUT_BYTES);
+    const skipped = lastBytes.length - bytes.length;
     const shown = shownFrom(bytes);
     // Fewer than half of the bytes prove too little: the response shows whether anything changed, and then raw bytes decide.
     if (2 * (bytes.length - shown) >= bytes.length) return skipped + shown;
@@ -105,23 +105,23 @@ class TextSource implements LiveSource {
     return skipped + (whole < 0 ? placeWithoutMark(bytes) : whole);
   }
 
-  #read(wanted: readonly PartRequest[], { remote, signal }: PollCalls, isFirstCall: boolean): Promise<PartBatch> {
-    return this.#batches.read(remote, { wanted, isFirstCall }, signal);
+  #read(wanted: readonly PartRequest[], { remote, signal }: PollCalls, isFirst: boolean): Promise<PartBatch> {
+    return this.#batches.read(remote, { wanted, isFirst }, signal);
   }
 
   #partRequest({ taskId, file, from, known, isThorough }: BytesRequest): PartRequest {
     const { longBacklogBytes = LONG_BACKLOG_BYTES } = this.#options;
     const isBacklog = from === 0 && known === 0 && !isThorough;
-    const mayBeCut = isBacklog && this.#places.get(keyText({ taskId, file }))?.wantsWholeText !== true;
+    const mayBeCut = isBacklog && this.#memories.get(keyText({ taskId, file }))?.wantsWholeText !== true;
     return { taskId, file, offset: from, ...(mayBeCut && { enoughBytes: longBacklogBytes }) };
   }
 
   #textOf(part: Part, request: BytesRequest, calls: PollCalls): Promise<TextBytes> {
     const { capabilities, direct } = this.#options;
     const name = keyText(request);
-    const place = () => {
-      const found = this.#places.get(name) ?? { path: undefined, isForDirect: false, wantsWholeText: false };
-      this.#places.set(name, found);
+    const memory = () => {
+      const found = this.#memories.get(name) ?? { path: undefined, isForDirect: false, wantsWholeText: false };
+      this.#memories.set(name, found);
       return found;
     };
     const { taskId, file, listedName } = request;
@@ -131,7 +131,7 @@ class TextSource implements LiveSource {
     };
     const shared = { jobId: this.#jobId, calls, capabilities, direct, decoding: this.#decoding, listedName, textFrom };
     return TextBytes.of(part, request, this.#decoding.server !== 'utf-8', (text) => ({
-      download: (begin) => new RawText({ ...shared, text, place: place() }).download(begin),
+      download: (begin) => new RawText({ ...shared, text, memory: memory() }).download(begin),
     }));
   }
 }

@@ -19,9 +19,9 @@ function rangeOf(file: Buffer, from: number): LiveBytes {
       at += bytes.length;
       return bytes;
     },
-    rest: async () => 'end',
+    whatFollows: async () => 'nothing',
     sameness: file.toString('latin1', from),
-    isEndShown: true,
+    isEndCertain: true,
     size: Math.max(0, file.length - from),
     relativePath: null,
     raw: { download: async () => ({ isThere: false, reason: 'each byte was received' }) },
@@ -37,7 +37,7 @@ const exactRanges: LiveSource = {
     });
     return { files: new Map(found), refused: 0 };
   },
-  overlapIn: () => 0,
+  overlapStart: () => 0,
 };
 
 test('files of a source with exact ranges are followed: any bytes, growth, truncation and rewrite', async () => {
@@ -61,7 +61,7 @@ test('files of a source with exact ranges are followed: any bytes, growth, trunc
 });
 
 test('an answer that shows nothing of a mirror proves nothing about it', async () => {
-  const source: LiveSource = { ...exactRanges, overlapIn: (end) => end.length };
+  const source: LiveSource = { ...exactRanges, overlapStart: (end) => end.length };
   const engine = new Engine({ directory: temporaryDirectory(), remote: new ModelRemote(), now: () => 0, source });
   onTestFinished(() => engine.kill());
   engine.watch([STDOUT]);

@@ -42,8 +42,8 @@ function setUp(together: number, groups = 2.1) {
 
 it('a poll of many files opens a thousand of their mirrors at a time', async () => {
   const { engine, names, disk, written, remote } = setUp(MAX_TOGETHER, 1.1);
-  const { appended, ends } = await engine.poll();
-  expect({ appended, ends: ends.size }).toEqual({ appended: 2 * LINE.length, ends: names.length });
+  const { appended, outcomes } = await engine.poll();
+  expect({ appended, outcomes: outcomes.size }).toEqual({ appended: 2 * LINE.length, outcomes: names.length });
   expect(disk.most).toBeLessThanOrEqual(1_000 + written.length);
   const before = remote.calls;
   expect(await engine.poll()).toMatchObject({ appended: 0 });

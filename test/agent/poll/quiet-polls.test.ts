@@ -45,10 +45,10 @@ function edit(change: (file: string) => void): void {
 }
 
 it('a quiet poll opens no mirror', async () => {
-  const { appended, ends } = await engine.poll();
-  expect({ appended, ends: [...ends] }).toEqual({
+  const { appended, outcomes } = await engine.poll();
+  expect({ appended, outcomes: [...outcomes] }).toEqual({
     appended: 0,
-    ends: [
+    outcomes: [
       [keyText(STDERR), 'absent'],
       [keyText(STDOUT), 'current'],
     ],
@@ -74,7 +74,7 @@ it('a quiet poll sees a file that appears, and one that is gone and comes back',
   remote.files.set(keyText(STDERR), Buffer.from('an error\n'));
   expect((await engine.poll()).appended).toBe(9);
   remote.files.delete(keyText(STDERR));
-  expect((await engine.poll()).ends.get(keyText(STDERR))).toBe('absent');
+  expect((await engine.poll()).outcomes.get(keyText(STDERR))).toBe('absent');
   remote.files.set(keyText(STDERR), Buffer.from('an error\nand one\n'));
   expect((await engine.poll()).appended).toBe(8);
 });
@@ -102,7 +102,7 @@ it('a quiet poll fails with the service, and goes on being quiet', async () => {
   remote.poisoned.add(keyText(STDOUT));
   expect((await engine.poll()).errors.has(keyText(STDOUT))).toBe(true);
   remote.poisoned.clear();
-  expect((await engine.poll()).ends.get(keyText(STDOUT))).toBe('current');
+  expect((await engine.poll()).outcomes.get(keyText(STDOUT))).toBe('current');
   expect(engine.store.liveFiles.ofJob('501' as never).every(({ error }) => error === null)).toBe(true);
 });
 

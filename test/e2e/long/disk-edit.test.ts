@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { mirroredJob } from '../../support/e2e-job.ts';
 
 const CONTENT = Buffer.from(Array.from({ length: 200 }, (_, line) => `${line} Příliš žluťoučký kůň\n`).join(''));
-/** What people do to a file; test/agent/live/follow.test.ts has more, and what is done while the agent runs. */
+/** What people do to a file; test/agent/live/catch-up.test.ts has more, and what is done while the agent runs. */
 const EDITS: Readonly<Record<string, (file: string) => void>> = {
   edited: (file) => fs.writeFileSync(file, Buffer.from(CONTENT).fill('#', 4_000, 4_001)),
   'cut by its last byte': (file) => fs.truncateSync(file, CONTENT.length - 1),

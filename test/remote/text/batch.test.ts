@@ -31,10 +31,10 @@ function setUp() {
     remote,
     batches,
     /** What one read brings, and how many calls it took. */
-    read: async (from: BatchReader = batches, wanted: readonly PartRequest[] = WANTED, isFirstCall = true) => {
+    read: async (from: BatchReader = batches, wanted: readonly PartRequest[] = WANTED, isFirst = true) => {
       const before = remote.calls;
       try {
-        const { parts, errors } = await from.read(remote, { wanted, isFirstCall }, new AbortController().signal);
+        const { parts, errors } = await from.read(remote, { wanted, isFirst }, new AbortController().signal);
         const begun: string[] = [];
         for (const { taskId, relativePath, content, isBeginning } of parts.values()) {
           if (isBeginning && content.length > 0) begun.push(`${taskId}${relativePath} ${await content.read(0, 1)}`);

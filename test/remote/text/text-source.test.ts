@@ -1,7 +1,7 @@
 /** The bytes of live files over text: each certain byte is that of the file, whatever the file holds and becomes. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { BytesRequest, LiveBytes, Rest } from '../../../src/agent/ports/server.ts';
+import type { BytesRequest, LiveBytes, WhatFollows } from '../../../src/agent/ports/server.ts';
 import { characterStart } from '../../../src/bytes.ts';
 import { keyText } from '../../../src/job.ts';
 import { DECODING_CAPABILITY } from '../../../src/remote/text/decoding.ts';
@@ -53,11 +53,11 @@ function setUp(bytes: Buffer, how: ModelRemote['decoding'], learned: string | un
   return { remote, source, ask, learned: () => known.get(DECODING_CAPABILITY) };
 }
 
-async function all(answer: LiveBytes, step = 100): Promise<{ bytes: Buffer; rest: Rest }> {
+async function all(answer: LiveBytes, step = 100): Promise<{ bytes: Buffer; rest: WhatFollows }> {
   const pieces: Buffer[] = [];
   for (;;) {
     const piece = await answer.next(step);
-    if (piece.length === 0) return { bytes: Buffer.concat(pieces), rest: await answer.rest() };
+    if (piece.length === 0) return { bytes: Buffer.concat(pieces), rest: await answer.whatFollows() };
     expect(piece.length).toBeLessThanOrEqual(step);
     pieces.push(Buffer.from(piece));
   }
@@ -72,8 +72,8 @@ describe('certain bytes', () => {
         const { bytes, rest } = await ask({ ...START, isThorough }, all);
         expect(bytes).toEqual(file.subarray(0, bytes.length));
         const isMark = ['efbbbf', 'fffe', 'feff'].includes(file.toString('hex'));
-        if (rest === 'end' && !(isMark && !isThorough)) expect(bytes.length).toBe(file.length);
-        if (rest === 'begun') expect(file.length - bytes.length).toBeGreaterThan(0);
+        if (rest === 'nothing' && !(isMark && !isThorough)) expect(bytes.length).toBe(file.length);
+        if (rest === 'incomplete-character') expect(file.length - bytes.length).toBeGreaterThan(0);
       }),
       numRuns(600),
     );
@@ -90,7 +90,7 @@ describe('certain bytes', () => {
           const { source, ask } = setUp(file, how);
           const length = cut % (file.length + 1);
           const start = Math.max(0, length - overlap);
-          const from = start + source.overlapIn(file.subarray(start, length));
+          const from = start + source.overlapStart(file.subarray(start, length));
           const { bytes } = await ask({ ...START, from, known: length - from }, all);
           expect(bytes).toEqual(file.subarray(from, from + bytes.length));
           // With whole reads, no edge of a block lies in the overlap.
@@ -115,11 +115,14 @@ describe('certain bytes', () => {
         // A short read may cut the last character. The edge of a block does: nothing after it shows that both go on alike.
         const last = characterStart(file, file.length - 1);
         const isAtEdge = Math.floor(last / 1_024) !== Math.floor((file.length - 1) / 1_024);
-        const isCut = how.readLengths === undefined ? isAtEdge : rest === 'begun';
+        const isCut = how.readLengths === undefined ? isAtEdge : rest === 'incomplete-character';
         if (isCut)
-          expect({ rest, left: file.length - bytes.length }).toEqual({ rest: 'begun', left: file.length - last });
+          expect({ rest, left: file.length - bytes.length }).toEqual({
+            rest: 'incomplete-character',
+            left: file.length - last,
+          });
         expect({ bytes, rest }).toEqual(
-          isCut ? { bytes: file.subarray(0, bytes.length), rest } : { bytes: file, rest: 'end' },
+          isCut ? { bytes: file.subarray(0, bytes.length), rest } : { bytes: file, rest: 'nothing' },
         );
         expect(remote.calls).toBeLessThanOrEqual(3);
       }),
@@ -163,7 +166,7 @@ describe('certain bytes', () => {
     const { ask, remote } = setUp(before, {});
     let calls = 0;
     remote.beforeCall = () => void (++calls === 3 && remote.files.set(NAME, after));
-    expect(await ask(START, all)).toEqual({ bytes: before.subarray(0, -2), rest: 'begun' });
+    expect(await ask(START, all)).toEqual({ bytes: before.subarray(0, -2), rest: 'incomplete-character' });
     expect(calls).toBe(3);
   });
 
@@ -194,7 +197,7 @@ describe('the raw file', () => {
         const { source, ask } = setUp(Buffer.concat([Buffer.from('A'), file]), how);
         const bytes = Buffer.concat([Buffer.from('A'), file]);
         const length = cut % (bytes.length + 1);
-        const from = source.overlapIn(bytes.subarray(0, length));
+        const from = source.overlapStart(bytes.subarray(0, length));
         await ask({ ...START, from, known: length - from }, async (answer) => {
           const received: Buffer[] = [];
           const end = await answer.raw.download(() => (piece) => void received.push(Buffer.from(piece)));

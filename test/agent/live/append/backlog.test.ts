@@ -32,7 +32,7 @@ function setUp(watched: readonly LiveFileKey[] = [STDOUT], direct?: DirectBytes)
     time += 1_000;
     const polled = await engine.poll();
     expect(remote.held).toBe(0);
-    return polled.ends.get(NAME) ?? polled.errors.get(NAME)?.code;
+    return polled.outcomes.get(NAME) ?? polled.errors.get(NAME)?.code;
   };
   return { remote, engine, poll, mirror: () => fs.readFileSync(engine.mirror(STDOUT)) };
 }

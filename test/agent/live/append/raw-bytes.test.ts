@@ -23,7 +23,7 @@ function setUp() {
   const poll = async (isFinal = false) => {
     now += 1_000;
     const polled = await engine.poll(isFinal);
-    return polled.ends.get(NAME) ?? polled.errors.get(NAME)?.code;
+    return polled.outcomes.get(NAME) ?? polled.errors.get(NAME)?.code;
   };
   return { remote, engine, poll, mirror: (key = STDOUT) => fs.readFileSync(engine.mirror(key), 'latin1') };
 }

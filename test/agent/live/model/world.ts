@@ -216,7 +216,7 @@ export class World {
     const isFirst = subject.generations.length === 1 && !subject.edited;
     const isFarEnough = !isFirst || mirror.length >= alwaysShown(remote);
     if (!this.#setting.rawAccess && isFarEnough && this.#isStuck(subject)) return undefined;
-    const why = shown(polled && [polled.ends.get(subject.name), polled.errors.get(subject.name)?.message]);
+    const why = shown(polled && [polled.outcomes.get(subject.name), polled.errors.get(subject.name)?.message]);
     return `${subject.name} is not complete ${why}\n${shown(mirror)}\n${shown(remote)}`;
   }
 
@@ -403,8 +403,8 @@ export class World {
     for (const error of polled?.errors.values() ?? []) if (error.code === 'internal') throw error;
     const rows = this.#rows();
     for (const subject of this.#subjects) {
-      const end = polled?.ends.get(subject.name);
-      if (end !== 'current' && end !== 'tail' && end !== 'raw') continue;
+      const end = polled?.outcomes.get(subject.name);
+      if (end !== 'current' && end !== 'incomplete-character' && end !== 'raw') continue;
       // Without a commit since the state was lost, a mirror that was edited before may still wait for raw bytes. Nothing
       // is compared before it is known how the service decodes (docs/guarantees.md).
       const isDecoderKnown = this.#engine.store.capabilities.get(DECODING_CAPABILITY) !== undefined;

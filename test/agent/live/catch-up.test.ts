@@ -42,7 +42,7 @@ function setUp({ known = false, ...options }: Partial<EngineOptions> & { readonl
       const polled = await engine.poll(isFinal);
       expect(remote.held).toBe(0);
       expect([...polled.errors.values()]).toEqual([]);
-      return polled.ends.get(NAME);
+      return polled.outcomes.get(NAME);
     },
   };
 }
@@ -291,8 +291,8 @@ describe('how a service decodes', () => {
     remote.decodeWith = (bytes, offset) => (offset === 0 ? bytes.toString() : `nonsense ${calls++}`);
     const codes: (string | undefined)[] = [];
     for (let polls = 0; polls < 8; polls++) {
-      const { errors, ends } = await engine.poll();
-      codes.push(errors.get(NAME)?.code ?? ends.get(NAME));
+      const { errors, outcomes } = await engine.poll();
+      codes.push(errors.get(NAME)?.code ?? outcomes.get(NAME));
       pass(10_000);
     }
     expect(codes).toEqual([...Array(6).fill('raw'), 'stuck', 'stuck']);

@@ -1,15 +1,17 @@
-/** A cursor over decoded text: returns bytes, or none where the server could not decode them. */
+/** Cursors over decoded text: return bytes, or none where the server could not decode them; and what two of them agree about. */
 import { isAscii } from 'node:buffer';
 import type { Content } from '../../agent/ports/server.ts';
-import { REPLACEMENT, widthOfLead } from '../../bytes.ts';
+import { commonLength, REPLACEMENT, widthOfLead } from '../../bytes.ts';
 
 /** Bytes of text that are read at a time. */
 const WINDOW_BYTES = 64 * 1024;
 /** The minimum in a window unless the text ends before. */
 const SIGHT_BYTES = 1024;
 const NO_BYTES = Buffer.alloc(0);
+/** Bytes after a cut character that must be equal, as far as both responses show them. */
+const FOLLOWING_BYTES = 1024;
 
-export class Reading {
+export class TextCursor {
   /** Only ASCII characters are certain: it is unknown how the server decodes others. */
   readonly isAsciiOnly: boolean;
   readonly #content: Content;
@@ -27,8 +29,8 @@ export class Reading {
   }
 
   /** A new cursor at the same position. */
-  fork(isAsciiOnly = this.isAsciiOnly): Reading {
-    return new Reading(this.#content, isAsciiOnly, this.#at);
+  fork(isAsciiOnly = this.isAsciiOnly): TextCursor {
+    return new TextCursor(this.#content, isAsciiOnly, this.#at);
   }
 
   /** Certain bytes from the cursor on, at most `max`; empty if uncertain, or at the end. Valid until the next call. */
@@ -93,4 +95,41 @@ export function certainOf(text: Buffer, isAsciiOnly: boolean, isLast: boolean): 
   const found = text.indexOf(REPLACEMENT);
   // The last two bytes may be the beginning of a U+FFFD that the window cuts.
   return text.subarray(0, found >= 0 ? found : isLast ? text.length : text.length - 2);
+}
+
+/**
+ * Moves both cursors, which are at one offset of the file, past the next bytes, at most `max` or one block, and returns
+ * these; empty if neither response shows what follows; undefined if they contradict each other. The edge of a block cuts a
+ * character in one response; in the other one, which was requested half a block later, it is whole. It counts if both go
+ * on alike after it: otherwise the file changed between them.
+ */
+export async function nextAgreed(first: TextCursor, second: TextCursor, max: number): Promise<Buffer | undefined> {
+  const [ours, theirs] = [await first.peek(max), await second.peek(max)];
+  if (ours.length > 0 && theirs.length > 0) {
+    const common = commonLength(ours, theirs);
+    first.advance(common);
+    second.advance(common);
+    return common === 0 ? undefined : ours.subarray(0, common);
+  }
+  if (first.atEnd() || (ours.length === 0 && theirs.length === 0)) return NO_BYTES;
+  const [shown, cut] = ours.length > 0 ? [first, second] : [second, first];
+  const bytes = Buffer.from(await shown.peek(4 + FOLLOWING_BYTES));
+  const width = widthOfLead(bytes[0] ?? 0);
+  // The second response may have ended before: the file grew between them, or shrank.
+  if (cut.atEnd()) return undefined;
+  // No decoder makes U+FFFD of an ASCII character.
+  if (width === 1 || bytes.length < width) return undefined;
+  const past = cut.fork();
+  await past.skipUncertain();
+  // The first response ends within a character: nothing after it shows that the second one is of the same content.
+  if (cut === first && past.atEnd()) return NO_BYTES;
+  await cut.skipUncertain();
+  const after = bytes.subarray(width);
+  const follows = await cut.peek(FOLLOWING_BYTES);
+  if (after.length === 0 && follows.length > 0) return NO_BYTES;
+  const common = commonLength(after, follows);
+  if (common < Math.min(after.length, follows.length)) return undefined;
+  shown.advance(width + common);
+  cut.advance(common);
+  return bytes.subarray(0, width + common);
 }
