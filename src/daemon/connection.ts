@@ -11,7 +11,7 @@ import type { JobInformation } from '../job-information.ts';
 import { Secrets } from '../redact.ts';
 import type { SpillPlace } from '../remote/content/response-texts.ts';
 import { Compression } from '../remote/http/compression.ts';
-import { type AnswerTiming, HttpClient, type HttpClientOptions, type HttpWay } from '../remote/http/http-client.ts';
+import { HttpClient, type HttpClientOptions, type HttpWay, type ResponseTiming } from '../remote/http/http-client.ts';
 import { proxyUserOf } from '../remote/http/proxy-user.ts';
 import { RestCapabilities } from '../remote/rest/capabilities.ts';
 import { RestJobService, RestRemote } from '../remote/rest/client.ts';
@@ -75,15 +75,15 @@ export async function connect(
     signedInAt: () => session.signedInAt,
   });
   const serviceClock = new ServiceClock({ clock: systemClock, capabilities, log });
-  const onAnswer = (answer: AnswerTiming) => {
-    serviceClock.answered(answer.sentAt);
-    const pauseMs = share.responded(answer);
-    observer?.emit('answered', answer.workMs, pauseMs !== undefined);
+  const onResponse = (timing: ResponseTiming) => {
+    serviceClock.answered(timing.sentAt);
+    const pauseMs = share.responded(timing);
+    observer?.emit('answered', timing.workMs, pauseMs !== undefined);
     if (pauseMs === undefined) return;
-    log.warn({ status: answer.status, pauseMs: Math.round(pauseMs) }, 'all calls paused by the service');
+    log.warn({ status: timing.status, pauseMs: Math.round(pauseMs) }, 'all calls paused by the service');
   };
   const http = newClient({
-    onAnswer,
+    onResponse,
     compression: service.compression === 'auto' ? new Compression() : undefined,
     limits: { connectMs: CONNECT_MS, headersMs: timeoutMs, idleMs: timeoutMs, totalMs: timeoutMs * TOTAL_TIMEOUTS },
     ...(await wayTo(config)),
@@ -155,7 +155,7 @@ function sessionFaults(pattern: string, log: Log): (words: string) => boolean {
   };
 }
 
-const SMALL_ANSWER_BYTES = 32 * 1024 * 1024;
+const SMALL_RESPONSE_BYTES = 32 * 1024 * 1024;
 
 export interface Services {
   readonly remote: Remote;
@@ -169,7 +169,7 @@ function servicesOver(
   onChange: (what: string) => void,
 ): Services {
   const { service } = config;
-  const ofFiles = { ...calls, spill: spillPlace(config), maxSmallAnswerBytes: SMALL_ANSWER_BYTES };
+  const ofFiles = { ...calls, spill: spillPlace(config), maxSmallResponseBytes: SMALL_RESPONSE_BYTES };
   if (service.protocol === 'soap') {
     const { namespace, soapVersion, fileTransferUrl, jobsUrl } = service;
     return {

@@ -1,6 +1,6 @@
 /** What the body of a refusal reports: a problem document, a text of the service, or a page of a server in between. */
 import { STATUS_CODES } from 'node:http';
-import { titleOf } from './wrong-answers.ts';
+import { titleOf } from './wrong-responses.ts';
 
 export interface Problem {
   /** The message; the whole text if it is no object with a usual field. May contain the session code. */

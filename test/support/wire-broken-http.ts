@@ -137,7 +137,7 @@ export function broken(
 interface Options {
   /** So few that small answers reach them. */
   readonly limits: HttpLimits;
-  readonly maxSmallAnswerBytes: number;
+  readonly maxSmallResponseBytes: number;
 }
 
 interface Connected {
@@ -168,7 +168,7 @@ export function callOf(remote: Remote, operation: Broken['operation']): Promise<
 async function suffer(broken: Broken, { isEnd, connect }: Protocol): Promise<{ error: unknown; blockedMs: number }> {
   const server = await startTcpServer((socket) => socket.on('data', (data) => isEnd(data) && broken.serve(socket)));
   const limits = broken.code === 'timeout' ? SHORT : LONG;
-  const connected = connect(server.url, { limits, maxSmallAnswerBytes: 2 * 1024 * 1024 }, broken);
+  const connected = connect(server.url, { limits, maxSmallResponseBytes: 2 * 1024 * 1024 }, broken);
   try {
     const turns = watchTurns();
     const error = await connected.call().then(

@@ -67,7 +67,7 @@ export function remoteParts(events: CallEvent[]) {
   return {
     secrets: new Secrets(),
     spill: spillTo(tmpdir()),
-    maxSmallAnswerBytes: 4 * 1024 * 1024,
+    maxSmallResponseBytes: 4 * 1024 * 1024,
     isSessionFault: () => false,
     untilAllowed: async () => {},
     onCall: (event: CallEvent) => void events.push(event),

@@ -75,11 +75,11 @@ export async function probe(config: Config, signal: AbortSignal) {
   }
   let isLimitReported = false;
   const newClient = (options: ConstructorParameters<typeof HttpClient>[0]) => {
-    const onAnswer: typeof options.onAnswer = (answer) => {
-      isLimitReported ||= answer.quota !== undefined;
-      options.onAnswer?.(answer);
+    const onResponse: typeof options.onResponse = (timing) => {
+      isLimitReported ||= timing.quota !== undefined;
+      options.onResponse?.(timing);
     };
-    return new HttpClient({ ...options, onAnswer });
+    return new HttpClient({ ...options, onResponse });
   };
   const connection = await connect(config, commandLog(), { capabilities: passingCapabilities(undefined), newClient });
   try {

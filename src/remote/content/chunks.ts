@@ -1,6 +1,6 @@
 /** Documents and base64 that arrive in chunks of any size. */
 import { BYTE_ORDER_MARK, GrowingBuffer } from '../../bytes.ts';
-import { malformed } from '../wrong-answers.ts';
+import { malformed } from '../wrong-responses.ts';
 
 export class Chunks {
   readonly #rest = new GrowingBuffer();

@@ -3,7 +3,7 @@ import type { Sink } from '../../agent/ports/server.ts';
 import { GrowingBuffer } from '../../bytes.ts';
 import { JobtailError } from '../../errors.ts';
 import { untilAborted } from '../../in-turn.ts';
-import { malformed } from '../wrong-answers.ts';
+import { malformed } from '../wrong-responses.ts';
 
 /** Receives the bulky texts of a response one after the other while it arrives. */
 export interface Lifted {

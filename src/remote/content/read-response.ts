@@ -2,9 +2,9 @@
 import { JobtailError } from '../../errors.ts';
 import { isIdempotent, type Operation } from '../../operations.ts';
 import type { Secrets } from '../../redact.ts';
-import { type HttpAnswer, type HttpMessage, readBeginning } from '../http/http-client.ts';
+import { type HttpMessage, type HttpResponse, readBeginning } from '../http/http-client.ts';
 import type { Count, ServiceCallsOptions } from '../session-calls.ts';
-import { malformed, titleOf } from '../wrong-answers.ts';
+import { malformed, titleOf } from '../wrong-responses.ts';
 import type { Lifted } from './lifted.ts';
 import type { Taken } from './values.ts';
 
@@ -20,33 +20,36 @@ export interface ResponseFormat {
   readonly unexpected: (operation: Operation, what: string) => JobtailError;
 }
 
-interface Reader<Rest> {
+interface Reader<Parsed> {
   push(chunk: Buffer): void;
-  finish(): Rest;
+  finish(): Parsed;
 }
 
-interface ResponseReading<Rest> {
+interface ResponseReading<Parsed> {
   readonly operation: Operation;
   readonly format: ResponseFormat;
-  readonly reader: Reader<Rest>;
+  readonly reader: Reader<Parsed>;
   readonly lifted?: Lifted | undefined;
   readonly count: Count;
   readonly secrets: Secrets;
 }
 
-/** nothing: status 204. enough: the rest was not needed. refusal: `head` is the beginning of its body. */
-export type ServiceResponse<Rest> =
-  | { readonly kind: 'success'; readonly rest: Rest }
+/** nothing: status 204. enough: no more was needed. refusal: `head` is the beginning of its body. */
+export type ServiceResult<Parsed> =
+  | { readonly kind: 'success'; readonly parsed: Parsed }
   | { readonly kind: 'nothing' | 'enough' }
   | { readonly kind: 'refusal'; readonly head: Buffer };
 
 /** @throws JobtailError what the body throws; redirected, unexpected-answer, malformed, answer-too-large */
-async function readResponse<Rest>(answer: HttpAnswer, reading: ResponseReading<Rest>): Promise<ServiceResponse<Rest>> {
+async function readResponse<Parsed>(
+  response: HttpResponse,
+  reading: ResponseReading<Parsed>,
+): Promise<ServiceResult<Parsed>> {
   const { operation, format } = reading;
-  const { status } = answer;
-  if (status === 200) return await readSuccess(answer, reading);
-  if (status >= 400) return { kind: 'refusal', head: await readHead(answer, reading) };
-  await answer.body[Symbol.asyncIterator]().return?.();
+  const { status } = response;
+  if (status === 200) return await readSuccess(response, reading);
+  if (status >= 400) return { kind: 'refusal', head: await readHead(response, reading) };
+  await response.body[Symbol.asyncIterator]().return?.();
   if (status === 204 && format.mayBeEmpty) return { kind: 'nothing' };
   if (status < 300) throw format.unexpected(operation, `its status is ${status} instead of 200`);
   throw new JobtailError('redirected', `the service answered ${operation} with status ${status}`, {
@@ -54,24 +57,27 @@ async function readResponse<Rest>(answer: HttpAnswer, reading: ResponseReading<R
   });
 }
 
-async function readSuccess<Rest>(answer: HttpAnswer, reading: ResponseReading<Rest>): Promise<ServiceResponse<Rest>> {
+async function readSuccess<Parsed>(
+  response: HttpResponse,
+  reading: ResponseReading<Parsed>,
+): Promise<ServiceResult<Parsed>> {
   const { reader, lifted, count, format } = reading;
-  if (!format.hasType(answer.contentType)) throw anotherFormat(answer, await readHead(answer, reading), reading);
-  if (!['', 'utf-8', 'utf8', 'us-ascii'].includes(answer.charset)) throw malformed('its encoding is not UTF-8');
+  if (!format.hasType(response.contentType)) throw anotherFormat(response, await readHead(response, reading), reading);
+  if (!['', 'utf-8', 'utf8', 'us-ascii'].includes(response.charset)) throw malformed('its encoding is not UTF-8');
   let head: Buffer | undefined;
   try {
-    for await (const chunk of answer.body) {
+    for await (const chunk of response.body) {
       head ??= chunk;
       count.bytes += chunk.length;
       await pushInSlices(reader, chunk);
       await lifted?.flush();
       if (lifted?.hasEnough) return { kind: 'enough' };
     }
-    return { kind: 'success', rest: reader.finish() };
+    return { kind: 'success', parsed: reader.finish() };
   } catch (error) {
     const isDamage = error instanceof JobtailError && error.code === 'malformed';
-    const isOther = isDamage && (head === undefined || isWebPage(answer, head));
-    throw isOther ? anotherFormat(answer, head ?? Buffer.alloc(0), reading) : error;
+    const isOther = isDamage && (head === undefined || isWebPage(response, head));
+    throw isOther ? anotherFormat(response, head ?? Buffer.alloc(0), reading) : error;
   }
 }
 
@@ -80,7 +86,7 @@ const SLICE_BYTES = 16 * 1024;
 const SLICE_MS = 10;
 
 /** All else of the process gets its turn while many small things are read. */
-async function pushInSlices<Rest>(reader: Reader<Rest>, chunk: Buffer): Promise<void> {
+async function pushInSlices<Parsed>(reader: Reader<Parsed>, chunk: Buffer): Promise<void> {
   let beganAt = performance.now();
   for (let at = 0; at < chunk.length; at += SLICE_BYTES) {
     reader.push(chunk.subarray(at, at + SLICE_BYTES));
@@ -90,26 +96,27 @@ async function pushInSlices<Rest>(reader: Reader<Rest>, chunk: Buffer): Promise<
   }
 }
 
-async function readHead(answer: HttpAnswer, { format, count }: ResponseReading<unknown>): Promise<Buffer> {
-  const head = await readBeginning(answer, format.maxRefusalBytes);
+async function readHead(response: HttpResponse, { format, count }: ResponseReading<unknown>): Promise<Buffer> {
+  const head = await readBeginning(response, format.maxRefusalBytes);
   count.bytes += head.length;
   return head;
 }
 
 function anotherFormat(
-  answer: HttpAnswer,
+  response: HttpResponse,
   head: Buffer,
   { operation, format, secrets }: ResponseReading<unknown>,
 ): JobtailError {
   if (head.length === 0) return format.unexpected(operation, 'it is empty');
-  if (!isWebPage(answer, head)) return malformed(`it is ${secrets.safeText(answer.contentType)} and no ${format.name}`);
+  if (!isWebPage(response, head))
+    return malformed(`it is ${secrets.safeText(response.contentType)} and no ${format.name}`);
   const title = secrets.safeText(titleOf(head.toString()), MAX_TITLE_LENGTH);
-  return new JobtailError('malformed', `the answer is a web page${title === '' ? '' : ` ("${title}")`}`, {
+  return new JobtailError('malformed', `the response is a web page${title === '' ? '' : ` ("${title}")`}`, {
     hint: `a proxy or sign-in page stands in the way, or ${format.urlKeyOf(operation)} is the address of something else`,
   });
 }
 
-function isWebPage({ contentType }: HttpAnswer, head: Buffer): boolean {
+function isWebPage({ contentType }: HttpResponse, head: Buffer): boolean {
   if (contentType === 'text/html' || contentType === 'application/xhtml+xml') return true;
   return /^\s*<(?:!doctype\s+html|html)\b/i.test(head.toString('latin1', 0, 1024));
 }
@@ -125,18 +132,18 @@ export interface ServiceCall extends Taken {
 }
 
 /** @throws JobtailError what the HTTP client throws; redirected, unexpected-answer, malformed, answer-too-large */
-export async function sendCall<Rest>(
+export async function sendCall<Parsed>(
   { operation, lifted, bulky, headersMs, signal }: ServiceCall,
   { http, secrets }: ServiceCallsOptions,
   request: HttpMessage,
-  reading: Pick<ResponseReading<Rest>, 'format' | 'reader' | 'count'>,
-): Promise<{ readonly answer: HttpAnswer; readonly response: ServiceResponse<Rest> }> {
-  const answer = await http.request({
+  reading: Pick<ResponseReading<Parsed>, 'format' | 'reader' | 'count'>,
+): Promise<{ readonly response: HttpResponse; readonly result: ServiceResult<Parsed> }> {
+  const response = await http.request({
     ...request,
     headersMs,
     signal,
     isRepeatable: isIdempotent(operation),
     totalMs: bulky === true ? Number.POSITIVE_INFINITY : undefined,
   });
-  return { answer, response: await readResponse(answer, { operation, lifted, secrets, ...reading }) };
+  return { response, result: await readResponse(response, { operation, lifted, secrets, ...reading }) };
 }

@@ -8,7 +8,7 @@ import { GrowingBuffer } from '../../bytes.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import { keyText, type LiveFileName, parseTaskId, type TaskId } from '../../job.ts';
 import { writeAll } from '../../system/files.ts';
-import { malformed, tooLarge } from '../wrong-answers.ts';
+import { malformed, tooLarge } from '../wrong-responses.ts';
 import type { Lifted } from './lifted.ts';
 import { CONTENT, fieldsOf, longOf, type Taken, textOf, type Value } from './values.ts';
 
@@ -156,7 +156,7 @@ export class ResponseTexts implements Lifted {
     this.#memoryBytes += tail.length;
     this.#texts.push(new ResponseText(this.#file, this.#spilled, tail));
     if (this.#memoryBytes <= MAX_IN_MEMORY * this.#place.memoryBytes) return;
-    throw new JobtailError('answer-too-large', `the answer has ${this.#texts.length} texts and more`, {
+    throw new JobtailError('answer-too-large', `the response has ${this.#texts.length} texts and more`, {
       hint: 'fewer files are requested at once; if the error persists, check what the service sends',
     });
   }

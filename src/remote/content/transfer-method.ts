@@ -1,7 +1,7 @@
 /** FileTransferMethodExt (docs/dev/soap.md 2.1), with the additions of some services (docs/dev/rest.md 3.7). */
 import type { TransferMethod } from '../../agent/ports/server.ts';
 import type { Secrets } from '../../redact.ts';
-import { malformed } from '../wrong-answers.ts';
+import { malformed } from '../wrong-responses.ts';
 import { type Fields, fieldsOf, longOf, textOf, type Value } from './values.ts';
 
 const HIGHEST_PORT = 65_535;

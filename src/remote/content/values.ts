@@ -1,6 +1,6 @@
 /** The content of a response besides its bulky texts, in one form for both protocols. */
 import { parseLong } from '../../job.ts';
-import { malformed } from '../wrong-answers.ts';
+import { malformed } from '../wrong-responses.ts';
 import type { Lifted } from './lifted.ts';
 
 /** Numbers are texts, because ids have 64 bits. In XML, an element that occurs again makes a list. */

@@ -133,18 +133,18 @@ export function describeFailure(thrown: unknown, target: Target): JobtailError {
     });
   }
   if (INTERRUPTED.has(code)) {
-    return new JobtailError('interrupted', `the connection to ${address} broke before the answer was complete`, {
+    return new JobtailError('interrupted', `the connection to ${address} broke before the response was complete`, {
       hint: 'if it persists: the port may want https://, a firewall or proxy may cut it, or it may want a client certificate',
     });
   }
   if (code === 'UND_ERR_HEADERS_OVERFLOW') {
-    const what = `the answer of ${address} has more than ${MAX_HEADER_BYTES / 1024} KiB of headers`;
+    const what = `the response of ${address} has more than ${MAX_HEADER_BYTES / 1024} KiB of headers`;
     return new JobtailError('malformed', what, {
       hint: 'let the gateway in front of the service send fewer cookies and shorter policies',
     });
   }
   if (!isHttp) {
-    return new JobtailError('malformed', `the answer of ${address} is not proper HTTP/1.1`, {
+    return new JobtailError('malformed', `the response of ${address} is not proper HTTP/1.1`, {
       hint: 'the address may belong to another kind of service',
     });
   }

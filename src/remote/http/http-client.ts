@@ -43,12 +43,12 @@ export interface HttpLimits {
 export interface HttpClientOptions extends HttpWay {
   readonly limits: HttpLimits;
   readonly compression?: Compression | undefined;
-  readonly onAnswer?: ((answer: AnswerTiming) => void) | undefined;
+  readonly onResponse?: ((response: ResponseTiming) => void) | undefined;
   /** Looks names up until the client is closed; default: by the threads of this process. */
   readonly lookup?: ((closed: AbortSignal) => LookupFunction) | undefined;
 }
 
-export interface AnswerTiming {
+export interface ResponseTiming {
   readonly status: number;
   readonly firstByteMs: number;
   /** Time to the first byte, less the round trip. */
@@ -83,7 +83,7 @@ export interface HttpStatus {
   readonly retryAfterMs: number | undefined;
 }
 
-export interface HttpAnswer extends HttpStatus {
+export interface HttpResponse extends HttpStatus {
   readonly contentType: string;
   readonly charset: string;
   /** Where a redirect leads to, as the server wrote it; '' without one. */
@@ -94,7 +94,7 @@ export interface HttpAnswer extends HttpStatus {
 
 export interface HttpSender {
   /** @throws JobtailError */
-  request(request: HttpRequest): Promise<HttpAnswer>;
+  request(request: HttpRequest): Promise<HttpResponse>;
 }
 
 interface Sending {
@@ -115,12 +115,12 @@ export class HttpClient implements HttpSender {
   readonly #closed = new AbortController();
   #openedConnections = 0;
   readonly #compression: HttpClientOptions['compression'];
-  readonly #onAnswer: HttpClientOptions['onAnswer'];
+  readonly #onResponse: HttpClientOptions['onResponse'];
 
   constructor(options: HttpClientOptions) {
     this.#limits = options.limits;
     this.#compression = options.compression;
-    this.#onAnswer = options.onAnswer;
+    this.#onResponse = options.onResponse;
     this.#way = options;
     this.#dispatcher = this.#newDispatcher(options);
   }
@@ -129,7 +129,7 @@ export class HttpClient implements HttpSender {
    * Sends a request and resolves with the response header, whatever the status. @throws JobtailError unreachable, tls,
    * timeout, interrupted, aborted, malformed; config for a wrong URL
    */
-  async request(request: HttpRequest): Promise<HttpAnswer> {
+  async request(request: HttpRequest): Promise<HttpResponse> {
     const url = parseUrl(request.url);
     const target = targetOf(url, this.#way.proxy);
     const limits = this.#limits;
@@ -147,12 +147,12 @@ export class HttpClient implements HttpSender {
     }
     const header = (name: string) => headerOf(headers, name);
     const sentAt = timeOf(header('date'));
-    const answeredAt = sentAt ?? Date.now();
-    const retryAfterMs = retryAfterMsOf(header('retry-after'), answeredAt);
-    const quota = quotaOf(header('x-rate-limit-remaining'), header('x-rate-limit-reset'), answeredAt);
+    const respondedAt = sentAt ?? Date.now();
+    const retryAfterMs = retryAfterMsOf(header('retry-after'), respondedAt);
+    const quota = quotaOf(header('x-rate-limit-remaining'), header('x-rate-limit-reset'), respondedAt);
     const { firstByteMs } = exchange;
     const workMs = Math.max(0, firstByteMs - this.#roundTrip.ms);
-    this.#onAnswer?.({ status, firstByteMs, workMs, retryAfterMs, quota, sentAt });
+    this.#onResponse?.({ status, firstByteMs, workMs, retryAfterMs, quota, sentAt });
     const measure = this.#compression?.measuring();
     const onBroken = () => sending.spacing.failed();
     const wire = new LimitedBody(exchange, { stop, idleMs: limits.idleMs, target, measure, onBroken });
@@ -176,7 +176,7 @@ export class HttpClient implements HttpSender {
       const exchange = this.#send(request, sending);
       try {
         const header = await exchange.header();
-        spacing.answered();
+        spacing.responded();
         return { exchange, header };
       } catch (error) {
         const failure = describeFailure(error, target);
@@ -254,19 +254,19 @@ export class HttpClient implements HttpSender {
 }
 
 /** The whole body. @throws JobtailError answer-too-large above `maxBytes`, and what reading the body throws */
-export async function readBody(answer: HttpAnswer, maxBytes: number): Promise<Buffer> {
-  const body = await readBeginning(answer, maxBytes + 1);
+export async function readBody(response: HttpResponse, maxBytes: number): Promise<Buffer> {
+  const body = await readBeginning(response, maxBytes + 1);
   if (body.length <= maxBytes) return body;
-  throw new JobtailError('answer-too-large', `the answer is larger than the ${maxBytes} bytes allowed`, {
+  throw new JobtailError('answer-too-large', `the response is larger than the ${maxBytes} bytes allowed`, {
     hint: 'the address may belong to another kind of service',
   });
 }
 
 /** At least the first `enoughBytes` of the body, if it has so many. */
-export async function readBeginning(answer: HttpAnswer, enoughBytes: number): Promise<Buffer> {
+export async function readBeginning(response: HttpResponse, enoughBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
-  for await (const chunk of answer.body) {
+  for await (const chunk of response.body) {
     chunks.push(chunk);
     length += chunk.length;
     if (length >= enoughBytes) break;
@@ -305,16 +305,16 @@ function timeOf(date: string): number | undefined {
 }
 
 /** `Retry-After` in milliseconds: seconds or a date. */
-function retryAfterMsOf(value: string, answeredAt: number): number | undefined {
+function retryAfterMsOf(value: string, respondedAt: number): number | undefined {
   const text = value.trim();
   if (text === '') return undefined;
-  const waitMs = /^[0-9]{1,15}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - answeredAt;
+  const waitMs = /^[0-9]{1,15}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - respondedAt;
   return Number.isNaN(waitMs) ? undefined : Math.min(Math.max(0, waitMs), MAX_RETRY_AFTER_MS);
 }
 
 /** The calls that a limit of the server allows until its period ends (docs/dev/rest.md 4.5). */
-function quotaOf(remaining: string, reset: string, answeredAt: number): AnswerTiming['quota'] {
-  const resetMs = Date.parse(reset) - answeredAt;
+function quotaOf(remaining: string, reset: string, respondedAt: number): ResponseTiming['quota'] {
+  const resetMs = Date.parse(reset) - respondedAt;
   if (!/^[0-9]{1,15}$/.test(remaining) || !(resetMs > 0)) return undefined;
   return { remaining: Number(remaining), resetMs };
 }

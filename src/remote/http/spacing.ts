@@ -5,7 +5,7 @@ export const SPACING_MS = 400;
 
 export class Spacing {
   readonly #nowMs: () => number;
-  #isAnswering = false;
+  #isResponding = false;
   #nextAt = Number.NEGATIVE_INFINITY;
   readonly #waiting = new Set<() => void>();
 
@@ -15,7 +15,7 @@ export class Spacing {
 
   /** Waits for the turn of an attempt: none, while the last one was answered. @throws the reason of the signal */
   async turn(signal: AbortSignal): Promise<void> {
-    while (!this.#isAnswering) {
+    while (!this.#isResponding) {
       signal.throwIfAborted();
       const waitMs = this.#nextAt - this.#nowMs();
       if (waitMs <= 0) {
@@ -26,14 +26,14 @@ export class Spacing {
     }
   }
 
-  answered(): void {
-    this.#isAnswering = true;
+  responded(): void {
+    this.#isResponding = true;
     for (const wake of this.#waiting) wake();
   }
 
   /** A connection that was open broke: the next attempt shows whether the server is there. */
   doubted(): void {
-    this.#isAnswering = false;
+    this.#isResponding = false;
   }
 
   failed(): void {

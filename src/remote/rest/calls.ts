@@ -5,7 +5,7 @@ import { type ResponseFormat, type ServiceCall, sendCall } from '../content/read
 import { type Problem, problemOf, startOf } from '../problem.ts';
 import { refusalOf } from '../refusals.ts';
 import { type Count, grantHeaders, type ServiceCallsOptions, SessionCalls } from '../session-calls.ts';
-import * as wrongAnswers from '../wrong-answers.ts';
+import * as wrongResponses from '../wrong-responses.ts';
 import type { RestCapabilities } from './capabilities.ts';
 import { type Address, REQUEST } from './contract.ts';
 import { JsonReader, type JsonRest } from './json-reader.ts';
@@ -19,7 +19,7 @@ export const ONLY_DIRECTLY =
   'only a direct transfer brings the file itself: over SSH, or a mounted share (docs/results.md)';
 
 export const unexpected = (what: string): JobtailError =>
-  wrongAnswers.unexpected(what, `compare ${URL_KEYS} with the address of the middleware`);
+  wrongResponses.unexpected(what, `compare ${URL_KEYS} with the address of the middleware`);
 
 const FORMAT: ResponseFormat = {
   name: 'JSON',
@@ -86,15 +86,15 @@ export class RestCalls {
     let first: JobtailError | undefined;
     for (const address of capabilities.addressesOf(operation)) {
       const reading = { format: FORMAT, reader: new JsonReader(call), count };
-      const { answer, response } = await sendCall(call, this.#options, this.#request(call, address, grant), reading);
-      if (response.kind !== 'refusal') {
+      const { response, result } = await sendCall(call, this.#options, this.#request(call, address, grant), reading);
+      if (result.kind !== 'refusal') {
         capabilities.foundAt(operation, address);
-        return response.kind === 'success' ? response.rest : NOTHING;
+        return result.kind === 'success' ? result.parsed : NOTHING;
       }
-      const problem = problemOf(response.head.toString());
-      const error = refusalOf({ operation, ...answer, problem, urlKey: URL_KEYS }, this.#options);
-      if (reportsInvalid(answer.status, problem, error)) onInvalid?.(reportsLength(answer.status, problem));
-      if (!isUnknownPath(answer.status, problem)) throw error;
+      const problem = problemOf(result.head.toString());
+      const error = refusalOf({ operation, ...response, problem, urlKey: URL_KEYS }, this.#options);
+      if (reportsInvalid(response.status, problem, error)) onInvalid?.(reportsLength(response.status, problem));
+      if (!isUnknownPath(response.status, problem)) throw error;
       first ??= error;
     }
     throw first ?? new JobtailError('internal', `${operation} has no address`);

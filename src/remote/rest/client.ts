@@ -27,7 +27,7 @@ import { divideByBytes, givenMethod, partsBytes, partsMembers } from './requests
 
 export interface RestRemoteOptions extends RestCallsOptions {
   readonly spill: SpillPlace;
-  readonly maxSmallAnswerBytes: number;
+  readonly maxSmallResponseBytes: number;
 }
 
 const FILES = new Map(LIVE_FILE_NAMES.map((file) => [String(FILE_TYPES[file]), file]));
@@ -86,14 +86,14 @@ export class RestRemote implements Remote {
   }
 
   async listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<Listing> {
-    const { maxSmallAnswerBytes } = this.#options;
-    const names = new ListedNames(maxSmallAnswerBytes);
+    const { maxSmallResponseBytes } = this.#options;
+    const names = new ListedNames(maxSmallResponseBytes);
     await this.#calls.list({
       operation: 'ListChangedFilesForJob',
       members: ofJob(jobId),
       signal,
       onItem: (item) => names.add(item),
-      maxBytes: LISTING_TIMES * maxSmallAnswerBytes,
+      maxBytes: LISTING_TIMES * maxSmallResponseBytes,
     });
     return names.listing;
   }
@@ -145,7 +145,7 @@ export class RestRemote implements Remote {
   async #readSlice(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {
     const members: MembersOf = () => partsMembers(jobId, wanted);
     try {
-      const { maxSmallAnswerBytes: maxBytes, spill } = this.#options;
+      const { maxSmallResponseBytes: maxBytes, spill } = this.#options;
       const operation = 'DownloadPartsOfJobFilesFromCluster';
       return await readParts(wanted, FILES, spill, (taken) =>
         this.#calls.list({ operation, members, ...taken, bulky: true, maxBytes, signal }),
@@ -170,7 +170,7 @@ export class RestRemote implements Remote {
       bulky: true,
       headersMs,
       signal,
-      maxBytes: this.#options.maxSmallAnswerBytes,
+      maxBytes: this.#options.maxSmallResponseBytes,
       onInvalid: (isTooLong) => this.#capabilities.pathRefused(path, isTooLong),
     });
     const { value } = await file.fill(call);
@@ -182,7 +182,7 @@ export class RestRemote implements Remote {
   }
 
   #small(call: Omit<RestServiceCall, 'maxBytes'>) {
-    return this.#calls.call({ ...call, maxBytes: this.#options.maxSmallAnswerBytes });
+    return this.#calls.call({ ...call, maxBytes: this.#options.maxSmallResponseBytes });
   }
 }
 

@@ -8,7 +8,7 @@ import { JobtailError } from '../../errors.ts';
 import { Base64Decoder, Chunks } from '../content/chunks.ts';
 import type { Lifted } from '../content/lifted.ts';
 import { CONTENT, MAX_DEPTH, MAX_ITEM_BYTES, type ReaderOptions, type Value } from '../content/values.ts';
-import { malformed, tooLarge } from '../wrong-answers.ts';
+import { malformed, tooLarge } from '../wrong-responses.ts';
 
 const RAW_SPACES = [0x09, 0x0a, 0x0d];
 const QUOTE = 0x22;

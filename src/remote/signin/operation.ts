@@ -10,7 +10,7 @@ import type { Secrets } from '../../redact.ts';
 import { type HttpSender, readBeginning, readBody } from '../http/http-client.ts';
 import { signInRefusal } from './refusal.ts';
 
-const MAX_ANSWER_BYTES = 64 * 1024;
+const MAX_RESPONSE_BYTES = 64 * 1024;
 const MAX_QUOTED_BYTES = 8192;
 
 /** Between {base_url} and the operation (docs/dev/soap.md 4.2). */
@@ -40,13 +40,13 @@ export async function callOperation(auth: OperationSettings, options: OperationO
   const url = `${baseUrl.replace(/\/+$/, '')}${path ?? USUAL_PATH}/${operation ?? OPERATION_NAMES[method]}`;
   // Refusals in English can be interpreted.
   const headers = { accept: 'application/json', 'accept-language': 'en', 'Content-Type': 'application/json' };
-  const answer = await http.request({ method: 'POST', url, headers, body: bodyOf(auth, secret), signal });
-  const { status, contentType } = answer;
+  const response = await http.request({ method: 'POST', url, headers, body: bodyOf(auth, secret), signal });
+  const { status, contentType } = response;
   if (status < 200 || status > 299) {
-    const text = (await readBeginning(answer, MAX_QUOTED_BYTES)).toString();
-    throw signInRefusal(answer, text, { url, secrets, secretPlace });
+    const text = (await readBeginning(response, MAX_QUOTED_BYTES)).toString();
+    throw signInRefusal(response, text, { url, secrets, secretPlace });
   }
-  const text = new TextDecoder().decode(await readBody(answer, MAX_ANSWER_BYTES));
+  const text = new TextDecoder().decode(await readBody(response, MAX_RESPONSE_BYTES));
   return readGrant({ text, contentType }, { secret, secrets, isToken: method !== 'password', sessionCodeField });
 }
 
@@ -62,7 +62,7 @@ function bodyOf(auth: OperationSettings, secret: string): string {
 /** Names of the session code in an object, the likeliest first; compared without case, `_` and `-`. */
 const USUAL_NAMES = ['sessioncode', 'session', 'sessionid', 'token', 'accesstoken', 'authtoken', 'sessiontoken'];
 
-interface AnswerText {
+interface SignInText {
   readonly text: string;
   readonly contentType: string;
 }
@@ -77,8 +77,8 @@ interface GrantRules {
 }
 
 /** The grant in a response. @throws JobtailError malformed, unexpected-answer: with its form, never a value */
-export function readGrant(answer: AnswerText, rules: GrantRules): Grant {
-  const value = parsed(answer);
+export function readGrant(response: SignInText, rules: GrantRules): Grant {
+  const value = parsed(response);
   const code = typeof value === 'string' ? value : codeIn(value, rules.sessionCodeField);
   if (code === HEADER_AUTH_NEEDED) return bearerGrant(rules);
   // Visible ASCII without blanks: a sentence such as "wrong password" is no session code.
@@ -110,7 +110,7 @@ function bearerGrant({ secret, isToken }: GrantRules): Grant {
   return { kind: 'bearer', token: secret };
 }
 
-function parsed({ text, contentType }: AnswerText): unknown {
+function parsed({ text, contentType }: SignInText): unknown {
   const body = text.trim();
   try {
     return JSON.parse(body) as unknown;
@@ -121,7 +121,7 @@ function parsed({ text, contentType }: AnswerText): unknown {
     if (!contentType.includes('json')) throw noCode(`text of ${body.length} characters that is no JSON`);
   }
   throw new JobtailError('malformed', `the sign-in answered with ${body.length} characters that are broken JSON`, {
-    hint: 'the answer may have been cut on its way; check the service',
+    hint: 'the response may have been cut on its way; check the service',
   });
 }
 

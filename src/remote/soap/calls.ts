@@ -4,7 +4,7 @@ import { JobtailError } from '../../errors.ts';
 import type { Operation } from '../../operations.ts';
 import { type ResponseFormat, type ServiceCall, sendCall } from '../content/read-response.ts';
 import type { Taken, Value } from '../content/values.ts';
-import type { HttpAnswer } from '../http/http-client.ts';
+import type { HttpResponse } from '../http/http-client.ts';
 import { type Problem, problemOf } from '../problem.ts';
 import { refusalOf } from '../refusals.ts';
 import { type Count, grantHeaders, type ServiceCallsOptions, SessionCalls } from '../session-calls.ts';
@@ -22,7 +22,7 @@ const FORMAT: ResponseFormat = {
 };
 
 export interface SoapCallsOptions extends EnvelopesOptions, ServiceCallsOptions {
-  readonly maxSmallAnswerBytes: number;
+  readonly maxSmallResponseBytes: number;
 }
 
 export interface SoapServiceCall extends ServiceCall {
@@ -60,30 +60,30 @@ export class SoapCalls {
     const sent = { ...headers, 'user-agent': 'jobtail', ...grantHeaders(grant) };
     const request = { method: 'POST', url: this.#options.url, headers: sent, body } as const;
     const reading = { format: FORMAT, reader: this.#reader(operation, call), count };
-    const { answer, response } = await sendCall(call, this.#options, request, reading);
-    if (response.kind === 'refusal')
-      throw this.#refusal(operation, answer, this.#problemIn(answer, response.head, operation));
-    if (response.kind !== 'success') return null;
-    const { rest } = response;
-    if ('value' in rest) return rest.value;
-    throw this.#refusal(operation, answer, faultOf(rest.fault));
+    const { response, result } = await sendCall(call, this.#options, request, reading);
+    if (result.kind === 'refusal')
+      throw this.#refusal(operation, response, this.#problemIn(response, result.head, operation));
+    if (result.kind !== 'success') return null;
+    const { parsed } = result;
+    if ('value' in parsed) return parsed.value;
+    throw this.#refusal(operation, response, faultOf(parsed.fault));
   }
 
-  #refusal(operation: Operation, answer: HttpAnswer, problem: Problem): JobtailError {
-    const { status } = answer;
+  #refusal(operation: Operation, response: HttpResponse, problem: Problem): JobtailError {
+    const { status } = response;
     const fault = status === 200 || status === 500 ? 'a fault' : `a fault and status ${status}`;
     const how = problem.isOwn ? fault : `status ${status}`;
-    return refusalOf({ operation, ...answer, problem, how, urlKey: urlKeyOf(operation) }, this.#options);
+    return refusalOf({ operation, ...response, problem, how, urlKey: urlKeyOf(operation) }, this.#options);
   }
 
   /** The fault in the body; without an envelope, only the status describes the failure. */
-  #problemIn(answer: HttpAnswer, head: Buffer, operation: Operation): Problem {
+  #problemIn(response: HttpResponse, head: Buffer, operation: Operation): Problem {
     try {
-      if (FORMAT.hasType(answer.contentType)) {
+      if (FORMAT.hasType(response.contentType)) {
         const reader = this.#reader(operation, {});
         reader.push(head);
-        const rest = reader.finish();
-        if ('fault' in rest) return faultOf(rest.fault);
+        const parsed = reader.finish();
+        if ('fault' in parsed) return faultOf(parsed.fault);
       }
     } catch {
       // No envelope.
@@ -92,8 +92,8 @@ export class SoapCalls {
   }
 
   #reader(operation: Operation, { lifted, onItem }: Taken): XmlReader {
-    const { namespace, secrets, maxSmallAnswerBytes } = this.#options;
-    return new XmlReader({ operation, namespace, secrets, lifted, onItem, maxBytes: maxSmallAnswerBytes });
+    const { namespace, secrets, maxSmallResponseBytes } = this.#options;
+    return new XmlReader({ operation, namespace, secrets, lifted, onItem, maxBytes: maxSmallResponseBytes });
   }
 }
 

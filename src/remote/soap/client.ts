@@ -50,7 +50,7 @@ export class SoapRemote implements Remote {
   }
 
   async listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<Listing> {
-    const names = new ListedNames(this.#options.maxSmallAnswerBytes);
+    const names = new ListedNames(this.#options.maxSmallResponseBytes);
     const onItem = (item: Value) => names.add(item);
     await this.#calls.call({ operation: 'ListChangedFilesForJob', fields: ofJob(jobId), onItem, signal });
     return names.listing;
@@ -79,8 +79,8 @@ export class SoapRemote implements Remote {
 export class SoapJobService implements JobService {
   readonly #calls: SoapCalls;
 
-  constructor(options: Omit<SoapCallsOptions, 'service' | 'maxSmallAnswerBytes'>) {
-    this.#calls = new SoapCalls({ ...options, service: 'JobManagementWs', maxSmallAnswerBytes: MAX_JOBS_BYTES });
+  constructor(options: Omit<SoapCallsOptions, 'service' | 'maxSmallResponseBytes'>) {
+    this.#calls = new SoapCalls({ ...options, service: 'JobManagementWs', maxSmallResponseBytes: MAX_JOBS_BYTES });
   }
 
   async getJob(jobId: JobId, signal: AbortSignal): Promise<JobInformation> {

@@ -2,7 +2,7 @@
 import type { JobtailError } from '../../errors.ts';
 import type { Operation } from '../../operations.ts';
 import type { Fields, Value } from '../content/values.ts';
-import * as wrongAnswers from '../wrong-answers.ts';
+import * as wrongResponses from '../wrong-responses.ts';
 import { type ServiceName, serviceOf } from './contract.ts';
 
 const URL_KEYS: Readonly<Record<ServiceName, string>> = {
@@ -14,7 +14,7 @@ export const urlKeyOf = (operation: Operation): string => URL_KEYS[serviceOf(ope
 
 export function unexpected(operation: Operation, what: string): JobtailError {
   const keys = `${urlKeyOf(operation)}, service.namespace and service.soapVersion`;
-  return wrongAnswers.unexpected(what, `compare ${keys} with the WSDL of the service`);
+  return wrongResponses.unexpected(what, `compare ${keys} with the WSDL of the service`);
 }
 
 /** The code and the first reason of a fault, in SOAP 1.1 and 1.2; there may be a reason for each language. */

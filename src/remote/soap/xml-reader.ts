@@ -11,7 +11,7 @@ import type { Operation } from '../../operations.ts';
 import type { Secrets } from '../../redact.ts';
 import { Base64Decoder, Chunks } from '../content/chunks.ts';
 import { CONTENT, MAX_DEPTH, MAX_ITEM_BYTES, type ReaderOptions, textOf, type Value } from '../content/values.ts';
-import { malformed, tooLarge } from '../wrong-answers.ts';
+import { malformed, tooLarge } from '../wrong-responses.ts';
 import { SOAP_NAMESPACES } from './contract.ts';
 import { faultWords, unexpected } from './faults.ts';
 import { endOfWholeCharacters, isWhiteSpace, NOT_MARKUP, resolveReferences } from './xml-text.ts';

@@ -3,7 +3,7 @@
  * bytes of jobs here: accepted raw, and as references of ASP.NET (docs/dev/servers.md 2.1). Markup may not contain them.
  */
 import { endOfWholeUtf8 } from '../../bytes.ts';
-import { malformed } from '../wrong-answers.ts';
+import { malformed } from '../wrong-responses.ts';
 
 const AMPERSAND = 0x26;
 const SEMICOLON = 0x3b;

@@ -1,11 +1,11 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import {
-  type AnswerTiming,
   HttpClient,
   type HttpClientOptions,
   type HttpLimits,
   type HttpRequest,
+  type ResponseTiming,
   readBody,
 } from '../../../src/remote/http/http-client.ts';
 import {
@@ -103,8 +103,8 @@ describe('an answer', () => {
       const date = new Date('2026-11-26T12:17:13Z').toUTCString();
       const headers = { date, 'x-rate-limit-remaining': remaining, 'x-rate-limit-reset': reset };
       const server = await serve(startHttpServer((_, response) => response.writeHead(200, headers).end()));
-      const answers: AnswerTiming[] = [];
-      await readBody(await client({}, { onAnswer: (answer) => answers.push(answer) }).request(get(server.url)), 0);
+      const answers: ResponseTiming[] = [];
+      await readBody(await client({}, { onResponse: (answer) => answers.push(answer) }).request(get(server.url)), 0);
       expect(answers).toEqual([expect.objectContaining({ quota })]);
     },
   );

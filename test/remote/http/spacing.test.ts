@@ -28,7 +28,7 @@ it('the first answer lets all of them begin, and those after it', async () => {
   const spacing = newSpacing();
   const begun = attempts(spacing, 10);
   await vi.advanceTimersByTimeAsync(0);
-  spacing.answered();
+  spacing.responded();
   const next = attempts(spacing, 5);
   await vi.advanceTimersByTimeAsync(0);
   expect([begun.count, next.count]).toEqual([10, 5]);
@@ -36,7 +36,7 @@ it('the first answer lets all of them begin, and those after it', async () => {
 
 it('a failed attempt delays the next one; a broken open connection delays only the one after that', async () => {
   const spacing = newSpacing();
-  spacing.answered();
+  spacing.responded();
   spacing.doubted();
   const afterDoubt = attempts(spacing, 2);
   await vi.advanceTimersByTimeAsync(SPACING_MS - 1);

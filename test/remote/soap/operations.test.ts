@@ -157,9 +157,9 @@ test('texts of an answer that turns out to be broken are given back', async () =
 
 test('ListChangedFilesForJob takes a hundred thousand names, but no endless list', async () => {
   const names = Array.from({ length: 100_000 }, (_, index) => `<string>/501/${index}</string>`);
-  const { remote } = await serve([listResponse(...names)], { maxSmallAnswerBytes: 10_000_000 });
+  const { remote } = await serve([listResponse(...names)], { maxSmallResponseBytes: 10_000_000 });
   expect((await remote.listChangedFiles(JOB, signal)).length).toBe(100_000);
-  const bounded = await serve([listResponse(...names)], { maxSmallAnswerBytes: 1_000_000 });
+  const bounded = await serve([listResponse(...names)], { maxSmallResponseBytes: 1_000_000 });
   expect((await failureOf(bounded.remote.listChangedFiles(JOB, signal))).code).toBe('answer-too-large');
 });
 

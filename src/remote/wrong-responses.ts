@@ -2,13 +2,13 @@
 import { JobtailError } from '../errors.ts';
 
 export function malformed(what: string): JobtailError {
-  return new JobtailError('malformed', `the answer is damaged: ${what}`, {
+  return new JobtailError('malformed', `the response is damaged: ${what}`, {
     hint: 'if the error persists, report it to the operator of the service or of the proxy in front of it',
   });
 }
 
 export function tooLarge(than: string): JobtailError {
-  return new JobtailError('answer-too-large', `the answer has ${than} besides the content of files`, {
+  return new JobtailError('answer-too-large', `the response has ${than} besides the content of files`, {
     hint: 'request fewer files at once; if the error persists, check what the service sends',
   });
 }
