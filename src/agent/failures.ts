@@ -25,7 +25,7 @@ export class Failures {
   readonly #ofAll: Failures;
   readonly #ongoing = new Map<string, Ongoing>();
   #failuresOfService = 0;
-  #answers = 0;
+  #responses = 0;
 
   /** `ofAll`: logs failures of the whole service; omitted for that instance itself. */
   constructor(log: Log, ofAll?: Failures) {
@@ -49,13 +49,13 @@ export class Failures {
     return this.#ofAll.#failuresOfService;
   }
 
-  /** The number of runs so far, of all jobs, that the service certainly answered. */
-  get answers(): number {
-    return this.#ofAll.#answers;
+  /** The number of runs so far, of all jobs, with a certain response of the service. */
+  get responses(): number {
+    return this.#ofAll.#responses;
   }
 
-  answered(): void {
-    this.#ofAll.#answers += 1;
+  responded(): void {
+    this.#ofAll.#responses += 1;
   }
 
   /** Records a run that worked. If the service failed meanwhile, the run may have had its responses before. */

@@ -25,7 +25,7 @@ interface ServiceClockOptions {
 export class ServiceClock {
   readonly #options: ServiceClockOptions;
   #last: { readonly sentAt: number; readonly at: number } | undefined;
-  #hasAnswered = false;
+  #hasResponse = false;
   #noted: string | undefined;
 
   constructor(options: ServiceClockOptions) {
@@ -33,8 +33,8 @@ export class ServiceClock {
   }
 
   /** `sentAt`: the `Date` of a response, in milliseconds since 1970; undefined if it has none. */
-  answered(sentAt: number | undefined): void {
-    this.#hasAnswered = true;
+  responded(sentAt: number | undefined): void {
+    this.#hasResponse = true;
     if (sentAt !== undefined) this.#last = { sentAt, at: this.#options.clock.monotonic() };
     this.#note();
   }
@@ -42,7 +42,7 @@ export class ServiceClock {
   /** How far it is ahead of this machine's clock, in milliseconds; undefined before a response, null if none has a time. */
   get aheadMs(): number | null | undefined {
     const { now, monotonic } = this.#options.clock;
-    if (this.#last === undefined) return this.#hasAnswered ? null : undefined;
+    if (this.#last === undefined) return this.#hasResponse ? null : undefined;
     return this.#last.sentAt + monotonic() - this.#last.at - now();
   }
 

@@ -76,7 +76,7 @@ export async function connect(
   });
   const serviceClock = new ServiceClock({ clock: systemClock, capabilities, log });
   const onResponse = (timing: ResponseTiming) => {
-    serviceClock.answered(timing.sentAt);
+    serviceClock.responded(timing.sentAt);
     const pauseMs = share.responded(timing);
     observer?.emit('answered', timing.workMs, pauseMs !== undefined);
     if (pauseMs === undefined) return;

@@ -215,24 +215,24 @@ it('the clock of the service runs on since its last response', () => {
     capabilities,
   });
   expect(clock.aheadMs).toBe(undefined);
-  clock.answered(undefined);
+  clock.responded(undefined);
   expect(clock.aheadMs).toBe(null);
   expect(clockLines(capabilities, false)).toEqual([]);
   expect(clockLines(capabilities, true)).toEqual([expect.stringContaining('sends no time')]);
-  clock.answered(49 * DAY_MS);
+  clock.responded(49 * DAY_MS);
   expect(clock.aheadMs).toBe(-DAY_MS);
   time.passed += HOUR_MS;
   expect(clock.aheadMs).toBe(HOUR_MS - DAY_MS);
   // The wall clock of this machine is set.
   time.wall -= 40 * DAY_MS;
   expect(clock.aheadMs).toBe(39 * DAY_MS + HOUR_MS);
-  for (const aheadMs of [29_000, 600_000, 640_000, 31_000]) clock.answered(time.wall + aheadMs);
+  for (const aheadMs of [29_000, 600_000, 640_000, 31_000]) clock.responded(time.wall + aheadMs);
   expect(said).toEqual([expect.stringMatching(/clock of the service ahead.*600000/)]);
   expect(clockLines(capabilities, false)).toEqual([expect.stringMatching(/about 30 s ahead.*never listed/)]);
-  clock.answered(time.wall);
+  clock.responded(time.wall);
   expect(clockLines(capabilities, true)).toEqual([]);
   // A machine whose clock is a month ahead.
-  clock.answered(time.wall - 31 * DAY_MS);
+  clock.responded(time.wall - 31 * DAY_MS);
   expect(storedAheadMs(capabilities)).toBe(-31 * DAY_MS);
   expect(clockLines(capabilities, false)).toEqual([
     'the clock of this machine is 31 d ahead of the service: set it by NTP',

@@ -111,8 +111,8 @@ export class FollowedJob implements OneJob {
     if (this.due.areIdle) this.#idle();
   }
 
-  wasQuiet(beganAt: number, isAnswered: boolean): void {
-    this.#life = afterPoll(this.#life, { beganAt, isAnswered }, this.context.clock.monotonic());
+  wasQuiet(beganAt: number, hasResponse: boolean): void {
+    this.#life = afterPoll(this.#life, { beganAt, hasResponse }, this.context.clock.monotonic());
   }
 
   checkEnd(): ReturnType<typeof endOf> {
@@ -241,7 +241,7 @@ export class FollowedJob implements OneJob {
 
   #failed(kind: DueRun, error: JobtailError): void {
     const { context, failures, due } = this;
-    const event = kind === 'poll' ? failureOf(kind, error, failures.areOthersAnswered(kind)) : 'listing refused';
+    const event = kind === 'poll' ? failureOf(kind, error, failures.hasRespondedToOthers(kind)) : 'listing refused';
     if (event !== undefined && kind !== 'pass') this.happened(event);
     const delayMs = failures.failed(kind, error);
     if (kind === 'poll') this.checkEnd();

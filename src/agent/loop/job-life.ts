@@ -33,7 +33,7 @@
  *   16   end due                                             the last pass runs
  *   17   pass equal                               settled    nothing more came
  *   18   pass equal or unequal                    ended      the last pass of an unwatched job is done
- *   19   pass refused                                        the service answers, but not this: as row 15, and counted
+ *   19   pass refused                                        the service responds, but refuses this: as row 15, and counted
  *   20   pass failed                                         an outage, or this machine: retried as long as it takes
  *   21   given up                                 settled    `REFUSED_PASSES` were refused, and `FAILING_MS` are over
  *   22   given up                                 ended      the same
@@ -189,14 +189,14 @@ export function reportEvent({ state, startTime }: JobInformation, startedBefore:
   return `reported ${phase ?? 'unclear'}`;
 }
 
-/** What a poll or search that worked shows. `isAnswered`: a job that is over may have no file to ask for. */
+/** What a poll or search that worked shows. `hasResponse`: a job that is over may have no file to ask for. */
 export function afterPoll(
   life: Life,
-  poll: { readonly beganAt: number; readonly isAnswered: boolean },
+  poll: { readonly beganAt: number; readonly hasResponse: boolean },
   now: number,
 ): Life {
-  const { beganAt, isAnswered } = poll;
-  const counts = beganAt >= life.quietSince && (isAnswered || life.stage === 'over');
+  const { beganAt, hasResponse } = poll;
+  const counts = beganAt >= life.quietSince && (hasResponse || life.stage === 'over');
   return counts ? happened(life, 'quiet poll', now) : life;
 }
 
@@ -234,14 +234,14 @@ export function endOf(life: Life, now: number, mayStillCome: () => boolean): 'en
   return overdueInMs(life, now) <= 0 || !mayStillCome() ? 'end due' : 'end delayed';
 }
 
-/** The service refuses a poll or a pass by its answer, or by a timeout while it answers others. A timeout alone proves nothing. */
+/** The service refuses a poll or a pass by its response, or by a timeout while it responds to others. A timeout alone proves nothing. */
 export function failureOf(
   run: 'poll' | 'pass',
   { code, policy }: JobtailError,
-  areOthersAnswered: boolean,
+  hasRespondedToOthers: boolean,
 ): JobEvent | undefined {
-  const isAnswer = !policy.isOfService && (policy.exitCode === EXIT.service || policy.exitCode === EXIT.notFound);
-  if (isAnswer || (code === 'timeout' && areOthersAnswered)) return `${run} refused`;
+  const isRefusal = !policy.isOfService && (policy.exitCode === EXIT.service || policy.exitCode === EXIT.notFound);
+  if (isRefusal || (code === 'timeout' && hasRespondedToOthers)) return `${run} refused`;
   return run === 'poll' && code === 'timeout' ? undefined : `${run} failed`;
 }
 

@@ -23,7 +23,7 @@ export interface OneJob {
   /** Applies the table: what becomes due starts after its delay. */
   happened(event: JobEvent, delays?: Delays): void;
   /** Records a poll or search that worked and brought nothing. */
-  wasQuiet(beganAt: number, isAnswered: boolean): void;
+  wasQuiet(beganAt: number, hasResponse: boolean): void;
   /** Whether the end is due, or delayed; the pass becomes due, after the pause of its last failure. */
   checkEnd(): ReturnType<typeof endOf>;
   readonly pace: Pace;

@@ -120,7 +120,7 @@ export class PassRun {
   async #failed(job: JobRow, failure: JobtailError, signal: AbortSignal): Promise<void> {
     const { jobId, context, failures } = this.#job;
     const { store, clock } = context;
-    const event = failureOf('pass', failure, failures.areOthersAnswered('pass')) ?? 'pass failed';
+    const event = failureOf('pass', failure, failures.hasRespondedToOthers('pass')) ?? 'pass failed';
     this.#job.happened(event);
     // An outage gives nothing up, however often the pass was refused before; and a job that is active goes on.
     if (event !== 'pass refused' || !isGivenUp(this.#job.life, clock.monotonic()) || !this.#isLast) throw failure;

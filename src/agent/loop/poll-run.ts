@@ -78,7 +78,7 @@ export class PollRun {
     const { polled, beganAt, ofService } = await this.#request(turn);
     await this.#note(polled);
     const outcomes = [...polled.outcomes.values()];
-    const isAnswered = outcomes.length > 0;
+    const hasResponse = outcomes.length > 0;
     this.#mayBeArchive = [...polled.outcomes].some(
       ([name, outcome]) => outcome === 'different' && !name.endsWith('/progress'),
     );
@@ -87,12 +87,12 @@ export class PollRun {
       // The first results come with the first live files.
       due.plan('results', 0);
     }
-    if (isAnswered) failures.worked('poll', ofService);
-    // After a timeout, the raw bytes are tried: `raw` may be without any answer.
-    if (outcomes.some((outcome) => outcome !== 'raw')) failures.logged.answered();
+    if (hasResponse) failures.worked('poll', ofService);
+    // After a timeout, the raw bytes are tried: `raw` may be without any response.
+    if (outcomes.some((outcome) => outcome !== 'raw')) failures.logged.responded();
 
     if (!isFollowed(this.#job.life)) return;
-    if (polled.appended === 0) this.#job.wasQuiet(beganAt, isAnswered);
+    if (polled.appended === 0) this.#job.wasQuiet(beganAt, hasResponse);
     const hasNews = polled.appended > 0 || outcomes.some(needsAnotherPoll);
     const intervalMs = withJitter(pace.polled(hasNews, slot.longestMs), random());
     const end = this.#job.checkEnd();
@@ -100,7 +100,7 @@ export class PollRun {
     const now = clock.monotonic();
     const endsInMs = end === undefined ? quietInMs(this.#job.life, now) : overdueInMs(this.#job.life, now);
     const soonMs = end === 'end due' ? intervalMs : Math.max(limits.intervals.minIntervalMs, endsInMs);
-    const nextMs = isAnswered ? Math.min(intervalMs, soonMs) : intervalMs;
+    const nextMs = hasResponse ? Math.min(intervalMs, soonMs) : intervalMs;
     due.planAgain('poll', restOf(nextMs, now - beganAt));
   }
 

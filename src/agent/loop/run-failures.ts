@@ -11,8 +11,8 @@ interface Failing {
   readonly retryAt: number | undefined;
   readonly error: JobtailError;
   readonly backOff: BackOff;
-  /** `Failures.answers` at that time. */
-  readonly answers: number;
+  /** `Failures.responses` at that time. */
+  readonly responses: number;
 }
 
 interface FinishedRun {
@@ -60,9 +60,9 @@ export class RunFailures {
     return this.#failing.has(kind);
   }
 
-  /** Whether the service answered other runs, of this job or others, since the last failure of this kind. */
-  areOthersAnswered(kind: DueRun): boolean {
-    return this.logged.answers > (this.#failing.get(kind)?.answers ?? Number.POSITIVE_INFINITY);
+  /** Whether the service responded to other runs, of this job or others, since the last failure of this kind. */
+  hasRespondedToOthers(kind: DueRun): boolean {
+    return this.logged.responses > (this.#failing.get(kind)?.responses ?? Number.POSITIVE_INFINITY);
   }
 
   /** The failing kinds of run whose error may be solved now, by `isMended`. */
@@ -118,8 +118,8 @@ export class RunFailures {
   }
 
   /** A pass fails beside polls that work, so its failure is one of the job, not of the service. */
-  #record(kind: DueRun, one: Omit<Failing, 'answers'>, waitsUntil?: number): Promise<void> {
-    const failing = { ...one, answers: this.logged.answers };
+  #record(kind: DueRun, one: Omit<Failing, 'responses'>, waitsUntil?: number): Promise<void> {
+    const failing = { ...one, responses: this.logged.responses };
     this.#failing.set(kind, failing);
     this.logged.failed(this.scopeOf(kind), failing.error, waitsUntil, kind === 'pass');
     const noted = this.#note({ grew: false });

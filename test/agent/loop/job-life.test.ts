@@ -175,7 +175,7 @@ class Quiet {
   pass(ms: number, polls = 2): this {
     this.now += ms;
     for (let each = 0; each < polls; each++)
-      this.life = afterPoll(this.life, { beganAt: this.now, isAnswered: true }, this.now);
+      this.life = afterPoll(this.life, { beganAt: this.now, hasResponse: true }, this.now);
     return this;
   }
 
@@ -195,7 +195,7 @@ describe('the end of a job that is over', () => {
     const late = new Quiet('active').event('reported over');
     late.now += 2 * MINUTE_MS;
     late.event('growth').pass(2 * MINUTE_MS, 1);
-    late.life = afterPoll(late.life, { beganAt: MINUTE_MS, isAnswered: true }, late.now);
+    late.life = afterPoll(late.life, { beganAt: MINUTE_MS, hasResponse: true }, late.now);
     expect(late.end).toBe(undefined);
     expect(late.pass(0, 1).end).toBe('end due');
   });
@@ -203,7 +203,7 @@ describe('the end of a job that is over', () => {
   it('is due by polls that had no file to ask for, but for a job whose state is not known only by answers', () => {
     const polls = (stage: Stage) => {
       const job = new Quiet(stage, MINUTE_MS);
-      for (const beganAt of [MINUTE_MS, MINUTE_MS]) job.life = afterPoll(job.life, { beganAt, isAnswered: false }, 0);
+      for (const beganAt of [MINUTE_MS, MINUTE_MS]) job.life = afterPoll(job.life, { beganAt, hasResponse: false }, 0);
       job.now = MINUTE_MS;
       return job.end;
     };
