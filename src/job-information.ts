@@ -119,3 +119,24 @@ function utcOf({ text, ms }: JobTime): number | undefined {
 
 /** JavaScript reads three digits behind the second. */
 const inMilliseconds = (text: string) => text.replace(/(\.\d{3})\d+/, '$1');
+
+/** A job as `--json` and the page have it: the words of the middleware. */
+export interface JobAsReported extends Pick<JobInformation, 'name' | 'creationTime' | 'submitTime' | 'startTime'> {
+  readonly jobState: string | null;
+  readonly endTime: JobTime | null;
+}
+
+export function shownJob(information: JobInformation | undefined): JobAsReported {
+  const { name = null, state: jobState = null, creationTime = null, submitTime = null } = information ?? {};
+  const { startTime = null, endTime = null } = information ?? {};
+  return { name, jobState, creationTime, submitTime, startTime, endTime: endOf(jobState, endTime) };
+}
+
+export type ShownTask = ReturnType<typeof shownTask>;
+
+export function shownTask({ id, name, state, startTime, endTime, errorMessage }: TaskInformation) {
+  return { taskId: id, name, taskState: state, startTime, endTime: endOf(state, endTime), errorMessage };
+}
+
+/** An active job has no end, but a service may return its limit, or the year 1 (docs/dev/servers.md 10.3). */
+const endOf = (state: string | null, endTime: JobTime | null) => (phaseOf(state) === 'active' ? null : endTime);

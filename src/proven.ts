@@ -1,5 +1,5 @@
 /** What of a job is proven to be here as the server has it: the one definition, for every command, event and page. */
-import type { JobId, LiveFileKey } from './job.ts';
+import { byTaskAndFile, type JobId, type LiveFileKey } from './job.ts';
 import { countOf } from './numbers.ts';
 
 /** The last comparison of all bytes of a mirror with the raw bytes. */
@@ -56,7 +56,7 @@ export function reasonsAgainst(
   files: readonly ComparedFile[],
   results: Counts,
 ): string[] {
-  const live = files.flatMap((file) => {
+  const live = [...files].sort(byTaskAndFile).flatMap((file) => {
     const reason = reasonAgainst(file);
     return reason === undefined ? [] : [`task ${file.taskId} ${file.file}: ${reason}`];
   });

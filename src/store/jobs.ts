@@ -1,7 +1,7 @@
 /** The watched jobs: requests and states, what the middleware reports of them, and requests of commands. */
 
 import { ERROR_POLICIES } from '../errors.ts';
-import type { JobId, TaskId } from '../job.ts';
+import { isOver, type JobId, type TaskId } from '../job.ts';
 import { addFiles, tasksOf } from './live-files.ts';
 import type {
   JobInformationRow,
@@ -173,6 +173,18 @@ export class JobInformations extends JobTable<JobInformationRow> {
 export function shownJobService(row: JobStatesRow | undefined) {
   const { requestedAt = null, nextRequestAt = null, failures = 0, error = null, listed = null } = row ?? {};
   return { requestedAt, nextRequestAt, failures, error, listed };
+}
+
+export type ShownSearch = ReturnType<typeof shownSearch>;
+
+/** The tasks of a job: how many are found, and whether others are searched. */
+export function shownSearch(job: JobRow, search: TaskSearchRow | undefined, found: number) {
+  const isSearched = !isOver(job) && search !== undefined;
+  return {
+    found,
+    searching: isSearched && (found === 0 || search.nextSearchAt !== null),
+    hint: isSearched ? search.hint : null,
+  };
 }
 
 /** The rules for jobs of the user: one of the configuration, one of a command. */

@@ -6,6 +6,7 @@ import type { Sql } from './sql.ts';
 export interface LiveSums {
   readonly tasks: number;
   readonly bytes: number;
+  readonly grownAt: number | null;
   readonly error: StoredError | null;
 }
 
@@ -62,7 +63,8 @@ export class Totals {
   liveByJob(only: JobId | null = null): Map<JobId, LiveSums> {
     const rows = this.#sql.all<LiveSums & { readonly jobId: JobId; readonly firstError: string | null }>(
       `
-      SELECT job_id AS jobId, count(DISTINCT task_id) AS tasks, sum(position) AS bytes, min(error) AS firstError
+      SELECT job_id AS jobId, count(DISTINCT task_id) AS tasks, sum(position) AS bytes, max(grown_at) AS grownAt,
+        min(error) AS firstError
       FROM live_files WHERE job_id = coalesce(?, job_id) GROUP BY job_id`,
       only,
     );

@@ -2,30 +2,30 @@
 
 import type { Source } from '../../src/view/content/content.ts';
 import type { JobSummary } from '../../src/view/contract/events.ts';
+import { NO_RESULTS } from '../../src/view/events/jobs.ts';
 
 export const jobSummary = (jobId: string, more: Partial<JobSummary> = {}): JobSummary => ({
   jobId,
   name: null,
   jobState: null,
-  phase: null,
+  creationTime: null,
   submitTime: null,
   startTime: null,
-  runningSince: null,
+  jobStateSince: null,
   endTime: null,
   state: 'watched',
   owner: null,
   isElsewhere: false,
   source: 'command',
-  tasks: 0,
-  searchingTasks: false,
+  tasks: { found: 0, searching: false, hint: null },
   liveBytes: 0,
   polledAt: null,
   grownAt: null,
   stalledAt: null,
   changedAt: 0,
   hasResults: true,
-  results: null,
-  error: null,
+  results: NO_RESULTS,
+  firstError: null,
   ...more,
 });
 

@@ -114,18 +114,18 @@ describe('jobs', () => {
     expect(first.whole).toBe(true);
     expect(first.jobs).toMatchObject([
       {
-        ...{ jobId: '501', state: 'watched', tasks: 1, liveBytes: 0, error: null },
+        ...{ jobId: '501', state: 'watched', tasks: { found: 1, searching: false }, liveBytes: 0, firstError: null },
         results: { listed: 1, synced: 1, bytes: 3 },
       },
-      { jobId: '502', searchingTasks: false, results: null, changedAt: 5 },
+      { jobId: '502', tasks: { found: 0, searching: true }, results: { listed: 0 }, changedAt: 5 },
     ]);
     place.write('stdout', 'x'.repeat(1_000));
     place.commit('stderr', { error: TROUBLE });
     const changed = await page.until('jobs', ({ jobs }) =>
-      jobs.some(({ error, liveBytes }) => error !== null && liveBytes > 0),
+      jobs.some(({ firstError, liveBytes }) => firstError !== null && liveBytes > 0),
     );
     expect(changed.whole).toBe(false);
-    expect(changed.jobs).toMatchObject([{ jobId: '501', liveBytes: 1_000, error: TROUBLE }]);
+    expect(changed.jobs).toMatchObject([{ jobId: '501', liveBytes: 1_000, firstError: TROUBLE }]);
     place.store.jobs.endRun(JOB, { polledAt: 9_000, grownAt: null, refused: 0, failures: 0, error: null });
     await page.until('jobs', ({ jobs }) => jobs[0]?.polledAt === 9_000);
     // Attempts that fail are no polls that were answered.
@@ -141,7 +141,11 @@ describe('jobs', () => {
   it('that one looks at come with their files; of one that was never followed it is said', async () => {
     const place = await placeWithJob();
     const page = place.look(`job=${JOB}&job=999`);
-    expect(await page.until('job')).toMatchObject({ jobId: JOB, taskList: [], lastSync: null, unproven: null });
+    expect(await page.until('job')).toMatchObject({
+      ...{ jobId: JOB, unproven: null },
+      tasks: { found: 1, searching: false, hint: null, reported: [] },
+      results: { lastSync: null, arriving: [] },
+    });
     const { files, whole } = await page.until('files');
     expect(whole).toBe(true);
     expect(files.map(({ taskId, file, version }) => [taskId, file, version])).toEqual(

@@ -268,8 +268,8 @@ describe('names that would act', () => {
     }
     const page = place.look(`job=${JOB}`);
     place.commit('log', { error: { code: 'timeout', message: 'a\n\nevent: hello\ndata: {}', hint: null, since: 1 } });
-    const { error } = await page.until('job', (job) => job.error !== null);
-    expect(error?.message).toBe('a\n\nevent: hello\ndata: {}');
+    const { firstError } = await page.until('job', (job) => job.firstError !== null);
+    expect(firstError?.message).toBe('a\n\nevent: hello\ndata: {}');
     expect(page.all('hello')).toHaveLength(1);
   });
 });

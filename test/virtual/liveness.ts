@@ -9,10 +9,13 @@ import { detail, overview } from '../../src/cli/show/status-table.ts';
 import type { Config } from '../../src/config/config.ts';
 import { type JobId, LIVE_FILE_NAMES } from '../../src/job.ts';
 import type { JobRow } from '../../src/store/rows.ts';
+import { detailOf } from '../../src/view/events/jobs.ts';
+import { JobStores } from '../../src/view/fleet.ts';
 import type { SimulatedJob } from './cluster.ts';
 import { mendSecret } from './commands.ts';
 import type { Fault } from './faults.ts';
 import { isReadable } from './safety.ts';
+import { differenceOf } from './same-keys.ts';
 import type { World } from './world.ts';
 
 const MINUTE_MS = 60_000;
@@ -307,5 +310,11 @@ export function shownBy({ config, store }: World['agent']): Report {
   const ofJobs = report.jobs.map(({ jobId }) => reportOf(config, store, jobId));
   const pages = [overview(report, TERMINAL), ...ofJobs.map((one) => detail(one, TERMINAL))];
   for (const page of pages) if (!isReadable(page)) throw new Error(`a value is not shown:\n${page}`);
+  const stores = new JobStores(() => store, null);
+  for (const { jobs } of ofJobs)
+    for (const job of jobs) {
+      const difference = differenceOf(detailOf(stores, job.jobId), job);
+      if (difference !== undefined) throw new Error(`the view and --json differ in ${job.jobId}${difference}`);
+    }
   return { ...report, jobs: ofJobs.flatMap(({ jobs }) => jobs) };
 }

@@ -1,6 +1,6 @@
 /** How jobs ended: the JSON and the exit code of `agent wait`. */
 import { EXIT } from '../../errors.ts';
-import type { JobId } from '../../job.ts';
+import { isOver, type JobId } from '../../job.ts';
 import type { JobReport } from './status-report.ts';
 
 /** The first that a job has is the result. unproven: a file is not proven, or the end of the job is unknown. */
@@ -21,7 +21,7 @@ export interface Ended {
 
 /** Undefined while the agent works on the job. */
 export function endOf(job: JobReport): Ended | undefined {
-  if (job.state === 'watched' || job.state === 'ending') return undefined;
+  if (!isOver(job)) return undefined;
   const ends: Readonly<Record<string, WaitOutcome>> = { Finished: 'finished', Failed: 'failed', Canceled: 'canceled' };
   const end = ends[job.jobState ?? ''];
   const isSettled = job.state === 'settled';

@@ -1,12 +1,12 @@
 /** Reports of the middleware about jobs, and the search for their tasks, for people. */
 
 import { withoutNextSignIn } from '../../auth.ts';
-import { EARLY_START_HINT, type JobTime, phaseOf, startedEarlyMs } from '../../job-information.ts';
+import { EARLY_START_HINT, type JobTime, phaseOf, type ShownTask, startedEarlyMs } from '../../job-information.ts';
 import { countOf, showAge, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import { NOTHING_LISTED } from '../../proven.ts';
 import { pc } from './colours.ts';
-import type { JobReport, Report, TaskFields } from './status-report.ts';
+import type { JobReport, Report } from './status-report.ts';
 import { cutToColumns } from './terminal.ts';
 
 const MAX_STATE_COLUMNS = 32;
@@ -31,7 +31,7 @@ export function showJobState(jobState: string | null): string {
   return phaseOf(jobState) === 'active' ? pc.green(word) : word;
 }
 
-export function taskLine({ taskId, name, taskState, errorMessage }: TaskFields): string {
+export function taskLine({ taskId, name, taskState, errorMessage }: ShownTask): string {
   const named = name === null || name === '' ? '' : ` (${printable(name)})`;
   const why = hasMessage(errorMessage) ? pc.red(`: ${printable(errorMessage)}`) : '';
   const state = taskState === null ? '' : ` ${showJobState(taskState)}`;

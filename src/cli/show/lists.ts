@@ -3,12 +3,11 @@ import path from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { requireWatched } from '../../daemon/state.ts';
 import { compareIds, type JobId, keyText } from '../../job.ts';
-import type { JobInformation } from '../../job-information.ts';
+import { type JobInformation, shownJob, shownTask } from '../../job-information.ts';
 import { Rule } from '../../notify/rules.ts';
 import { resultPath, resultsParts } from '../../safe-names.ts';
 import type { ResultRow, WatchState } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import { jobFields, taskFields } from './status-report.ts';
 
 export type ResultList = ReturnType<typeof resultList>;
 
@@ -57,9 +56,9 @@ export type ListedJob = ReturnType<typeof listedJobs>[number];
 export function listedJobs(reported: readonly JobInformation[], states: ReadonlyMap<JobId, WatchState>) {
   const listed = reported.map((job) => ({
     jobId: job.id,
-    ...jobFields(job),
+    ...shownJob(job),
     watchState: states.get(job.id) ?? null,
-    tasks: job.tasks.map(taskFields),
+    tasks: job.tasks.map(shownTask),
   }));
   return listed.sort((a, b) => compareIds(a.jobId, b.jobId));
 }

@@ -5,11 +5,11 @@ import { clockLines } from '../../agent/service-clock.ts';
 import { type Config, hasJobService } from '../../config/config.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import { byTaskAndFile, compareIds, isOver, type JobId } from '../../job.ts';
-import { type JobInformation, type JobTime, phaseOf, type TaskInformation } from '../../job-information.ts';
+import { shownJob, shownTask } from '../../job-information.ts';
 import { reasonsAgainst } from '../../proven.ts';
 import { TextDecoding } from '../../remote/text/decoding.ts';
 import { liveParts, resultsParts } from '../../safe-names.ts';
-import { shownJobService } from '../../store/jobs.ts';
+import { answeredAt, shownJobService, shownSearch } from '../../store/jobs.ts';
 import { shownLiveFile } from '../../store/live-files.ts';
 import { lockHolder } from '../../store/lock.ts';
 import { outageIn } from '../../store/outage.ts';
@@ -84,13 +84,13 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
     state: job.state,
     error: job.error,
     source: job.source,
-    ...jobFields(reported?.information),
+    ...shownJob(reported?.information),
     jobStateSince: reported?.since ?? null,
     reportedAt: reported?.reportedAt ?? null,
-    tasks: { ...tasksReport(config, store, job, found), reported: (reported?.information.tasks ?? []).map(taskFields) },
+    tasks: { ...tasksReport(config, store, job, found), reported: (reported?.information.tasks ?? []).map(shownTask) },
     settleAfterMinutes: job.settleAfterMs === null ? null : job.settleAfterMs / 60_000,
     watchedAt: job.watchedAt,
-    polledAt: job.polledAt,
+    polledAt: answeredAt(job),
     // A long poll commits what it appended before it ends.
     grownAt: files.reduce((latest, { grownAt }) => Math.max(latest, grownAt ?? 0), job.grownAt ?? 0) || null,
     stalledAt: job.stalledAt,
@@ -129,39 +129,16 @@ function fileReport(mirrorDirectory: string, row: LiveFileRow) {
   return { taskId, file, path: mirror, ...shown, mismatches: row.mismatches };
 }
 
-export function jobFields(information: JobInformation | undefined) {
-  return {
-    name: information?.name ?? null,
-    jobState: information?.state ?? null,
-    creationTime: information?.creationTime ?? null,
-    submitTime: information?.submitTime ?? null,
-    startTime: information?.startTime ?? null,
-    endTime: endOf(information?.state ?? null, information?.endTime ?? null),
-  };
-}
-
-export type TaskFields = ReturnType<typeof taskFields>;
-
-export function taskFields({ id, name, state, startTime, endTime, errorMessage }: TaskInformation) {
-  return { taskId: id, name, taskState: state, startTime, endTime: endOf(state, endTime), errorMessage };
-}
-
-/** An active job has no end, but a service may return its limit, or the year 1 (docs/dev/servers.md 10.3). */
-const endOf = (state: string | null, endTime: JobTime | null) => (phaseOf(state) === 'active' ? null : endTime);
-
 function tasksReport({ service }: Config, store: Store, job: JobRow, found: number) {
   const search = store.taskSearches.get(job.jobId);
-  const isFollowed = job.state === 'watched' || job.state === 'ending';
-  const isSearched = isFollowed && search !== undefined;
+  const isSearched = !isOver(job) && search !== undefined;
   // Without probes of its own, a job gets its tasks with the report about all jobs.
   const nextReported = hasJobService(service) ? (store.jobInformation.lastListing()?.nextRequestAt ?? null) : null;
   return {
-    found,
+    ...shownSearch(job, search, found),
     by: search === undefined ? ('named' as const) : search.foundBy,
-    searching: isSearched && (found === 0 || search.nextSearchAt !== null),
     searchedAt: search?.searchedAt ?? null,
     nextSearchAt: isSearched ? (search.nextSearchAt ?? nextReported) : null,
-    hint: isSearched ? search.hint : null,
   };
 }
 

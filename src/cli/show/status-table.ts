@@ -5,7 +5,6 @@ import { compareIds } from '../../job.ts';
 import { MISMATCH_EVENTS } from '../../mismatch.ts';
 import { countOf, showAge, showBytes, showClock, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
-import { answeredAt } from '../../store/jobs.ts';
 import type { JobRow, StoredError } from '../../store/rows.ts';
 import type { FleetReport } from '../fleet/client.ts';
 import { pc } from './colours.ts';
@@ -103,7 +102,7 @@ export function detail(all: ShownReport, columns: number): string {
   const report = withoutPromises(all);
   const lines = [...whoRuns(report, columns), ...agentLines(report)];
   for (const job of report.jobs) {
-    const ages = [`last growth ${ageOf(job.grownAt)}`, `last poll ${ageOf(answeredAt(job))}`];
+    const ages = [`last growth ${ageOf(job.grownAt)}`, `last poll ${ageOf(job.polledAt)}`];
     lines.push(`job ${job.jobId}: ${listed(stateOf(job), ownerText(job), ...ages, named('poll age', pollAgeOf(job)))}`);
     if (job.error !== null) lines.push(...failureLines('', job.error));
     lines.push(...jobStateLines(job), ...searchLines(job));

@@ -1,7 +1,7 @@
 /** The messages that the server pushes to the page. */
 import type { LiveFileName } from '../../job.ts';
-import type { JobTime } from '../../job-information.ts';
-import type { shownJobService } from '../../store/jobs.ts';
+import type { JobAsReported, JobTime, ShownTask } from '../../job-information.ts';
+import type { ShownSearch, shownJobService } from '../../store/jobs.ts';
 import type { shownSync } from '../../store/results.ts';
 import type { JobSource, ResultCounts, ResultSyncRow, WatchState } from '../../store/rows.ts';
 import type { ShownError } from './addresses.ts';
@@ -105,55 +105,39 @@ export interface PlaceOfJob {
 /** What shows how a job does. */
 export interface JobCondition {
   readonly jobState: string | null;
-  /** `over`: nothing more comes but what is flushed late; null for a state that is not known. */
-  readonly phase: 'active' | 'over' | null;
   readonly state: WatchState;
   readonly stalledAt: number | null;
-  /** The first failure of the job or of one of its files. */
-  readonly error: ShownError | null;
+  /** Of the job or of one of its files. */
+  readonly firstError: ShownError | null;
 }
 
-/** What the middleware reports of it, if it does, and what the agent has of it. */
-export interface JobSummary extends PlaceOfJob, JobCondition {
+/** A key that `agent status --json` has, too, means the same there. */
+export interface JobSummary extends PlaceOfJob, JobCondition, JobAsReported {
   readonly jobId: string;
-  readonly name: string | null;
-  readonly submitTime: JobTime | null;
-  readonly startTime: JobTime | null;
-  readonly endTime: JobTime | null;
-  /** Since when the agent sees it run; null while it does not. */
-  readonly runningSince: number | null;
+  /** Since when the agent sees its state. */
+  readonly jobStateSince: number | null;
   readonly source: JobSource;
   readonly grownAt: number | null;
-  readonly tasks: number;
-  /** It has tasks that are not known yet. */
-  readonly searchingTasks: boolean;
+  /** `hint`: why no task is found, and what to do. */
+  readonly tasks: ShownSearch;
   readonly liveBytes: number;
   /** The last poll that was answered; null while none was. */
   readonly polledAt: number | null;
   /** What changed last: growth, a state, an error. */
   readonly changedAt: number;
   readonly hasResults: boolean;
-  /** Null before the first listing, and where results are off. */
-  readonly results: ResultCounts | null;
+  readonly results: ResultCounts;
 }
 
 export interface JobDetail extends JobSummary {
-  readonly taskList: readonly TaskDetail[];
+  readonly tasks: ShownSearch & { readonly reported: readonly ShownTask[] };
   /** Why the job is not proven; null while it is followed. */
   readonly unproven: readonly string[] | null;
-  /** Why no task is found, and what to do. */
-  readonly tasksHint: string | null;
-  /** The last sync of results, which runs while `endedAt` is null. */
-  readonly lastSync:
-    | (NonNullable<ReturnType<typeof shownSync>> & { readonly arriving: ResultSyncRow['arriving'] })
-    | null;
-}
-
-export interface TaskDetail {
-  readonly taskId: string;
-  readonly name: string | null;
-  readonly taskState: string | null;
-  readonly errorMessage: string | null;
+  /** The last sync of results, which runs while `endedAt` is null, and the files that it transfers. */
+  readonly results: ResultCounts & {
+    readonly lastSync: ReturnType<typeof shownSync>;
+    readonly arriving: ResultSyncRow['arriving'];
+  };
 }
 
 /** What changed of the live files of a job: `whole` if these are all there are. */

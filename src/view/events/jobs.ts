@@ -1,25 +1,35 @@
 /** The jobs as the page shows them, in few queries for all of them, and the failure of the service that they share. */
 import { ERROR_POLICIES } from '../../errors.ts';
-import { byTaskAndFile, type JobId } from '../../job.ts';
-import { isRunning, phaseOf } from '../../job-information.ts';
+import { byTaskAndFile, isOver, type JobId } from '../../job.ts';
+import { shownJob, shownTask } from '../../job-information.ts';
 import { unprovenIn } from '../../proven.ts';
-import { answeredAt } from '../../store/jobs.ts';
+import { answeredAt, shownSearch } from '../../store/jobs.ts';
 import { shownLiveFile } from '../../store/live-files.ts';
 import { shownSync } from '../../store/results.ts';
-import type { JobInformationRow, JobRow, ResultCounts, StoredError, WatchState } from '../../store/rows.ts';
+import type {
+  JobInformationRow,
+  JobRow,
+  ResultCounts,
+  StoredError,
+  TaskSearchRow,
+  WatchState,
+} from '../../store/rows.ts';
 import type { LiveSums } from '../../store/totals.ts';
 import type { ShownError } from '../contract/addresses.ts';
 import type { FileState, JobDetail, JobSummary } from '../contract/events.ts';
 import type { JobStores } from '../fleet.ts';
 
-const NO_FILES: LiveSums = { tasks: 0, bytes: 0, error: null };
+const NO_FILES: LiveSums = { tasks: 0, bytes: 0, grownAt: null, error: null };
+
+const NO_ROWS = { listed: 0, synced: 0, linked: 0, inFlux: 0, queued: 0, failed: 0, refused: 0, leftOut: 0 };
+export const NO_RESULTS: ResultCounts = { ...NO_ROWS, bytes: 0 };
 
 /** What is known of one job besides its row. */
 interface JobFacts {
   readonly live: LiveSums;
   readonly reported: JobInformationRow | undefined;
   readonly counts: ResultCounts | undefined;
-  readonly isSearching: boolean;
+  readonly search: TaskSearchRow | undefined;
 }
 
 /** Those that are followed or settled. */
@@ -29,10 +39,10 @@ export function jobsOf(stores: JobStores): JobSummary[] {
     const live = totals.liveByJob();
     const reported = new Map(jobInformation.all().map((row) => [row.jobId, row]));
     const counts = results.countsByJob();
-    const searching = new Set(taskSearches.all().flatMap((row) => (row.nextSearchAt === null ? [] : row.jobId)));
+    const searches = new Map(taskSearches.all().map((row) => [row.jobId, row]));
     return jobs.flatMap((job) => {
       const { jobId } = job;
-      const known = { reported: reported.get(jobId), counts: counts.get(jobId), isSearching: searching.has(jobId) };
+      const known = { reported: reported.get(jobId), counts: counts.get(jobId), search: searches.get(jobId) };
       return job.state === 'ended' ? [] : summaryOf(stores, job, { ...known, live: live.get(jobId) ?? NO_FILES });
     });
   });
@@ -45,26 +55,15 @@ export function detailOf(stores: JobStores, jobId: JobId): JobDetail | undefined
   if (job === undefined) return undefined;
   const reported = store.jobInformation.get(jobId);
   const search = store.taskSearches.get(jobId);
-  const known = {
-    live: store.totals.liveByJob(jobId).get(jobId) ?? NO_FILES,
-    reported,
-    counts: store.results.counts(jobId),
-    isSearching: (search?.nextSearchAt ?? null) !== null,
-  };
-  const { tasks = [] } = reported?.information ?? {};
+  const live = store.totals.liveByJob(jobId).get(jobId) ?? NO_FILES;
+  const counts = store.results.counts(jobId);
   const sync = store.resultSyncs.get(jobId);
-  const shown = shownSync(sync);
+  const summary = summaryOf(stores, job, { live, reported, counts, search });
   return {
-    ...summaryOf(stores, job, known),
-    unproven: job.state === 'settled' || job.state === 'ended' ? unprovenIn(store, jobId) : null,
-    taskList: tasks.map(({ id: taskId, name, state: taskState, errorMessage }) => ({
-      taskId,
-      name,
-      taskState,
-      errorMessage,
-    })),
-    tasksHint: search?.hint ?? null,
-    lastSync: shown && { ...shown, arriving: sync?.arriving ?? [] },
+    ...summary,
+    unproven: isOver(job) ? unprovenIn(store, jobId) : null,
+    tasks: { ...summary.tasks, reported: (reported?.information.tasks ?? []).map(shownTask) },
+    results: { ...counts, lastSync: shownSync(sync), arriving: sync?.arriving ?? [] },
   };
 }
 
@@ -77,34 +76,27 @@ export function filesOf(stores: JobStores, jobId: JobId): FileState[] {
   }));
 }
 
-function summaryOf(stores: JobStores, job: JobRow, { live, reported, counts, isSearching }: JobFacts): JobSummary {
-  const { jobId, state, source, watchedAt, grownAt, stalledAt } = job;
-  const isFollowed = state === 'watched' || state === 'ending';
-  const { name = null, state: jobState = null, submitTime, startTime, endTime } = reported?.information ?? {};
-  const error = shownError(job.error ?? live.error);
-  const changes = [watchedAt, grownAt, reported?.since, error?.since];
+function summaryOf(stores: JobStores, job: JobRow, { live, reported, counts, search }: JobFacts): JobSummary {
+  const { jobId, state, source, watchedAt, stalledAt } = job;
+  const grownAt = Math.max(job.grownAt ?? 0, live.grownAt ?? 0) || null;
+  const firstError = shownError(job.error ?? live.error);
+  const changes = [watchedAt, grownAt, reported?.since, firstError?.since];
   return {
     jobId,
     state,
     source,
     grownAt,
     stalledAt,
-    error,
-    name,
-    jobState,
+    firstError,
+    ...shownJob(reported?.information),
+    jobStateSince: reported?.since ?? null,
     polledAt: answeredAt(job),
     ...stores.placeOf(jobId),
-    submitTime: submitTime ?? null,
-    startTime: startTime ?? null,
-    endTime: endTime ?? null,
-    phase: phaseOf(jobState) ?? null,
-    runningSince: isRunning(jobState) ? (reported?.since ?? null) : null,
-    tasks: live.tasks,
-    searchingTasks: isFollowed && isSearching,
+    tasks: shownSearch(job, search, live.tasks),
     liveBytes: live.bytes,
     changedAt: Math.max(...changes.map((at) => at ?? 0)),
     hasResults: job.results,
-    results: job.results ? (counts ?? null) : null,
+    results: counts ?? NO_RESULTS,
   };
 }
 
@@ -123,7 +115,7 @@ function shownError(error: StoredError | null): ShownError | null {
 
 /** The first failure since the service last answered a poll of any job; null while it answers one of them. */
 export function serviceErrorOf(jobs: readonly FollowedState[]): ShownError | null {
-  const followed = jobs.filter(({ state }) => state === 'watched' || state === 'ending');
+  const followed = jobs.filter((job) => !isOver(job));
   const errors = followed.flatMap(({ error }) => (error !== null && isOfService(error) ? [error] : []));
   const answered = followed.filter(({ error }) => error === null || !isOfService(error));
   const answeredAt = Math.max(0, ...answered.map(({ polledAt }) => polledAt ?? 0));

@@ -3,9 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { jobsTable } from '../../../src/cli/commands/jobs.ts';
 import { jobStateChanges, showJobState, showTime, taskLine } from '../../../src/cli/show/job-text.ts';
 import type { ListedJob } from '../../../src/cli/show/lists.ts';
-import { taskFields } from '../../../src/cli/show/status-report.ts';
 import type { JobId, TaskId } from '../../../src/job.ts';
-import { jobTimeOf, type TaskInformation } from '../../../src/job-information.ts';
+import { jobTimeOf, shownTask, type TaskInformation } from '../../../src/job-information.ts';
 
 const JOB = '501' as JobId;
 const NEVER = { creationTime: null, submitTime: null, startTime: null, endTime: null };
@@ -39,7 +38,7 @@ it('a word of the middleware is shown as text, and no longer than words are', ()
 describe('changes of a job state', () => {
   const row = (jobState: string | null, tasks: readonly TaskInformation[] = []) => ({
     ...{ jobId: JOB, jobState },
-    tasks: { reported: tasks.map(taskFields) },
+    tasks: { reported: tasks.map(shownTask) },
   });
 
   it('are said once each, and the end with its reasons', () => {

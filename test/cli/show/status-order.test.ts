@@ -2,10 +2,10 @@
 import { expect, it } from 'vitest';
 import { fittingLines } from '../../../src/cli/commands/status.ts';
 import { showTime } from '../../../src/cli/show/job-text.ts';
-import { type JobReport, jobFields, type Report, taskFields } from '../../../src/cli/show/status-report.ts';
+import type { JobReport, Report } from '../../../src/cli/show/status-report.ts';
 import { detail, overview } from '../../../src/cli/show/status-table.ts';
 import type { JobId, TaskId } from '../../../src/job.ts';
-import { type JobInformation, jobTimeOf } from '../../../src/job-information.ts';
+import { type JobInformation, jobTimeOf, shownJob, shownTask } from '../../../src/job-information.ts';
 import { NOTHING_LISTED } from '../../../src/proven.ts';
 
 const FAILURE = { code: 'timeout', message: 'no answer', hint: null, since: 0 } as const;
@@ -89,10 +89,10 @@ it('times have whole seconds, and a job that runs has no end', () => {
   const times = { creationTime: null, submitTime: null, startTime: null, endTime };
   const task = { id: '9' as TaskId, name: null, state: 'Running', startTime: null, endTime, errorMessage: null };
   const job: JobInformation = { id: '5' as JobId, name: null, state: 'Running', ...times, tasks: [task] };
-  expect(jobFields(job).endTime).toBeNull();
-  expect(taskFields(task).endTime).toBeNull();
-  expect(jobFields({ ...job, state: 'Finished' }).endTime).toBe(endTime);
-  expect(taskFields({ ...task, state: 'Finished' }).endTime).toBe(endTime);
+  expect(shownJob(job).endTime).toBeNull();
+  expect(shownTask(task).endTime).toBeNull();
+  expect(shownJob({ ...job, state: 'Finished' }).endTime).toBe(endTime);
+  expect(shownTask({ ...task, state: 'Finished' }).endTime).toBe(endTime);
 });
 
 it('a reason that many results share is shown once, with their number, and so is a failure that many jobs share', () => {
@@ -119,16 +119,6 @@ it('jobs are shown with their names, and the next list of jobs of the user with 
   const none = overview({ ...reportOf([]), watchMine, jobService }, 100);
   expect(none).toContain('0 jobs now; the next list of jobs is due in 24 s');
   expect(none).not.toContain('agent watch JOB');
-});
-
-it('the last poll of a job is the last one that the service answered, as on the page', () => {
-  const minutes = (count: number) => Date.now() - count * 60_000;
-  const lastPollOf = (error: JobReport['error']) => {
-    const jobs = [jobOf('1', 'watched', { polledAt: minutes(1), error })];
-    return /last poll (\S+ \S+)/.exec(detail(reportOf(jobs), 200))?.[1];
-  };
-  expect(lastPollOf(null)).toBe(lastPollOf({ ...FAILURE, code: 'malformed', since: minutes(9) }));
-  expect(lastPollOf({ ...FAILURE, since: minutes(9) })).not.toBe(lastPollOf(null));
 });
 
 it('without an agent, no next attempt is promised; what the outage says is not repeated', () => {

@@ -37,7 +37,7 @@ export function JobPage({ jobId, tab, children }: JobPageProps) {
             </Tab>
             <Tab isOpen={tab === 'results'} route={{ page: 'results', jobId }}>
               Results
-              {job?.results != null && <span class="badge">{grouped(job.results.listed)}</span>}
+              {job?.hasResults && <span class="badge">{grouped(job.results.listed)}</span>}
             </Tab>
           </nav>
         )}
@@ -49,11 +49,11 @@ export function JobPage({ jobId, tab, children }: JobPageProps) {
         )}
       </header>
       {job !== undefined && <FailedTasks job={job} />}
-      <OwnFailure error={job?.error} />
+      <OwnFailure error={job?.firstError} />
       {job?.unproven != null && job.unproven.length > 0 && <Unproven reasons={job.unproven} />}
       {job?.isElsewhere && <Elsewhere job={job} />}
-      {job?.tasksHint != null && (
-        <Failure error={{ message: 'The agent has found no task yet.', hint: job.tasksHint }} />
+      {job?.tasks.hint != null && (
+        <Failure error={{ message: 'The agent has found no task yet.', hint: job.tasks.hint }} />
       )}
       {isMissing ? (
         <p class="empty">
@@ -67,8 +67,8 @@ export function JobPage({ jobId, tab, children }: JobPageProps) {
 }
 
 /** Why it failed, where the list of tasks is folded (styles/pages.css). */
-function FailedTasks({ job: { taskList } }: { job: JobDetail }) {
-  const [first, ...others] = taskList.filter(({ errorMessage }) => errorMessage !== null);
+function FailedTasks({ job: { tasks } }: { job: JobDetail }) {
+  const [first, ...others] = tasks.reported.filter(({ errorMessage }) => errorMessage !== null);
   if (first === undefined) return null;
   const more = others.length === 0 ? '' : ` (and ${counted(others.length, 'other task')})`;
   const message = `Task ${first.taskId}: ${first.errorMessage}${more}`;

@@ -1,5 +1,6 @@
 /** The live files of a job: a list of all, and some of them side by side. */
 import { useCallback, useMemo, useRef } from 'preact/hooks';
+import { isOver } from '../../../job.ts';
 import type { Generations, LiveFileName } from '../../contract/addresses.ts';
 import type { FileState } from '../../contract/events.ts';
 import type { OpenFile } from '../file/open-file.ts';
@@ -34,7 +35,7 @@ export function LiveFiles({ route }: { route: LiveRoute }) {
             key={`${jobId}/${fileText(file)}`}
             jobId={jobId}
             opened={file}
-            canGrow={job === undefined || job.state === 'watched' || job.state === 'ending'}
+            canGrow={job === undefined || !isOver(job)}
             state={files?.find((one) => one.taskId === file.taskId && one.file === file.file)}
             onSelect={(at, to, version) => {
               const lines = { at, to: to === at ? undefined : to, version };

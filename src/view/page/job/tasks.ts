@@ -1,7 +1,7 @@
 /** The tasks of a job as rows of a table, and the file that is opened first. */
-import { phaseOf } from '../../../job-information.ts';
+import type { ShownTask } from '../../../job-information.ts';
 import type { LiveFileName } from '../../contract/addresses.ts';
-import type { FileState, JobDetail, TaskDetail } from '../../contract/events.ts';
+import type { FileState, JobDetail } from '../../contract/events.ts';
 import { type Group, groupOf, hasWords, idKey, minuteOf, RANKS } from '../jobs/list.ts';
 import { type Columns, column, type Sort, sorted } from '../parts/sort.ts';
 import type { OpenedFile } from '../route.ts';
@@ -9,7 +9,7 @@ import type { OpenedFile } from '../route.ts';
 export interface TaskRow {
   readonly taskId: string;
   /** What the middleware reports of it, if it does. */
-  readonly reported: TaskDetail | undefined;
+  readonly reported: ShownTask | undefined;
   readonly group: Group;
   readonly files: readonly FileState[];
   readonly bytes: number;
@@ -20,23 +20,22 @@ export interface TaskRow {
 export function taskRows(job: JobDetail | undefined, files: readonly FileState[]): TaskRow[] {
   const byTask = new Map<string, FileState[]>();
   for (const file of files) byTask.set(file.taskId, [...(byTask.get(file.taskId) ?? []), file]);
-  const reported = new Map(job?.taskList.map((task) => [task.taskId, task]));
+  const reported = new Map<string, ShownTask>(job?.tasks.reported.map((task) => [task.taskId, task]));
   return [...new Set([...byTask.keys(), ...reported.keys()])].map((taskId) =>
     rowOf(taskId, reported.get(taskId), byTask.get(taskId) ?? []),
   );
 }
 
-function rowOf(taskId: string, reported: TaskDetail | undefined, files: readonly FileState[]): TaskRow {
+function rowOf(taskId: string, reported: ShownTask | undefined, files: readonly FileState[]): TaskRow {
   const jobState = reported?.taskState ?? null;
-  const error = files.find((file) => file.error !== null)?.error ?? null;
-  const phase = phaseOf(jobState) ?? null;
+  const firstError = files.find(({ error }) => error !== null)?.error ?? null;
   return {
     taskId,
     reported,
     files,
     group:
       reported?.errorMessage == null
-        ? groupOf({ jobState, phase, state: 'watched', stalledAt: null, error })
+        ? groupOf({ jobState, state: 'watched', stalledAt: null, firstError })
         : ('failed' as const),
     bytes: files.reduce((sum, file) => sum + file.bytes, 0),
     grownAt: files.reduce<number | null>(

@@ -1,5 +1,6 @@
 /** What the table of jobs has in each column. */
 import type { ComponentChildren } from 'preact';
+import { isOver } from '../../../job.ts';
 import type { JobSummary, ResultCounts } from '../../contract/events.ts';
 import { JobState, MEANINGS, Outside, Time } from '../parts/words.tsx';
 import { hashOf } from '../route.ts';
@@ -8,7 +9,7 @@ import { type ColumnName, runText } from './list.ts';
 
 export function cellsOf(job: JobSummary, now: number): Record<ColumnName, ComponentChildren> {
   const { jobId, name, owner, submitTime, endTime, grownAt, polledAt, hasResults, results } = job;
-  const isFollowed = job.state === 'watched' || job.state === 'ending';
+  const isFollowed = !isOver(job);
   const polled = polledAt === null ? 'not yet' : ago(polledAt, now);
   return {
     job: (
@@ -22,14 +23,14 @@ export function cellsOf(job: JobSummary, now: number): Record<ColumnName, Compon
     submitted: submitTime !== null && <Time time={submitTime} now={now} />,
     runTime: runText(job, now),
     ended: endTime !== null && <Time time={endTime} now={now} />,
-    tasks: job.searchingTasks && job.tasks === 0 ? 'searching' : grouped(job.tasks),
+    tasks: job.tasks.searching && job.tasks.found === 0 ? 'searching' : grouped(job.tasks.found),
     grown: grownAt === null ? 'no output yet' : ago(grownAt, now),
     size: job.liveBytes > 0 && bytes(job.liveBytes),
     // How old what is shown is.
     polled: <span title={MEANINGS[job.state]}>{isFollowed ? polled : 'settled'}</span>,
     results: !hasResults ? (
       <span class="fine">not fetched</span>
-    ) : results === null || results.listed === 0 ? (
+    ) : results.listed === 0 ? (
       <span class="fine">none yet</span>
     ) : (
       <Results counts={results} />

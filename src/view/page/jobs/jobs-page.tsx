@@ -57,7 +57,7 @@ export function JobsPage() {
   noteJobOrder(shown);
   const condition = live.condition.value;
   const now = live.now.value;
-  const hasError = ({ error }: JobSummary) => error !== null && isOwn(error, condition);
+  const hasError = ({ firstError }: JobSummary) => firstError !== null && isOwn(firstError, condition);
   return (
     <main class="jobs-page">
       <div class="page-head">
@@ -100,7 +100,7 @@ export function JobsPage() {
                 <Cells kind="job" cells={cellsOf(job, now)} />
                 {hasError(job) && (
                   <td class="job-error">
-                    <OwnFailure error={job.error} />
+                    <OwnFailure error={job.firstError} />
                   </td>
                 )}
               </>

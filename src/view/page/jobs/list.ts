@@ -1,4 +1,6 @@
 /** Which jobs are shown, and in which order. */
+import { isOver } from '../../../job.ts';
+import { isRunning, phaseOf } from '../../../job-information.ts';
 import type { JobCondition, JobSummary, ReportedTime } from '../../contract/events.ts';
 import { type Columns, column, type Sort, sorted } from '../parts/sort.ts';
 import { duration } from '../text/units.ts';
@@ -19,14 +21,15 @@ export type Group = (typeof GROUPS)[number][0];
 
 export const RANKS: ReadonlyMap<Group, number> = new Map(GROUPS.map(([group], rank) => [group, rank]));
 
-export function groupOf({ jobState, phase, state, stalledAt, error }: JobCondition): Group {
+export function groupOf({ jobState, state, stalledAt, firstError }: JobCondition): Group {
+  const phase = phaseOf(jobState);
   if (jobState !== null && /fail|error/i.test(jobState)) return 'failed';
-  if (error !== null && error.isOfService !== true) return 'error';
+  if (firstError !== null && firstError.isOfService !== true) return 'error';
   if (stalledAt !== null) return 'stalled';
   if (jobState !== null && /cancel/i.test(jobState)) return 'canceled';
-  if (jobState === 'Running') return 'running';
+  if (isRunning(jobState)) return 'running';
   if (phase === 'active') return 'waiting';
-  return phase === 'over' || state === 'ended' || state === 'settled' ? 'finished' : 'unreported';
+  return phase === 'over' || isOver({ state }) ? 'finished' : 'unreported';
 }
 
 /** Groups without a member are left out. */
@@ -52,23 +55,29 @@ export function orderMs(time: ReportedTime | null): number | null {
 }
 
 /** How long a job ran, or has run until now: by the agent's own clock, at least so long. Null if there is no start. */
-export function runTime({ startTime, endTime, phase, runningSince }: JobSummary, now: number): number | null {
+export function runTime(job: JobSummary, now: number): number | null {
+  const { jobState, startTime, endTime } = job;
   const start = orderMs(startTime);
-  if (runningSince !== null && startTime?.ms == null) return Math.max(0, now - runningSince);
+  const since = runningSince(job);
+  if (since !== null) return Math.max(0, now - since);
   if (startTime === null || start === null) return null;
   const end = orderMs(endTime);
   // If only one of them has a time zone, there is none.
   if (endTime !== null && end !== null)
     return (startTime.ms === null) === (endTime.ms === null) ? Math.max(0, end - start) : null;
-  return startTime.ms === null || phase === 'over' ? null : Math.max(0, now - start);
+  return startTime.ms === null || phaseOf(jobState) === 'over' ? null : Math.max(0, now - start);
 }
 
 /** `over 5 min`: it began before the agent saw it, at a time without a zone. */
 export function runText(job: JobSummary, now: number): string {
   const ms = runTime(job, now);
   if (ms === null) return '';
-  return `${job.runningSince !== null && job.startTime?.ms == null ? 'over ' : ''}${duration(ms)}`;
+  return `${runningSince(job) === null ? '' : 'over '}${duration(ms)}`;
 }
+
+/** Since when the agent sees a job run that has no start with a time zone. */
+const runningSince = ({ jobState, jobStateSince, startTime }: JobSummary): number | null =>
+  isRunning(jobState) && startTime?.ms == null ? jobStateSince : null;
 
 export const COLUMNS = {
   job: column('Job', ({ jobId }) => idKey(jobId)),
@@ -78,11 +87,11 @@ export const COLUMNS = {
   submitted: column('Submitted', ({ submitTime }) => orderMs(submitTime)),
   runTime: column('Run time', runTime),
   ended: column('Ended', ({ endTime }) => orderMs(endTime)),
-  tasks: column('Tasks', ({ tasks }) => tasks),
+  tasks: column('Tasks', ({ tasks }) => tasks.found),
   grown: column('Last growth', ({ grownAt }) => minuteOf(grownAt)),
   size: column('Size', ({ liveBytes }) => liveBytes),
   polled: column('Last poll', ({ polledAt }) => polledAt, false),
-  results: column('Results', ({ results }) => results?.listed ?? null),
+  results: column('Results', ({ results }) => results.listed),
 } satisfies Columns<string, JobSummary>;
 
 export type ColumnName = keyof typeof COLUMNS;
@@ -97,8 +106,8 @@ export function ordered(jobs: Iterable<JobSummary>, { by, isDown }: Sort<ColumnN
 }
 
 export function matches(job: JobSummary, filter: string): boolean {
-  const { jobId, name, jobState, state, owner, source, stalledAt, error } = job;
-  const errorWords = error === null ? [] : [error.code, error.message, 'error'];
+  const { jobId, name, jobState, state, owner, source, stalledAt, firstError } = job;
+  const errorWords = firstError === null ? [] : [firstError.code, firstError.message, 'error'];
   const words = [jobId, name, jobState, state, owner, stalledAt === null ? '' : 'stalled', source, ...errorWords];
   return hasWords(words.join(' '), filter);
 }

@@ -1,5 +1,6 @@
 /** Text from outside, states and failures, as they stand anywhere on the page. */
 import type { ComponentChildren } from 'preact';
+import { phaseOf } from '../../../job-information.ts';
 import { printable } from '../../../printable.ts';
 import type { ShownError } from '../../contract/addresses.ts';
 import type { JobSummary, ReportedTime } from '../../contract/events.ts';
@@ -58,7 +59,8 @@ export const MEANINGS: Readonly<Record<JobSummary['state'], string>> = {
 
 /** The state of a job on the cluster, or in the agent if the middleware reports none. */
 export function JobState({ job }: { job: JobSummary }) {
-  const { jobState, phase, state, stalledAt } = job;
+  const { jobState, state, stalledAt } = job;
+  const phase = phaseOf(jobState);
   const word = jobState ?? state;
   const kind = /fail|cancel|error/i.test(word)
     ? 'bad'

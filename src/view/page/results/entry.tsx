@@ -72,7 +72,7 @@ function entryCells({ entry, under, isOpen }: EntryRow, tree: TreeState): EntryC
 }
 
 function TaskName({ jobId, taskId }: { jobId: string; taskId: string }) {
-  const tasks = live.details.value.get(jobId)?.taskList;
+  const tasks = live.details.value.get(jobId)?.tasks.reported;
   const name = tasks?.find((one) => one.taskId === taskId)?.name;
   return (
     <span>

@@ -86,7 +86,8 @@ function Frame({ jobId, file: { name, preview } }: ResultViewProps) {
 }
 
 /** What comes right now and how fast, or what the last sync brought. */
-export function LastSync({ job: { lastSync } }: { job: JobDetail }) {
+export function LastSync({ job }: { job: JobDetail }) {
+  const { lastSync } = job.results;
   if (lastSync === null) return <p class="fine">The results are not listed yet.</p>;
   const { done, wanted, wantedBytes, way, bytesPerSecond, endedAt, fallback } = lastSync;
   const by = way === null ? '' : ` by ${way === 'soap' ? 'the service' : way}`;

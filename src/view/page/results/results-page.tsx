@@ -22,7 +22,7 @@ export function ResultsPage({ route: { jobId, name } }: { route: ResultsRoute })
       </p>
     );
   /** Another text when the results are others. */
-  const changed = JSON.stringify([job?.results, job?.lastSync?.endedAt]);
+  const changed = JSON.stringify([job?.results, job?.results.lastSync?.endedAt]);
   return (
     <div class={`results ${name === undefined ? '' : 'has-open'}`}>
       <section class="tree" aria-label="Results">
@@ -30,7 +30,7 @@ export function ResultsPage({ route: { jobId, name } }: { route: ResultsRoute })
           {job?.results != null && <Results counts={job.results} />}
           {job !== undefined && <LastSync job={job} />}
         </div>
-        <Tree jobId={jobId} changed={changed} opened={name} arriving={new Map(job?.lastSync?.arriving)} />
+        <Tree jobId={jobId} changed={changed} opened={name} arriving={new Map(job?.results.arriving)} />
       </section>
       {name !== undefined && <Opened key={name} jobId={jobId} name={name} changed={changed} />}
     </div>

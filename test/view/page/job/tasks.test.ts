@@ -1,11 +1,14 @@
 /** The tasks of a job as rows: what failed, what is opened first, what the filter finds. */
 import { describe, expect, it } from 'vitest';
-import type { FileState, JobDetail, TaskDetail } from '../../../../src/view/contract/events.ts';
+import type { TaskId } from '../../../../src/job.ts';
+import type { ShownTask } from '../../../../src/job-information.ts';
+import type { FileState, JobDetail } from '../../../../src/view/contract/events.ts';
+import { NO_RESULTS } from '../../../../src/view/events/jobs.ts';
 import { firstOf, matches, ordered, taskRows } from '../../../../src/view/page/job/tasks.ts';
 import { jobSummary } from '../../../support/view-models.ts';
 
-const task = (taskId: string, taskState: string | null, errorMessage: string | null = null): TaskDetail => ({
-  ...{ taskId, taskState, errorMessage, name: `part ${taskId}`, startTime: null, endTime: null },
+const task = (taskId: string, taskState: string | null, errorMessage: string | null = null): ShownTask => ({
+  ...{ taskId: taskId as TaskId, taskState, errorMessage, name: `part ${taskId}`, startTime: null, endTime: null },
 });
 
 const file = (taskId: string, name: FileState['file'], bytes = 0, grownAt: number | null = null): FileState => ({
@@ -13,9 +16,11 @@ const file = (taskId: string, name: FileState['file'], bytes = 0, grownAt: numbe
   ...{ verified: false, unproven: null, error: null },
 });
 
-const job = (...taskList: TaskDetail[]): JobDetail => ({
+const job = (...reported: ShownTask[]): JobDetail => ({
   ...jobSummary('501'),
-  ...{ taskList, tasksHint: null, lastSync: null, unproven: null },
+  tasks: { found: 0, searching: false, hint: null, reported },
+  results: { ...NO_RESULTS, lastSync: null, arriving: [] },
+  unproven: null,
 });
 
 const ALL = ['stdout', 'stderr', 'log', 'progress'] as const;

@@ -20,14 +20,14 @@ const error = { code: 'unreachable', message: 'the service does not answer', hin
 
 /** One job of each group, in the order in which they need a person. */
 const EACH = [
-  job('1', { jobState: 'Failed', phase: 'over', state: 'settled' }),
-  job('2', { jobState: 'Running', phase: 'active', error }),
-  job('3', { jobState: 'Running', phase: 'active', stalledAt: 5 }),
-  job('4', { jobState: 'Running', phase: 'active' }),
-  job('5', { jobState: 'Queued', phase: 'active' }),
+  job('1', { jobState: 'Failed', state: 'settled' }),
+  job('2', { jobState: 'Running', firstError: error }),
+  job('3', { jobState: 'Running', stalledAt: 5 }),
+  job('4', { jobState: 'Running' }),
+  job('5', { jobState: 'Queued' }),
   job('6'),
-  job('7', { jobState: 'Canceled', phase: 'over' }),
-  job('8', { jobState: 'Finished', phase: 'over', state: 'settled' }),
+  job('7', { jobState: 'Canceled' }),
+  job('8', { jobState: 'Finished', state: 'settled' }),
 ];
 
 describe('the groups of jobs', () => {
@@ -37,7 +37,7 @@ describe('the groups of jobs', () => {
   });
 
   it('do not blame a job for a failure of the service', () => {
-    expect(groupOf(job('1', { jobState: 'Running', error: { ...error, isOfService: true } }))).toBe('running');
+    expect(groupOf(job('1', { jobState: 'Running', firstError: { ...error, isOfService: true } }))).toBe('running');
   });
 });
 
@@ -91,6 +91,6 @@ describe('the filter of jobs', () => {
     ['unreachable', true],
     ['wing finished', false],
   ])('%j finds it: %s', (filter, isFound) => {
-    expect(matches(job('501', { name: 'cfd-Wing', jobState: 'Running', error }), filter)).toBe(isFound);
+    expect(matches(job('501', { name: 'cfd-Wing', jobState: 'Running', firstError: error }), filter)).toBe(isFound);
   });
 });

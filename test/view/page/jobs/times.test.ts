@@ -4,15 +4,15 @@ import { orderMs, runText, runTime } from '../../../../src/view/page/jobs/list.t
 
 const zoned = (ms: number): ReportedTime => ({ text: new Date(ms).toISOString(), ms });
 const local = (ms: number): ReportedTime => ({ text: new Date(ms).toISOString().slice(0, -1), ms: null });
-const run = (startTime: ReportedTime | null, endTime: ReportedTime | null, phase: 'active' | 'over' | null = null) =>
-  runTime({ startTime, endTime, phase, runningSince: null } as JobSummary, 10_000);
+const run = (startTime: ReportedTime | null, endTime: ReportedTime | null, jobState: string | null = null) =>
+  runTime({ startTime, endTime, jobState, jobStateSince: null } as JobSummary, 10_000);
 const running = (startTime: ReportedTime | null) =>
-  runText({ startTime, endTime: null, phase: 'active', runningSince: 4_000 } as JobSummary, 10_000);
+  runText({ startTime, endTime: null, jobState: 'Running', jobStateSince: 4_000 } as JobSummary, 10_000);
 
 describe('the times of a job', () => {
   it('give its run time, until now while it runs', () => {
     expect(run(zoned(1_000), zoned(4_000))).toBe(3_000);
-    expect(run(zoned(1_000), null, 'active')).toBe(9_000);
+    expect(run(zoned(1_000), null, 'Running')).toBe(9_000);
     expect(run(local(1_000), local(4_000))).toBe(3_000);
   });
 
@@ -24,9 +24,9 @@ describe('the times of a job', () => {
 
   it('give none that would be a guess', () => {
     expect(run(null, zoned(4_000))).toBeNull();
-    expect(run(local(1_000), null, 'active')).toBeNull();
+    expect(run(local(1_000), null, 'Running')).toBeNull();
     expect(run(local(1_000), zoned(4_000))).toBeNull();
-    expect(run(zoned(1_000), null, 'over')).toBeNull();
+    expect(run(zoned(1_000), null, 'Finished')).toBeNull();
     expect(run({ text: 'soon', ms: null }, null)).toBeNull();
   });
 
