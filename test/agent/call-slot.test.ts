@@ -119,6 +119,36 @@ it('a slot for calls is taken by long calls, too, but for one', async () => {
   for (const download of downloads.slice(7)) await expect(download).rejects.toMatchObject({ code: 'aborted' });
 });
 
+it('calls begin no faster than the share allows, whichever of both queues lets them in', async () => {
+  const clock = new HeldClock();
+  const calls = new Calls({
+    concurrency: 4,
+    share: new ServerShare({ requestsPerMinute: 60, monotonic: clock.monotonic }),
+    clock,
+  });
+  const begunAt: number[] = [];
+  const lanes = ['live', 'patient', 'raw', 'live', 'patient', 'wanted', 'live', 'patient'] as const;
+  const all = lanes.map((lane) => calls.run(lane, signal, async () => void begunAt.push(clock.monotonic())));
+  await clock.passWhile(Promise.all(all));
+  expect(begunAt.map((at) => Math.round(at / 1_000))).toEqual(lanes.map((_, index) => index));
+});
+
+it('a long call that is stopped before its turn gives its place to another long one', async () => {
+  const clock = new HeldClock();
+  const limited = new ServerShare({ requestsPerMinute: 60, monotonic: clock.monotonic });
+  const calls = new Calls({ concurrency: 2, share: limited, clock });
+  await calls.run('live', signal, async () => {});
+  const stop = new AbortController();
+  const stopped = calls.run('patient', stop.signal, async () => {});
+  await clock.pass(100);
+  stop.abort();
+  await expect(stopped).rejects.toMatchObject({ code: 'aborted' });
+  const served = Promise.all([1, 2].map(() => calls.run('patient', signal, async () => {})));
+  await clock.pass(10_000);
+  expect(calls.waiting).toBe(0);
+  await served;
+});
+
 /** How many of forty calls run at a time. */
 async function atATime(calls: Calls, clock: HeldClock, lane: 'live' | 'patient' = 'live'): Promise<number> {
   let running = 0;
