@@ -236,9 +236,10 @@ it('the store adds up the live files of every job', () => {
     store.liveFiles.save({
       ...row,
       position: 10,
+      grownAt: row.taskId === '8' && row.file === 'log' ? NOW : null,
       error: row.taskId === '7' ? error : null,
     });
-  const sums = { tasks: 2, bytes: 40, error };
+  const sums = { tasks: 2, bytes: 40, grownAt: NOW, error };
   expect(store.totals.liveByJob()).toEqual(new Map([[one, sums]]));
   expect(store.liveFiles.generation(one, { taskId: '7' as TaskId, file: 'log' })).toBe(1);
   expect(store.liveFiles.generation(two, { taskId: '7' as TaskId, file: 'log' })).toBeUndefined();

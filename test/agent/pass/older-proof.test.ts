@@ -83,7 +83,7 @@ it('a comparison before the end verifies, and proves nothing', async () => {
   remote.files.set(NAME, Buffer.from(LINE));
   expect(await pass(false)).toMatchObject({ verified: 2 });
   const early = 'verified before the end of the job, and not after it';
-  expect(unproven()).toEqual([`task 9001 stderr: ${early}`, `task 9001 stdout: ${early}`]);
+  expect(unproven()).toEqual([`task 9001 stdout: ${early}`, `task 9001 stderr: ${early}`]);
   await pass(true);
   expect(unproven()).toEqual([]);
   // A sync of a job that is settled is made after its end, too.
