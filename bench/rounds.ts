@@ -16,6 +16,8 @@ export interface Row {
   /** Median of the other side; absent for a limit. */
   readonly peer?: number;
   readonly ratio?: number;
+  /** The least and the greatest of the rounds: of the ratio, or of our side. */
+  readonly spread: readonly [number, number];
   readonly atMost: number;
   readonly met: boolean;
 }
@@ -48,22 +50,25 @@ export async function runRounds(
 /** @throws Error if a goal names a side or figure that no run had */
 export function rowOf(measurement: string, goal: Goal, runs: Runs): Row {
   const { what, figure, atMost } = goal;
-  const of = (side: string) => medianOf(figure, side, runs);
+  const of = (side: string) => valuesOf(figure, side, runs);
   const row = { measurement, what, figure, atMost };
-  if (goal.kind === 'limit') {
-    const ours = of(goal.ours);
-    return { ...row, ours, met: ours <= atMost };
-  }
-  const [ours, peer] = [of(goal.ours), of(goal.peer)];
+  const all = of(goal.ours);
+  const ours = median(all);
+  if (goal.kind === 'limit') return { ...row, ours, spread: spreadOf(all), met: ours <= atMost };
+  const others = of(goal.peer);
+  const peer = median(others);
   const ratio = ours / peer;
-  return { ...row, ours, peer, ratio, met: ratio <= atMost };
+  const ratios = all.map((value, round) => value / (others[round] ?? peer));
+  return { ...row, ours, peer, ratio, spread: spreadOf(ratios), met: ratio <= atMost };
 }
 
-function medianOf(figure: string, side: string, runs: Runs): number {
+function valuesOf(figure: string, side: string, runs: Runs): number[] {
   const values = (runs[side] ?? []).map((figures) => figures[figure]).filter((value) => value !== undefined);
   if (values.length === 0) throw new Error(`the side "${side}" has no figure "${figure}"`);
-  return median(values);
+  return values;
 }
+
+const spreadOf = (values: readonly number[]): [number, number] => [Math.min(...values), Math.max(...values)];
 
 function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);

@@ -17,10 +17,12 @@ export function tableOf(title: string, rows: readonly (Row | Unmeasured)[], quic
   return [lineOf(head), `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`, ...lines.map(lineOf)].join('\n');
 }
 
-/** Ours, by the peer's, and the ratio: `1.60 s / 1.47 s = 1.09`. */
-function figuresOf({ figure, ours, peer, ratio }: Row): string {
-  if (peer === undefined || ratio === undefined) return withUnit(figure, ours);
-  return `${withUnit(figure, ours)} / ${withUnit(figure, peer)} = ${ratio.toFixed(2)}`;
+/** Ours, by the peer's, and the ratio, with the spread of several rounds: `1.60 s / 1.47 s = 1.09 (1.02 to 1.11)`. */
+function figuresOf({ figure, ours, peer, ratio, spread: [least, most] }: Row): string {
+  const inWords = (value: number) => (ratio === undefined ? withUnit(figure, value) : value.toFixed(2));
+  const spread = least === most ? '' : ` (${inWords(least)} to ${inWords(most)})`;
+  if (peer === undefined || ratio === undefined) return `${withUnit(figure, ours)}${spread}`;
+  return `${withUnit(figure, ours)} / ${withUnit(figure, peer)} = ${ratio.toFixed(2)}${spread}`;
 }
 
 const goalOf = ({ figure, ratio, atMost }: Row) => (ratio === undefined ? withUnit(figure, atMost) : String(atMost));
