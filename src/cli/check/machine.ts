@@ -1,5 +1,6 @@
 /** `agent check`: this machine, the ways of results, and the database of the fleet. Changes nothing. */
 import fs from 'node:fs';
+import path from 'node:path';
 import {
   type Config,
   type FleetConfig,
@@ -32,6 +33,7 @@ import { commandLog } from '../process.ts';
 import { type Finding, note, ok, warning } from './findings.ts';
 
 const UNPROVEN_HINT = 'open no link to it; set view.listen to a free address, or to the path of a Unix socket';
+const NO_DIRECTORY_HINT = 'create it, or set view.listen to another path; /run/agent is made when the unit starts';
 const LITTLE_BYTES = 1024 ** 3;
 const FEW_INODES = 1_000;
 
@@ -118,8 +120,11 @@ export async function checkView({ view }: Config, settings: ViewSettings): Promi
   const found = await findView(listen, token);
   const answers = { view: ' answers', nothing: ' does not answer now', unproven: '' }[found.kind];
   const other = found.kind === 'unproven' ? [warning(unprovenText(listen), UNPROVEN_HINT)] : [];
+  const directory = 'path' in listen ? path.dirname(listen.path) : undefined;
+  const isMissing = directory !== undefined && !fs.existsSync(directory);
   return [
     ok(`${addressOf(listen)}${answers}; its token is in ${file}, ${made}`),
+    ...(isMissing ? [warning(`there is no directory ${directory}`, NO_DIRECTORY_HINT)] : []),
     ...other,
     ...(plain === undefined ? [] : [warning(plain, PLAIN_VIEW_HINT)]),
   ];
