@@ -49,7 +49,7 @@ async function startCluster() {
   const submit = async (name, tasks, seconds) => {
     const commands = tasks.map((task) => ({
       name: task,
-      command: [process.execPath, TASK, task, String(seconds), 'any'],
+      command: [process.execPath, TASK, task, String(seconds), 'plain', '7'],
     }));
     const body = JSON.stringify({ name, tasks: commands });
     const response = await fetch(`${control}jobs`, {
