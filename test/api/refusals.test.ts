@@ -1,0 +1,85 @@
+/** What a route responds when it cannot do its work: the status, the reason, and who else hears of it. */
+import { once } from 'node:events';
+import http from 'node:http';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { expect, it, onTestFinished } from 'vitest';
+import { appOf } from '../../src/api/app.ts';
+import type { ApiParts } from '../../src/api/work.ts';
+import { ERROR_POLICIES, type ErrorCode, JobtailError } from '../../src/errors.ts';
+import { serveHttp } from '../../src/view/http/server.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
+
+const MAX_BODY_BYTES = 64 * 1024;
+
+/** A socket whose state throws. */
+async function served(thrown: unknown, socket: 'read' | 'control' = 'control') {
+  const failures: unknown[] = [];
+  const state = {
+    get store(): never {
+      throw thrown;
+    },
+  };
+  const parts = { state, onFailure: (error: unknown) => failures.push(error) } as unknown as ApiParts;
+  const socketPath = path.join(temporaryDirectory(), 's');
+  const server = await serveHttp({ path: socketPath }, (connections) => appOf(parts, socket, connections));
+  onTestFinished(() => server.close());
+  const ask = async (method: string, at: string, body?: string) => {
+    const request = http.request({ socketPath, method, path: at, agent: false });
+    request.end(body);
+    const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+    const { error } = JSON.parse(await text(response)) as { error: Readonly<Record<string, unknown>> };
+    return { status: response.statusCode, ...error };
+  };
+  return { ask, failures };
+}
+
+const STATUS: Partial<Record<ErrorCode, number>> = {
+  ...{ usage: 400, permission: 403, 'not-found': 404, 'job-unknown': 404, superseded: 409, internal: 500 },
+};
+
+it.each(Object.keys(ERROR_POLICIES) as ErrorCode[])(
+  'the error %s is a response with its status, code and hint',
+  async (code) => {
+    const { ask, failures } = await served(new JobtailError(code, 'the reason', { hint: 'what to do' }));
+    const status = STATUS[code] ?? 503;
+    expect(await ask('GET', '/v1/jobs')).toMatchObject({ status, code, message: 'the reason', hint: 'what to do' });
+    expect(failures).toHaveLength(code === 'internal' ? 1 : 0);
+  },
+);
+
+it('a defect of the program is a response, too, and is reported', async () => {
+  const defect = new TypeError('undefined is not a function');
+  const { ask, failures } = await served(defect);
+  expect(await ask('GET', '/v1/jobs')).toMatchObject({ status: 500, code: 'internal' });
+  expect(failures).toHaveLength(1);
+});
+
+it('a change at the socket for reading names the other one', async () => {
+  const { ask } = await served(undefined, 'read');
+  for (const [method, at] of [
+    ['POST', '/v1/jobs'],
+    ['DELETE', '/v1/jobs/501'],
+    ['POST', '/v1/jobs/501/sync'],
+  ] as const)
+    expect(await ask(method, at)).toMatchObject({ status: 403, code: 'permission', hint: 'ask control.sock' });
+});
+
+it('a body of the greatest length is read, and one byte more is too long', async () => {
+  const { ask } = await served(undefined);
+  const bodyOf = (bytes: number) => `"${'x'.repeat(bytes - 2)}"`;
+  const [longest, longer] = [
+    await ask('POST', '/v1/jobs', bodyOf(MAX_BODY_BYTES)),
+    await ask('POST', '/v1/jobs', bodyOf(MAX_BODY_BYTES + 1)),
+  ];
+  expect(longest).toMatchObject({ status: 400, message: expect.not.stringContaining('too long') });
+  expect(longer).toMatchObject({ status: 400, message: 'the body is too long' });
+});
+
+it('a wait of more seconds than an hour has, or of no number, is refused', async () => {
+  const { ask } = await served(new JobtailError('job-unknown', 'asked'));
+  for (const seconds of ['3601', '-1', '1.5', 'x', '', '00001'])
+    expect(await ask('GET', `/v1/jobs/501/wait?seconds=${seconds}`), seconds).toMatchObject({ status: 400 });
+  for (const seconds of ['0', '3600'])
+    expect(await ask('GET', `/v1/jobs/501/wait?seconds=${seconds}`), seconds).toMatchObject({ message: 'asked' });
+});
