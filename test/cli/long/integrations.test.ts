@@ -59,7 +59,7 @@ const run = (program: string, ...args: string[]) =>
   });
 
 it.each([
-  ['Finished', 0, 'finished, and every listed file is here'],
+  ['Finished', 0, 'finished, and each file that you did not leave out is here'],
   ['Failed', 1, ''],
 ])('the step of a shell ends as a job that is %s', async (jobState, status, printed) => {
   await withJob(jobState);
