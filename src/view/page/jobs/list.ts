@@ -91,7 +91,7 @@ export const COLUMNS = {
   grown: column('Last growth', ({ grownAt }) => minuteOf(grownAt)),
   size: column('Size', ({ liveBytes }) => liveBytes),
   polled: column('Last poll', ({ polledAt }) => polledAt, false),
-  results: column('Results', ({ results }) => results.listed),
+  results: column('Results', ({ results }) => results.listed || null),
 } satisfies Columns<string, JobSummary>;
 
 export type ColumnName = keyof typeof COLUMNS;

@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import type { ResultEntries } from '../../contract/addresses.ts';
+import type { JobDetail } from '../../contract/events.ts';
 import { address, askJson } from '../api.ts';
 import { Results } from '../jobs/job-row.tsx';
 import { live } from '../live.ts';
@@ -13,6 +14,11 @@ import type { ResultsRoute } from '../route.ts';
 import { cellsOf, type ResultsRow } from './entry.tsx';
 import { LastSync, ResultView } from './result-view.tsx';
 
+/** Another text when the results are others; the same while a file is on its way. */
+export function versionOf({ results: { arriving: _, lastSync, ...counts } }: JobDetail): string {
+  return JSON.stringify([counts, lastSync?.endedAt]);
+}
+
 export function ResultsPage({ route: { jobId, name } }: { route: ResultsRoute }) {
   const job = live.details.value.get(jobId);
   if (job?.hasResults === false)
@@ -21,13 +27,12 @@ export function ResultsPage({ route: { jobId, name } }: { route: ResultsRoute })
         The agent does not fetch the results of this job: it was started with <code>agent watch --no-results</code>.
       </p>
     );
-  /** Another text when the results are others. */
-  const changed = JSON.stringify([job?.results, job?.results.lastSync?.endedAt]);
+  const changed = job === undefined ? '' : versionOf(job);
   return (
     <div class={`results ${name === undefined ? '' : 'has-open'}`}>
       <section class="tree" aria-label="Results">
         <div class="tree-head">
-          {job?.results != null && <Results counts={job.results} />}
+          {job !== undefined && <Results counts={job.results} />}
           {job !== undefined && <LastSync job={job} />}
         </div>
         <Tree jobId={jobId} changed={changed} opened={name} arriving={new Map(job?.results.arriving)} />

@@ -107,29 +107,45 @@ describe('results', needs('chromium'), () => {
   });
 });
 
-it('a result on its way shows its bytes so far', needs('chromium'), async (context) => {
-  const place = await ViewPlace.serve();
-  place.addJob();
-  place.addResult('/11/big <b>', undefined, { bytes: 4_096 });
-  place.addResult('/11/new');
-  const now = Date.now();
-  const sync = {
-    ...{ jobId: JOB, startedAt: now, updatedAt: now, endedAt: null, wanted: 2, wantedBytes: null, done: 0 },
-    ...{ bytes: 3_072, way: 'soap', fallback: null },
-  };
-  const arriving = [
-    ['/11/big <b>', 1_024],
-    ['/11/new', 2_048],
-  ] as const;
-  place.store.resultSyncs.save({ ...sync, arriving });
-  const view = await ViewPage.open(await startBrowser(context), place.view.link());
-  await view.show(`#/job/${JOB}/results`);
-  await view.page.getByText('1.00 KiB of 4.00 KiB').waitFor();
-  await view.page.getByText('2.00 KiB so far').waitFor();
-  const bar = view.page.getByRole('progressbar', { name: '/11/big <b> on its way' });
-  expect([await bar.getAttribute('value'), await bar.getAttribute('max')]).toEqual(['1024', '4096']);
-  place.store.resultSyncs.save({ ...sync, endedAt: now + 1, arriving: [] });
-  await bar.waitFor({ state: 'detached' });
-  expect(await view.page.getByText('not here yet').count()).toBe(2);
-  expect(view.wrongs).toEqual([]);
-});
+it(
+  'a result on its way shows its bytes so far, and the tree is not requested again for them',
+  needs('chromium'),
+  async (context) => {
+    const place = await ViewPlace.serve();
+    place.addJob();
+    place.addResult('/11/big <b>', undefined, { bytes: 4_096 });
+    place.addResult('/11/new');
+    const now = Date.now();
+    const sync = {
+      ...{ jobId: JOB, startedAt: now, updatedAt: now, endedAt: null, wanted: 2, wantedBytes: null, done: 0 },
+      ...{ bytes: 3_072, way: 'soap', fallback: null },
+    };
+    const arriving = [
+      ['/11/big <b>', 1_024],
+      ['/11/new', 2_048],
+    ] as const;
+    place.store.resultSyncs.save({ ...sync, arriving });
+    const view = await ViewPage.open(await startBrowser(context), place.view.link());
+    let requests = 0;
+    view.page.on('request', (request) => {
+      if (request.url().includes('/api/results?')) requests += 1;
+    });
+    await view.show(`#/job/${JOB}/results`);
+    await view.page.getByText('1.00 KiB of 4.00 KiB').waitFor();
+    await view.page.getByText('2.00 KiB so far').waitFor();
+    const bar = view.page.getByRole('progressbar', { name: '/11/big <b> on its way' });
+    expect([await bar.getAttribute('value'), await bar.getAttribute('max')]).toEqual(['1024', '4096']);
+    const before = requests;
+    for (const [step, text] of ['1.50', '2.00', '3.00'].entries()) {
+      const at = { ...sync, updatedAt: now + step, bytes: 4_096 + step };
+      place.store.resultSyncs.save({ ...at, arriving: [['/11/big <b>', Number(text) * 1_024]] });
+      await view.page.getByText(`${text} KiB of 4.00 KiB`).waitFor();
+    }
+    expect(before).toBeGreaterThan(0);
+    expect(requests).toBe(before);
+    place.store.resultSyncs.save({ ...sync, endedAt: now + 1, arriving: [] });
+    await bar.waitFor({ state: 'detached' });
+    expect(await view.page.getByText('not here yet').count()).toBe(2);
+    expect(view.wrongs).toEqual([]);
+  },
+);
