@@ -202,11 +202,11 @@ export class Calls {
         await gate.enter(turn, signal, gate === this.#queue ? begin : () => this.#pace());
         entered.push(gate);
       }
-    } catch {
+    } catch (error) {
       this.#waitingIn[lane] -= 1;
       for (const gate of entered) gate.inside -= 1;
       this.#pace();
-      throw stopped();
+      throw signal.aborted ? stopped() : error;
     }
     return () => {
       for (const gate of entered) gate.inside -= 1;
