@@ -1,7 +1,7 @@
 /**
  * Decides what a response shows about a mirror. The first row that matches decides; "-" matches each mirror.
  *
- *   the response                            the mirror                    decision
+ *   the response                          the mirror                    decision
  *   ----------------------------------------------------------------------------------------------------------------
  *   1  shows all of the mirror            -                             same: what follows is appended
  *   2  hides bytes, or differs            has uncommitted bytes         mirror-damaged: cut these
