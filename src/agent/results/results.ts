@@ -4,6 +4,7 @@
  * does not change.
  */
 import path from 'node:path';
+import { eachAlone } from '../../each-alone.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { resultPath, resultsParts } from '../../safe-names.ts';
@@ -189,7 +190,8 @@ export class Results {
       ledger,
       progress,
     });
-    await allInTurn([
+    // What came is recorded also after a failure.
+    const steps = [
       async () => {
         for (const { result, live } of plan.links) if (!(await placement.link(result, live))) due.push(result);
         this.#areLinksRefused ||= links.areRefused;
@@ -202,7 +204,9 @@ export class Results {
       },
       () => ledger.flush(),
       () => progress.end(),
-    ]);
+    ];
+    const [failed] = await eachAlone(steps, (step) => step());
+    if (failed !== undefined) throw failed.error;
     const { refused, leftOut } = store.results.counts(jobId);
     const { bytes, tally } = progress;
     return { listed: listed.length, ...tally, refused, leftOut, bytes, tookMs: clock.now() - startedAt };
@@ -296,17 +300,4 @@ export class Results {
     if (this.#options.direct === null) await clearStaging(directory);
     this.#cleared.add(jobId);
   }
-}
-
-/** Runs all steps, also after a failure. Rejects with the first failure. */
-async function allInTurn(steps: readonly (() => void | Promise<void>)[]): Promise<void> {
-  const failures: unknown[] = [];
-  for (const step of steps) {
-    try {
-      await step();
-    } catch (error) {
-      failures.push(error);
-    }
-  }
-  if (failures.length > 0) throw failures[0];
 }
