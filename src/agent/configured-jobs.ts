@@ -10,17 +10,20 @@ interface State {
   readonly log: Log;
 }
 
+/** Whether a job of the configuration is not followed: it is settled or removed, or a command ended it. */
+export const isOverruled = ({ state, source }: { readonly state: string | null; readonly source: string | null }) =>
+  state === 'settled' || state === 'forgotten' || (source === 'command' && /^end/.test(state ?? ''));
+
 /** Copies the jobs of the configuration into the store, and ends those that it no longer names. */
 export function takeConfigured(configured: readonly WatchRequest[], { store, clock, log }: State): void {
   const wanted = new Set(configured.map((request) => request.jobId));
   store.transaction(() => {
     for (const request of configured) {
       const { jobId } = request;
-      const row = store.jobs.get(jobId);
-      const state = row?.state ?? (store.jobs.isForgotten(jobId) ? 'forgotten' : 'watched');
-      const isOverruled = /^(settled|forgotten)$/.test(state) || (row?.source === 'command' && state !== 'watched');
-      if (!isOverruled) store.jobs.watch(request, clock.now());
-      else log.info({ jobId, state }, 'configured job not followed');
+      const forgotten = { state: store.jobs.isForgotten(jobId) ? 'forgotten' : null, source: null };
+      const known = store.jobs.get(jobId) ?? forgotten;
+      if (isOverruled(known)) log.info({ jobId, state: known.state }, 'configured job not followed');
+      else store.jobs.watch(request, clock.now());
     }
     for (const { jobId, source, state } of store.jobs.all()) {
       if (source === 'config' && state === 'watched' && !wanted.has(jobId)) store.jobs.setState(jobId, 'ending');

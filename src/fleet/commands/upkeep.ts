@@ -1,5 +1,6 @@
 /** Periodic work for the fleet as a whole; every agent does it. */
 import { isDeepStrictEqual } from 'node:util';
+import { isOverruled } from '../../agent/configured-jobs.ts';
 import type { Follower } from '../../agent/ownership.ts';
 import type { JobId } from '../../job.ts';
 import { slicesOf } from '../../slices.ts';
@@ -8,7 +9,6 @@ import { idsOf } from '../agents/agents.ts';
 import type { FleetContext } from '../owners/following.ts';
 import type { Command } from '../rows/border.ts';
 import { COMMANDS_AT_ONCE } from './commands.ts';
-import { FORGOTTEN } from './forgotten.ts';
 
 /** Interval of all work. A notification applies a changed rule of `watch --mine` at once, unless it was missed. */
 const INTERVAL_MS = 30_000;
@@ -89,9 +89,7 @@ export class Upkeep {
       );
       const wanted: Command[] = [];
       for (const { jobId, state, source } of fresh) {
-        const isOverruled =
-          state === 'settled' || state === FORGOTTEN || (source === 'command' && /^end/.test(state ?? ''));
-        if (isOverruled) log.info({ jobId, state }, 'configured job not followed');
+        if (isOverruled({ state, source })) log.info({ jobId, state }, 'configured job not followed');
         else wanted.push({ jobId, kind: 'watch', body: requests.get(jobId) ?? null });
       }
       await commands.giveWithin(sql, wanted);
