@@ -1,4 +1,5 @@
 /** How jobs are spread over the agents: the share of each, and which jobs this one acquires or releases. */
+import { eachAlone } from '../../each-alone.ts';
 import { asJobtailError } from '../../errors.ts';
 import { type FleetSummary, idsOf, type LeasedJob, type Taker } from '../agents/agents.ts';
 import type { Readiness } from '../agents/readiness.ts';
@@ -94,18 +95,12 @@ export class Taking {
   /** A job whose rows cannot be copied is logged, and tried again after the others. */
   async #bringEach(jobs: readonly TakenJob[]): Promise<readonly TakenJob[]> {
     const { leased, handover, onFailure } = this.#membership;
-    const brought: TakenJob[] = [];
-    for (const job of jobs) {
-      try {
-        await handover.bring([job]);
-        brought.push(job);
-      } catch (thrown) {
-        const error = asJobtailError(thrown);
-        if (!this.#readiness.failed(error)) onFailure(error);
-        leased.requeue(job);
-      }
+    const failed = await eachAlone(jobs, (job) => handover.bring([job]));
+    for (const { thing: job, error } of failed) {
+      if (!this.#readiness.failed(error)) onFailure(error);
+      leased.requeue(job);
     }
-    return brought;
+    return jobs.filter((job) => !failed.some(({ thing }) => thing === job));
   }
 
   follow(brought: readonly TakenJob[]): void {
