@@ -1,5 +1,8 @@
 /** Functions on bytes and UTF-8. */
 
+export const NEWLINE = 0x0a;
+export const RETURN = 0x0d;
+
 export const REPLACEMENT: Buffer = Buffer.from([0xef, 0xbf, 0xbd]);
 
 export const BYTE_ORDER_MARK: Buffer = Buffer.from([0xef, 0xbb, 0xbf]);

@@ -1,13 +1,12 @@
 /** Reads complete lines of a mirror and of its old generations, from a stored position on. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
+import { NEWLINE, RETURN } from '../bytes.ts';
 import type { JobId, LiveFileKey } from '../job.ts';
 import { liveParts } from '../safe-names.ts';
 import { undefinedIfMissing } from '../system/files.ts';
 import { READ } from '../system/regular-files.ts';
 
-const NEWLINE = 0x0a;
-const RETURN = 0x0d;
 const READ_BYTES = 256 * 1024;
 /** A longer line is taken in pieces. */
 const MAX_LINE_BYTES = 1024 * 1024;

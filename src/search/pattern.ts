@@ -1,5 +1,6 @@
 /** The pattern of a search: the regular expression runs only on lines with a text that each match contains. */
 import { isAscii } from 'node:buffer';
+import { NEWLINE } from '../bytes.ts';
 import { JobtailError } from '../errors.ts';
 import { statesOf, withoutColours } from '../line-states.ts';
 import { literal } from '../quick-pattern.ts';
@@ -77,7 +78,6 @@ export class BufferWindow {
   }
 }
 
-export const NEWLINE = 0x0a;
 const ESC = 0x1b;
 const RARE_CASES = ['\u017f', '\u212a'].map((character) => Buffer.from(character));
 

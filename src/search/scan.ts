@@ -1,8 +1,9 @@
 /** Reads one file in windows of whole lines, and selects lines with their context. */
 import fs from 'node:fs';
+import { NEWLINE, RETURN } from '../bytes.ts';
 import { JobtailError } from '../errors.ts';
 import { READ } from '../system/regular-files.ts';
-import { BufferWindow, type LineMatcher, NEWLINE } from './pattern.ts';
+import { BufferWindow, type LineMatcher } from './pattern.ts';
 
 export interface Wanted {
   /** lines: each selected line. ends: the first one with its context, and the last one. count: their number. any: whether there is one. */
@@ -29,7 +30,6 @@ export interface ScanLimits {
   readonly maxLineBytes: number;
 }
 
-const RETURN = 0x0d;
 const OVERLAP_BYTES = 1024;
 
 export const LIMITS: ScanLimits = { chunkBytes: 64 * 1024, maxLineBytes: 1024 * 1024 };

@@ -1,6 +1,6 @@
 /** An opened file: bytes of one version only, in windows that end at lines, so that a page holds what it shows. */
 import fs from 'node:fs';
-import { characterStart, endOfWholeUtf8, firstCharacter } from '../../bytes.ts';
+import { characterStart, endOfWholeUtf8, firstCharacter, NEWLINE } from '../../bytes.ts';
 import type { LinesQuery } from '../contract/addresses.ts';
 import { changed } from '../refused.ts';
 
@@ -78,7 +78,6 @@ export interface Window {
   readonly beginsLine: boolean;
 }
 
-export const NEWLINE = 0x0a;
 /** The beginning of a line is looked for so far back. */
 const MAX_BACK_BYTES = 64 * 1024;
 

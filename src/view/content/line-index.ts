@@ -4,7 +4,8 @@
  */
 import { setImmediate as otherWork } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
-import { type FileContent, NEWLINE, SLICE_BYTES, type Source } from './content.ts';
+import { NEWLINE } from '../../bytes.ts';
+import { type FileContent, SLICE_BYTES, type Source } from './content.ts';
 
 const BLOCK_BYTES = 1024 * 1024;
 

@@ -6,11 +6,11 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { setImmediate as otherWork } from 'node:timers/promises';
-import { characterStart, endOfWholeUtf8, firstCharacter } from '../../bytes.ts';
+import { characterStart, endOfWholeUtf8, firstCharacter, NEWLINE } from '../../bytes.ts';
 import { expressionThread } from '../../search/guarded-thread.ts';
 import type { SearchLine } from '../contract/addresses.ts';
 import { Refused } from '../refused.ts';
-import { type FileContent, NEWLINE, SLICE_BYTES, type Source } from './content.ts';
+import { type FileContent, SLICE_BYTES, type Source } from './content.ts';
 
 export interface PatternOptions {
   readonly text: string;
