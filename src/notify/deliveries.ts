@@ -73,8 +73,7 @@ export class Deliveries {
   readonly #options: DeliveriesOptions;
   #isReplaced = false;
   readonly #windows = new Map<Rule, RateWindow>();
-  readonly #failing = new Set<Rule>();
-  /** Until when a rule waits after a failure, by the monotonic clock: one delivery tries for all, which stay combinable. */
+  /** Until when a rule that fails waits, by the monotonic clock: one delivery tries for all, which stay combinable. */
   readonly #pausedUntil = new Map<Rule, number>();
   /** The failure to write the state, logged once until it clears. */
   #failure: string | undefined;
@@ -160,18 +159,18 @@ export class Deliveries {
       if (error.code === 'aborted') return false;
       const isGivenUp = attempts >= MAX_ATTEMPTS || clock.now() - row.madeAt >= MAX_AGE_MS;
       const pauseMs = Math.max(backOffMs, error.retryAfterMs ?? 0);
+      const isFirst = !this.#pausedUntil.has(rule);
       this.#pausedUntil.set(rule, clock.monotonic() + pauseMs);
       const dueAt = isGivenUp ? null : clock.now() + pauseMs;
       store.transaction(() => this.#saveIfThere({ ...tried, dueAt, lastError: error.message }));
       const detail = { ...fields, attempts, code: error.code, err: error.message, hint: error.hint };
       if (isGivenUp) log.error(detail, 'notification given up');
-      else if (!this.#failing.has(rule)) log.warn(detail, 'notification failed');
-      this.#failing.add(rule);
+      else if (isFirst) log.warn(detail, 'notification failed');
       return false;
     }
     store.transaction(() => store.outbox.remove(row));
     log.info(fields, 'notification delivered');
-    this.#failing.delete(rule);
+    this.#pausedUntil.delete(rule);
     return true;
   }
 
