@@ -1,6 +1,7 @@
 /** The parsed configuration, with defaults, absolute paths, and durations in milliseconds (`...Ms`). */
 import path from 'node:path';
 import type * as v from 'valibot';
+import { isLoopback } from '../system/names.ts';
 import type { configSchema } from './schema.ts';
 
 export type Config = DeepReadonly<v.InferOutput<ReturnType<typeof configSchema>>> & {
@@ -53,7 +54,7 @@ export function plainHooks({ notify }: Pick<Config, 'notify'>): string[] {
 
 function plainIn(addresses: readonly string[]): string[] {
   const urls = addresses.map((url) => new URL(url));
-  const plain = urls.filter(({ protocol, hostname }) => protocol !== 'https:' && !isHere(hostname));
+  const plain = urls.filter(({ protocol, hostname }) => protocol !== 'https:' && !isLoopback(hostname));
   return [...new Set(plain.map(({ origin }) => origin))];
 }
 
@@ -79,13 +80,10 @@ export function isPlainDatabase(url: string): boolean {
   const { hostname, searchParams } = new URL(url);
   const mode = searchParams.get('sslmode') ?? process.env['PGSSLMODE'] ?? 'disable';
   const host = searchParams.get('host') ?? decodeURIComponent(hostname);
-  const isElsewhere = host !== '' && !host.startsWith('/') && !isHere(host);
+  const isElsewhere = host !== '' && !host.startsWith('/') && !isLoopback(host);
   return isElsewhere && mode === 'disable' && searchParams.get('ssl') === null;
 }
 
 export const PLAIN_DATABASE =
   'the connection to the database is not encrypted: password and job data are readable on the network';
 export const PLAIN_DATABASE_HINT = 'set sslmode=verify-full';
-
-const isHere = (hostname: string) =>
-  hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);

@@ -1,6 +1,7 @@
 /** The view in its own thread. */
 import type { Log } from '../agent/ports/host.ts';
 import { type Config, hasJobService, serviceAddress } from '../config/config.ts';
+import { isLoopback } from '../system/names.ts';
 import { packageFile } from '../system/package-file.ts';
 import { AgentCounts } from '../view/events/figures.ts';
 import { addressOf } from '../view/link.ts';
@@ -66,8 +67,7 @@ export const PLAIN_VIEW_HINT = 'listen on 127.0.0.1, and put a proxy with TLS be
 
 /** A warning about an address that other machines can reach without TLS; undefined if there is none. */
 export function plainView(view: Config['view']): string | undefined {
-  if (view === null || 'path' in view.listen || /^(?:localhost|::1|127(?:\.\d+){3})$/.test(view.listen.host))
-    return undefined;
+  if (view === null || 'path' in view.listen || isLoopback(view.listen.host)) return undefined;
   return `the view listens on ${view.listen.host} without encryption: its token and the output of jobs are sent unencrypted`;
 }
 

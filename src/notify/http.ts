@@ -5,7 +5,7 @@ import type { Config } from '../config/config.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import { HttpClient, type HttpRequest, type HttpTls } from '../remote/http/http-client.ts';
 import { proxyUserOf } from '../remote/http/proxy-user.ts';
-import { lookupByProgram } from '../system/names.ts';
+import { isLoopback, lookupByProgram } from '../system/names.ts';
 import type { RuleSettings } from './rules.ts';
 
 type Way = Pick<RuleSettings, 'proxy' | 'caFile'>;
@@ -33,7 +33,7 @@ export function notifyHttp({
 }): NotifyHttp {
   const clients = new Map<string, HttpClient>();
   const proxyOf = (url: string, { proxy }: Way) => {
-    const chosen = proxy ?? (isHere(new URL(url).hostname) ? 'none' : service.proxy);
+    const chosen = proxy ?? (isLoopback(new URL(url).hostname) ? 'none' : service.proxy);
     return chosen === 'none' ? null : chosen;
   };
   return {
@@ -59,8 +59,6 @@ export function notifyHttp({
     close: async () => void (await Promise.all([...clients.values()].map((client) => client.close()))),
   };
 }
-
-const isHere = (host: string) => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(host);
 
 /** A CA of `NODE_EXTRA_CA_CERTS` counts as well: a list takes the place of the default one. */
 function rootsWith(ofService: string | null, ofRule: string | null): HttpTls {

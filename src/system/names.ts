@@ -6,6 +6,9 @@ import { NotInstalled, printedBy } from './program.ts';
 const LIMIT_MS = 10_000;
 const MAX_BYTES = 64 * 1024;
 
+/** Whether this host, as an address or within a URL, is this machine. */
+export const isLoopback = (host: string) => /^(?:localhost|\[?::1\]?|127(?:\.\d+){3})$/.test(host);
+
 /** The resolver of the system (`getent`), until the signal fires. */
 export function lookupByProgram(signal: AbortSignal): LookupFunction {
   return (name, options, callback) => {

@@ -10,6 +10,7 @@ it.each([
   ['postgresql://localhost/jobtail', false],
   ['postgresql://127.0.0.1:5433/jobtail?sslmode=disable', false],
   ['postgresql://[::1]/jobtail', false],
+  ['postgresql://db/jobtail?host=::1', false],
   ['postgresql:///jobtail', false],
   ['postgresql://%2Frun%2Fpostgresql/jobtail', false],
   ['postgresql://db/jobtail?host=/run/postgresql', false],
