@@ -1,6 +1,6 @@
 /** Independent things fail alone: one that fails keeps none of the others from its turn. */
 import { BackOff, type BackOffOptions } from './back-off.ts';
-import { asJobtailError, JobtailError } from './errors.ts';
+import { asJobtailError, type JobtailError, stopped } from './errors.ts';
 
 export interface Failed<Thing> {
   readonly thing: Thing;
@@ -16,7 +16,7 @@ export async function eachAlone<Thing>(
   const failed: Failed<Thing>[] = [];
   for (const thing of things) {
     try {
-      if (signal?.aborted) throw new JobtailError('aborted', 'it was stopped');
+      if (signal?.aborted) throw stopped();
       await work(thing);
     } catch (thrown) {
       const error = asJobtailError(thrown);

@@ -153,10 +153,12 @@ export class JobtailError extends Error {
   }
 }
 
+export const stopped = () => new JobtailError('aborted', 'it was stopped');
+
 /** Any thrown value as a JobtailError: itself, a known system error, or `internal`. */
 export function asJobtailError(thrown: unknown): JobtailError {
   if (thrown instanceof JobtailError) return thrown;
-  if (thrown instanceof Error && thrown.name === 'AbortError') return new JobtailError('aborted', 'it was stopped');
+  if (thrown instanceof Error && thrown.name === 'AbortError') return stopped();
   const code = systemCode(thrown);
   if (code !== undefined) return localError(thrown as NodeJS.ErrnoException, code);
   const message = thrown instanceof Error ? thrown.message : String(thrown);

@@ -1,5 +1,5 @@
 /** Work on one thing that is done by one caller after the other; who is stopped does not wait for the others. */
-import { JobtailError } from './errors.ts';
+import { type JobtailError, stopped } from './errors.ts';
 
 export class InTurn<Key> {
   /** The end of the last work of each key that has some. */
@@ -23,8 +23,6 @@ export class InTurn<Key> {
     }
   }
 }
-
-export const stopped = () => new JobtailError('aborted', 'it was stopped');
 
 /** Waits for `work`, at most until the signal fires. @throws what `work` throws; what `aborted` returns */
 export async function untilAborted(

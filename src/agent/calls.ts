@@ -4,8 +4,7 @@
  */
 import { setMaxListeners } from 'node:events';
 import PQueue from 'p-queue';
-import { JobtailError } from '../errors.ts';
-import { stopped } from '../in-turn.ts';
+import { JobtailError, stopped } from '../errors.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
 import { HangingCalls, type ShortCall } from './hanging-calls.ts';
 import type { JobService, Remote } from './ports/server.ts';

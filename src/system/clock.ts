@@ -1,5 +1,5 @@
 /** The machine's time: clocks and timers, what goes by them, and the time of the processor. */
-import { JobtailError } from '../errors.ts';
+import { stopped } from '../errors.ts';
 
 export const DAY_MS = 24 * 60 * 60_000;
 
@@ -27,7 +27,7 @@ export function sleep(clock: Pick<Clock, 'timer'>, delayMs: number, signal?: Abo
   return new Promise((resolve, reject) => {
     const stop = () => {
       cancel();
-      reject(new JobtailError('aborted', 'it was stopped'));
+      reject(stopped());
     };
     const cancel = clock.timer(delayMs, () => {
       signal?.removeEventListener('abort', stop);

@@ -1,5 +1,5 @@
 /** The downloads of one sync: each due file comes by the transfer that suits it, within the limits, and is placed. */
-import { asJobtailError, JobtailError } from '../../../errors.ts';
+import { asJobtailError, JobtailError, stopped } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
 import { LinkedAbort } from '../../../linked-abort.ts';
 import type { Throttle } from '../../../system/clock.ts';
@@ -171,7 +171,7 @@ export class Downloads {
     );
     await Promise.all(workers);
     stop.release();
-    if (caller.aborted) throw new JobtailError('aborted', 'it was stopped');
+    if (caller.aborted) throw stopped();
     if (signal.aborted) throw signal.reason;
   }
 

@@ -6,7 +6,7 @@
  * is stored, no process can name the key, and it expires after a day.
  */
 import { BackOffs, eachAlone, type Failed } from '../../../each-alone.ts';
-import { asJobtailError, JobtailError } from '../../../errors.ts';
+import { asJobtailError, stopped } from '../../../errors.ts';
 import { InTurn } from '../../../in-turn.ts';
 import type { JobId } from '../../../job.ts';
 import type { LeaseRow } from '../../../store/rows.ts';
@@ -164,7 +164,7 @@ export class Leases {
     const end = (reason: string) => store.transaction(() => store.leases.end(leaseId, clock.now(), reason));
     if (signal.aborted) {
       end('it was stopped');
-      throw new JobtailError('aborted', 'it was stopped');
+      throw stopped();
     }
     try {
       const method = await withGrace(clock, signal, (patient) => remote.getTransferMethod(jobId, patient));
