@@ -54,10 +54,11 @@ export function showJobs(): void {
   isFilterWanted.value = true;
 }
 
-/** Moves the focus to the next link of a list. */
+/** Moves the focus to the next link of a list. The focus counts first: it moves before the list is drawn again. */
 function step(selector: string, isBack: boolean): HTMLAnchorElement | undefined {
   const links = [...document.querySelectorAll<HTMLAnchorElement>(selector)];
-  const current = links.findIndex((link) => link === document.activeElement || link.ariaCurrent === 'true');
+  const focused = links.indexOf(document.activeElement as HTMLAnchorElement);
+  const current = focused < 0 ? links.findIndex((link) => link.ariaCurrent === 'true') : focused;
   const next = links[current < 0 ? 0 : current + (isBack ? -1 : 1)];
   next?.focus();
   return next;
