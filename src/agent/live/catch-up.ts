@@ -14,11 +14,11 @@ import type { RawBytes } from './raw-bytes.ts';
  *   current               the mirror has all bytes of the file
  *   absent                the file does not exist at present
  *   incomplete-character  the file ends inside a character; its other bytes may follow
- *   raw                   the service does not show the next bytes, and raw bytes are not available now
+ *   raw-unavailable       the service does not show the next bytes, and raw bytes are not available now
  *   different             the file looks truncated or rewritten, and the next poll must confirm it; or that was acted upon
  *   unclear               responses contradict each other, because the file changed meanwhile
  */
-export type PollOutcome = 'current' | 'absent' | 'incomplete-character' | 'raw' | 'different' | 'unclear';
+export type PollOutcome = 'current' | 'absent' | 'incomplete-character' | 'raw-unavailable' | 'different' | 'unclear';
 
 /** Whether the next poll may decide more, so that it should run soon. */
 export const needsAnotherPoll = (outcome: PollOutcome): boolean => outcome === 'different' || outcome === 'unclear';
@@ -62,7 +62,9 @@ async function attempt(file: LiveFile, context: CatchUpContext): Promise<PollOut
     const decision = decide(factsOf(file, await compare(response, file), response.isRaw ? 'raw bytes' : 'text'));
     if (decision.kind === 'same') return await appendRest(file, response, context);
     if (decision.kind === 'undetermined' && decision.needs === 'raw-bytes')
-      return wasCompared(file, response) ? 'current' : ((await compareRawBytes(file, response, context)) ?? 'raw');
+      return wasCompared(file, response)
+        ? 'current'
+        : ((await compareRawBytes(file, response, context)) ?? 'raw-unavailable');
     if (!(await act(decision, file))) return 'different';
   }
   return 'unclear';
@@ -123,7 +125,7 @@ async function appendRest(file: LiveFile, response: LiveBytes, context: CatchUpC
   if (outcome === 'current') symptoms.clear('incomplete-character');
   if (outcome !== undefined && (outcome !== 'current' || file.length > before)) return outcome;
   if (following === 'unclear') return 'unclear';
-  return isCut && raw.reason === '' ? following : 'raw';
+  return isCut && raw.reason === '' ? following : 'raw-unavailable';
 }
 
 /** Whether raw bytes showed that the mirror is that of this very response, and nothing may follow unseen. */

@@ -88,8 +88,8 @@ export class PollRun {
       due.plan('results', 0);
     }
     if (hasResponse) failures.worked('poll', ofService);
-    // After a timeout, the raw bytes are tried: `raw` may be without any response.
-    if (outcomes.some((outcome) => outcome !== 'raw')) failures.logged.responded();
+    // After a timeout, the raw bytes are tried: `raw-unavailable` may be without any response.
+    if (outcomes.some((outcome) => outcome !== 'raw-unavailable')) failures.logged.responded();
 
     if (!isFollowed(this.#job.life)) return;
     if (polled.appended === 0) this.#job.wasQuiet(beganAt, hasResponse);

@@ -185,6 +185,6 @@ function isSame({ sameness }: QuietPoll, response: LiveBytes | undefined, { rela
 
 /** Why a poll with this outcome left work undone. */
 const REASONS: Partial<Record<PollOutcome, string>> = {
-  raw: 'the service does not show what follows, and there are no raw bytes',
+  'raw-unavailable': 'the service does not show what follows, and there are no raw bytes',
   unclear: 'responses from different offsets contradict each other',
 };

@@ -295,7 +295,7 @@ describe('how a service decodes', () => {
       codes.push(errors.get(NAME)?.code ?? outcomes.get(NAME));
       pass(10_000);
     }
-    expect(codes).toEqual([...Array(6).fill('raw'), 'stuck', 'stuck']);
+    expect(codes).toEqual([...Array(6).fill('raw-unavailable'), 'stuck', 'stuck']);
     const [row] = engine.store.liveFiles.ofJob(JOB);
     expect(row?.error?.message).toBe(
       'the mirror ends at byte 0: the service does not show what follows, and there are no raw bytes: no such file',

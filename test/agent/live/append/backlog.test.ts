@@ -56,7 +56,7 @@ describe('a long backlog full of cut characters', () => {
   test('is requested as text three times where raw bytes are refused', async () => {
     const { remote, poll, mirror } = setUp();
     remote.rawAccess = false;
-    expect(await poll()).toBe('raw');
+    expect(await poll()).toBe('raw-unavailable');
     expect(mirror().length).toBe(0);
     remote.textBytes = 0;
     expect(await poll()).toBe('current');
@@ -86,7 +86,7 @@ describe('a long backlog full of cut characters', () => {
     remote.prefix = 'x';
     remote.listChangedFiles = async () => [`/x${file}.txt`];
     remote.files.set(file, other);
-    expect(await poll()).toBe('raw');
+    expect(await poll()).toBe('raw-unavailable');
     expect(mirror().length).toBe(0);
     expect(await poll()).toBe('current');
     expect(mirror().equals(TEXT)).toBe(true);

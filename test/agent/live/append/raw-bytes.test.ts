@@ -138,7 +138,7 @@ describe('raw bytes', () => {
       const { remote, poll, mirror } = setUp();
       remote.listChangedFiles = async () => [`/x${keyText(OTHER)}.txt`];
       remote.files.set(keyText(OTHER), Buffer.from(other, 'latin1'));
-      expect(await poll()).toBe('raw');
+      expect(await poll()).toBe('raw-unavailable');
       expect(mirror()).toBe('text ');
     }
   });
@@ -186,7 +186,7 @@ describe('raw bytes', () => {
   test('of two listed files that differ where the text shows nothing are not taken, nor replaced', async () => {
     const { remote, poll, mirror } = setUp();
     remote.files.set(keyText(OTHER), Buffer.from('text \xff\xfd and on\n', 'latin1'));
-    for (let polls = 0; polls < 20; polls++) expect(await poll()).toBe('raw');
+    for (let polls = 0; polls < 20; polls++) expect(await poll()).toBe('raw-unavailable');
     expect(mirror()).toBe('text ');
     remote.files.set(NAME, Buffer.concat([BYTES, Buffer.from('of this task')]));
     remote.files.set(keyText(OTHER), Buffer.from('text \xff\xfd and on\nanother one', 'latin1'));
@@ -215,7 +215,8 @@ describe('raw bytes', () => {
     let fetched = remote.rawBytes;
     remote.files.set(NAME, Buffer.concat([large, BYTES]));
     // Five seconds for a mebibyte: the first polls find that it is not time.
-    for (const time of [1, 2, 3]) expect([time, await poll(), remote.rawBytes]).toEqual([time, 'raw', fetched]);
+    for (const time of [1, 2, 3])
+      expect([time, await poll(), remote.rawBytes]).toEqual([time, 'raw-unavailable', fetched]);
     for (let polls = 0; polls < 4; polls++) await poll();
     expect(remote.rawBytes).toBeGreaterThan(fetched);
     expect(engine.store.liveFiles.ofJob(JOB)[0]?.position).toBe(large.length + BYTES.length);
@@ -241,7 +242,7 @@ describe('raw bytes', () => {
     for (let lines = 1; lines <= 4; lines++) {
       remote.files.set(NAME, Buffer.concat(Array<Buffer>(lines).fill(BYTES)));
       remote.rawAccess = false;
-      expect(await poll()).toBe('raw');
+      expect(await poll()).toBe('raw-unavailable');
       remote.rawAccess = true;
       for (let polls = 0; polls < 9; polls++) await poll();
       expect(mirror()).toBe(BYTES.toString('latin1').repeat(lines));
@@ -261,7 +262,7 @@ describe('raw bytes', () => {
     const ends: unknown[] = [];
     for (let polls = 0; polls < 12; polls++) ends.push(await poll());
     // A file that failed waits longer each time before it is asked for.
-    expect(ends.filter((end) => end !== 'timeout')[0]).toBe('raw');
+    expect(ends.filter((end) => end !== 'timeout')[0]).toBe('raw-unavailable');
     expect(mirror()).toBe('text ');
     for (let polls = 0; polls < 60; polls++) await poll();
     expect(engine.store.liveFiles.ofJob(JOB)[0]?.error?.message).toBe(

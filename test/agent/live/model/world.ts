@@ -404,7 +404,7 @@ export class World {
     const rows = this.#rows();
     for (const subject of this.#subjects) {
       const end = polled?.outcomes.get(subject.name);
-      if (end !== 'current' && end !== 'incomplete-character' && end !== 'raw') continue;
+      if (end !== 'current' && end !== 'incomplete-character' && end !== 'raw-unavailable') continue;
       // Without a commit since the state was lost, a mirror that was edited before may still wait for raw bytes. Nothing
       // is compared before it is known how the service decodes (docs/guarantees.md).
       const isDecoderKnown = this.#engine.store.capabilities.get(DECODING_CAPABILITY) !== undefined;
