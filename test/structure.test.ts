@@ -189,6 +189,12 @@ describe('the import rule', () => {
     expect(lines(wrong)).toEqual([]);
   });
 
+  it('keeps the wire of the service out of polls and live files', () => {
+    const ofPolls = imports.filter(({ from }) => /^agent\/(?:live|poll)\//.test(from));
+    expect(ofPolls.some(({ to }) => to === 'agent/ports/live-source.ts')).toBe(true);
+    expect(lines(ofPolls.filter(({ to }) => to === 'agent/ports/server.ts'))).toEqual([]);
+  });
+
   it('keeps a wrapped package in its folder', () => {
     const wrong = imports.filter(({ from, to }) => {
       const folders = to.endsWith('.ts') ? undefined : WRAPPED[packageOf(to)];

@@ -3,7 +3,7 @@
  * with the mirror, decide (decide.ts), execute the decision, append what follows.
  */
 import { commonLength } from '../../bytes.ts';
-import type { BytesRange, LiveBytes, LiveSource } from '../ports/server.ts';
+import type { BytesRange, LiveBytes, LiveSource } from '../ports/live-source.ts';
 import type { ShownBy } from './debounce.ts';
 import { type Decision, decide, type Facts, type Match } from './decide.ts';
 import type { LiveFile } from './mirror/live-file.ts';

@@ -4,7 +4,7 @@
  */
 import { nominalPause } from '../../back-off.ts';
 import { commonLength } from '../../bytes.ts';
-import type { LiveBytes } from '../ports/server.ts';
+import type { LiveBytes } from '../ports/live-source.ts';
 import type { Match } from './decide.ts';
 import type { FileMemory } from './memory.ts';
 import type { LiveFile } from './mirror/live-file.ts';

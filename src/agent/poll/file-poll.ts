@@ -9,7 +9,7 @@ import type { LiveFile } from '../live/mirror/live-file.ts';
 import type { LiveFileOptions } from '../live/mirror/mirror.ts';
 import { openLiveFile } from '../live/mirror/open-live-file.ts';
 import type { RawBytes } from '../live/raw-bytes.ts';
-import type { BytesRange, BytesRequest, LiveBytes, LiveResponses, LiveSource } from '../ports/server.ts';
+import type { BytesRange, BytesRequest, LiveBytes, LiveResponses, LiveSource } from '../ports/live-source.ts';
 
 /** What a file waits for. Both reject with `aborted` if the poll fails meanwhile. */
 export interface FileWaits {

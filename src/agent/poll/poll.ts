@@ -13,7 +13,7 @@ import type { PollOutcome } from '../live/catch-up.ts';
 import { FileMemory } from '../live/memory.ts';
 import type { LiveFileOptions } from '../live/mirror/mirror.ts';
 import type { RawBytes } from '../live/raw-bytes.ts';
-import type { BytesRequest, LiveResponses, LiveSource, PollCalls } from '../ports/server.ts';
+import type { BytesRequest, LiveResponses, LiveSource, PollCalls } from '../ports/live-source.ts';
 import { FilePoll, type FileWaits } from './file-poll.ts';
 
 /** What all polls of all jobs share. */

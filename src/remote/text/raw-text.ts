@@ -4,7 +4,8 @@
  * files are never listed. Several listed files that fit prove nothing unless they have the same bytes.
  */
 import { createHash } from 'node:crypto';
-import type { CapabilityStore, Part, PollCalls, RawFile, RawOutcome, Sink } from '../../agent/ports/server.ts';
+import type { PollCalls, RawFile, RawOutcome } from '../../agent/ports/live-source.ts';
+import type { CapabilityStore, Part, Sink } from '../../agent/ports/server.ts';
 import type { DirectBytes } from '../../agent/ports/transfer.ts';
 import { GrowingBuffer } from '../../bytes.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';

@@ -1,5 +1,6 @@
 /** The bytes of one live file as far as text shows them: one response, and a second one where it cuts characters. */
-import type { BytesRequest, LiveBytes, Part, RawFile, WhatFollows } from '../../agent/ports/server.ts';
+import type { BytesRequest, LiveBytes, RawFile, WhatFollows } from '../../agent/ports/live-source.ts';
+import type { Part } from '../../agent/ports/server.ts';
 import { REPLACEMENT, standsAt, startsAlike } from '../../bytes.ts';
 import { HALF_BLOCK_BYTES, shownWidth, UNCUT_BYTES } from './blocks.ts';
 import { certainOf, nextAgreed, TextCursor } from './cursor.ts';

@@ -1,14 +1,6 @@
 /** The live files of one job over a service that sends text: docs/dev/servers.md 1. */
-import type {
-  BytesRequest,
-  CapabilityStore,
-  LiveBytes,
-  LiveResponses,
-  LiveSource,
-  Part,
-  PartRequest,
-  PollCalls,
-} from '../../agent/ports/server.ts';
+import type { BytesRequest, LiveBytes, LiveResponses, LiveSource, PollCalls } from '../../agent/ports/live-source.ts';
+import type { CapabilityStore, Part, PartRequest } from '../../agent/ports/server.ts';
 import type { DirectBytes } from '../../agent/ports/transfer.ts';
 import type { JobtailError } from '../../errors.ts';
 import { type JobId, keyText } from '../../job.ts';

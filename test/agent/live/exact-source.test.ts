@@ -1,7 +1,7 @@
 /** How a source with exact ranges looks: nothing of text, blocks or marks is needed to follow its files. */
 import fs from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
-import type { LiveBytes, LiveSource } from '../../../src/agent/ports/server.ts';
+import type { LiveBytes, LiveSource } from '../../../src/agent/ports/live-source.ts';
 import { keyText } from '../../../src/job.ts';
 import { Engine, STDOUT } from '../../support/engine.ts';
 import { ModelRemote } from '../../support/model-remote.ts';

@@ -1,7 +1,7 @@
 /** The bytes of live files over text: each certain byte is that of the file, whatever the file holds and becomes. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { BytesRequest, LiveBytes, WhatFollows } from '../../../src/agent/ports/server.ts';
+import type { BytesRequest, LiveBytes, WhatFollows } from '../../../src/agent/ports/live-source.ts';
 import { characterStart } from '../../../src/bytes.ts';
 import { keyText } from '../../../src/job.ts';
 import { DECODING_CAPABILITY } from '../../../src/remote/text/decoding.ts';
