@@ -236,7 +236,8 @@ export class FollowedJob implements OneJob {
     const { minIntervalMs } = limits.intervals;
     const job = store.jobs.get(this.jobId);
     const results = Math.max(minIntervalMs, limits.resultsIntervalMs);
-    if (job !== undefined) this.#follow(job, { poll: minIntervalMs, search: LISTING_MS, results });
+    const pass = this.failures.remainingMs('pass');
+    if (job !== undefined) this.#follow(job, { poll: minIntervalMs, search: LISTING_MS, results, pass });
   }
 
   #failed(kind: DueRun, error: JobtailError): void {

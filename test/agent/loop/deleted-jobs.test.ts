@@ -225,3 +225,22 @@ it('a job that does not exist fails without working again in between', async () 
   await clock.pass(30 * MINUTE_MS);
   expect(said.filter((line) => line.includes('operation recovered'))).toEqual([]);
 });
+
+it('the pass of a deleted job waits longer and longer while the state fails', async () => {
+  const { clock, store, tell, state } = await follow();
+  const end = store.results.endUnfinished.bind(store.results);
+  let attempts = 0;
+  store.results.endUnfinished = (...call) => {
+    attempts += 1;
+    // Without a pause, it is tried for ever in the same moment.
+    if (attempts > 100) return end(...call);
+    throw new JobtailError('disk-full', 'no space left on device');
+  };
+  tell('Deleted');
+  await clock.passUntil('its pass', () => attempts > 0, 2 * MINUTE_MS);
+  await clock.pass(10 * MINUTE_MS);
+  expect(attempts).toBeLessThan(50);
+  expect(state()).toBe('watched');
+  store.results.endUnfinished = end;
+  await clock.passUntil('its end', () => state() === 'settled', 2 * MINUTE_MS);
+});
