@@ -20,6 +20,9 @@ import { temporaryDirectory, type WithEnd } from './temp-directory.ts';
 
 const SCHEMA = 'jobtail';
 
+/** The sessions that wait for a lock in the database of the test. */
+export const LOCKED = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
+
 export interface Line {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
   readonly message: string;

@@ -1,40 +1,44 @@
 /** One agent of a fleet by itself: what it takes, finishes and says. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import type { Remote } from '../../../src/agent/ports/server.ts';
-import { Leases } from '../../../src/agent/results/download/leases.ts';
-import { commandLog } from '../../../src/cli/process.ts';
-import { JobtailError } from '../../../src/errors.ts';
-import { systemClock } from '../../../src/system/clock.ts';
-import { until } from '../../support/e2e-until.ts';
-import { FleetParts, orderFor } from '../../support/fleet-parts.ts';
-import { needs } from '../../support/needs.ts';
+import type { Remote } from '../../src/agent/ports/server.ts';
+import { Leases } from '../../src/agent/results/download/leases.ts';
+import { commandLog } from '../../src/cli/process.ts';
+import { JobtailError } from '../../src/errors.ts';
+import { systemClock } from '../../src/system/clock.ts';
+import { until } from '../support/e2e-until.ts';
+import { FleetParts, LOCKED, orderFor } from '../support/fleet-parts.ts';
+import { needs } from '../support/needs.ts';
 
 /** More than are ordered, and taken, at once. */
 const JOBS = 600;
 
-it('a command that comes while a job is finished is executed, and nothing fails', needs('postgres'), async () => {
-  const fleet = await FleetParts.make();
-  const { commands } = await fleet.join('command');
-  const [{ jobId }, given] = [orderFor(1), [] as string[]];
-  await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
-  const { log, store, followed } = fleet.start('anna', {
-    onRelease: async () => {
-      if (given.length === 0) given.push(...(await commands.give([{ jobId, kind: 'resume' }])));
-    },
-  });
-  await until('the job to be followed', () => followed.has(jobId));
-  // What the agent does when all is proven.
-  store.transaction(() => store.jobs.setState(jobId, 'settled'));
-  await until('the order', () => given.length === 1);
-  await until('its answer', async () => (await commands.answerOf(given[0] ?? '')) !== undefined);
-  await until('the job to be followed again', () => followed.has(jobId));
-  expect(store.jobs.get(jobId)?.state).toBe('watched');
-  expect(log.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
-});
+it.concurrent(
+  'a command that comes while a job is finished is executed, and nothing fails',
+  needs('postgres'),
+  async (test) => {
+    const fleet = await FleetParts.make(test);
+    const { commands } = await fleet.join('command');
+    const [{ jobId }, given] = [orderFor(1), [] as string[]];
+    await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
+    const { log, store, followed } = fleet.start('anna', {
+      onRelease: async () => {
+        if (given.length === 0) given.push(...(await commands.give([{ jobId, kind: 'resume' }])));
+      },
+    });
+    await until('the job to be followed', () => followed.has(jobId));
+    // What the agent does when all is proven.
+    store.transaction(() => store.jobs.setState(jobId, 'settled'));
+    await until('the order', () => given.length === 1);
+    await until('its answer', async () => (await commands.answerOf(given[0] ?? '')) !== undefined);
+    await until('the job to be followed again', () => followed.has(jobId));
+    expect(store.jobs.get(jobId)?.state).toBe('watched');
+    expect(log.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
+  },
+);
 
-it('commands that wait for their answers block no others', needs('postgres'), async () => {
-  const fleet = await FleetParts.make();
+it.concurrent('commands that wait for their answers block no others', needs('postgres'), async (test) => {
+  const fleet = await FleetParts.make(test);
   const { commands } = await fleet.join('command');
   const [{ jobId }, another] = [orderFor(1), orderFor(2)];
   await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
@@ -47,8 +51,8 @@ it('commands that wait for their answers block no others', needs('postgres'), as
   await until('the other job to be followed', () => store.jobs.get(another.jobId) !== undefined);
 });
 
-it('an agent that stops gives nothing away that it may still write', needs('postgres'), async () => {
-  const fleet = await FleetParts.make();
+it.concurrent('an agent that stops gives nothing away that it may still write', needs('postgres'), async (test) => {
+  const fleet = await FleetParts.make(test);
   const { commands } = await fleet.join('command');
   const { jobId } = orderFor(1);
   await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
@@ -61,8 +65,7 @@ it('an agent that stops gives nothing away that it may still write', needs('post
   await fleet.query(`INSERT INTO jobtail.orders (job_id, kind) VALUES ($1, 'resume')`, [jobId]);
   await fleet.query(`SELECT pg_notify('jobtail_orders', '')`);
   await until('the round to wait', async () => {
-    const waiting = await fleet.query(`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'`);
-    return waiting.length > 0;
+    return (await fleet.query(LOCKED)).length > 0;
   });
   const drained = member.drain();
   member.detach();
@@ -79,8 +82,8 @@ it('an agent that stops gives nothing away that it may still write', needs('post
   expect(await fleet.query('SELECT how FROM jobtail.attempts')).toEqual([{ how: 'handed-over' }]);
 });
 
-it('jobs of a long configuration are all followed', needs('postgres'), async () => {
-  const fleet = await FleetParts.make();
+it.concurrent('jobs of a long configuration are all followed', needs('postgres'), async (test) => {
+  const fleet = await FleetParts.make(test);
   const configured = Array.from({ length: JOBS }, (_, index) => orderFor(index + 1));
   const { followed } = fleet.start('anna', { configured });
   const count = async () =>
@@ -89,33 +92,37 @@ it('jobs of a long configuration are all followed', needs('postgres'), async () 
   expect(await count()).toBe(JOBS);
 });
 
-it('what goes wrong while a lost job is left alone is said, and the agent goes on', needs('postgres'), async () => {
-  const fleet = await FleetParts.make();
-  const { commands } = await fleet.join('command');
-  const { jobId } = orderFor(1);
-  await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
-  let fails = true;
-  const { member, log, followed, store } = fleet.start('anna', {
-    onRelease: async () => {
-      if (fails) throw new JobtailError('disk-full', 'there is no room for its last bytes');
-    },
-  });
-  await until('the job to be followed', () => followed.has(jobId));
-  // As if another one had taken it, and given it back.
-  await fleet.query('UPDATE jobtail.jobs SET owner = NULL, attempt = attempt + 1');
-  await commands.give([{ jobId, kind: 'resume' }]);
-  await until('it to be lost', async () => {
-    // Without one, agents look when their next heartbeat is due.
+it.concurrent(
+  'what goes wrong while a lost job is left alone is said, and the agent goes on',
+  needs('postgres'),
+  async (test) => {
+    const fleet = await FleetParts.make(test);
+    const { commands } = await fleet.join('command');
+    const { jobId } = orderFor(1);
+    await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
+    let fails = true;
+    const { member, log, followed, store } = fleet.start('anna', {
+      onRelease: async () => {
+        if (fails) throw new JobtailError('disk-full', 'there is no room for its last bytes');
+      },
+    });
+    await until('the job to be followed', () => followed.has(jobId));
+    // As if another one had taken it, and given it back.
+    await fleet.query('UPDATE jobtail.jobs SET owner = NULL, attempt = attempt + 1');
     await commands.give([{ jobId, kind: 'resume' }]);
-    return member.numbers.lost === 1;
-  });
-  await until('the failure to be said', () => log.some(({ text }) => text.includes('no room for its last bytes')));
-  fails = false;
-  await until('it to be followed again', () => store.fleetLeases.all()[0]?.attempt === 3);
-});
+    await until('it to be lost', async () => {
+      // Without one, agents look when their next heartbeat is due.
+      await commands.give([{ jobId, kind: 'resume' }]);
+      return member.numbers.lost === 1;
+    });
+    await until('the failure to be said', () => log.some(({ text }) => text.includes('no room for its last bytes')));
+    fails = false;
+    await until('it to be followed again', () => store.fleetLeases.all()[0]?.attempt === 3);
+  },
+);
 
-it('a temporary key is known to the next owner before it is used', needs('postgres'), async () => {
-  const fleet = await FleetParts.make();
+it.concurrent('a temporary key is known to the next owner before it is used', needs('postgres'), async (test) => {
+  const fleet = await FleetParts.make(test);
   const { commands } = await fleet.join('command');
   const numbers = Array.from({ length: 5 }, (_, index) => index + 1);
   const ids = numbers.map((number) => orderFor(number).jobId);

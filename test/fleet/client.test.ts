@@ -2,20 +2,20 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { answerTo } from '../../../src/cli/fleet/commands.ts';
-import { fleetOfView } from '../../../src/daemon/fleet.ts';
-import { FleetClient } from '../../../src/fleet/commands/client.ts';
-import { writeRows } from '../../../src/fleet/rows/handover.ts';
-import { IN_MEMORY, Store } from '../../../src/store/store.ts';
-import { until } from '../../support/e2e-until.ts';
-import { FleetParts, orderFor } from '../../support/fleet-parts.ts';
-import { needs } from '../../support/needs.ts';
-import { temporaryDirectory } from '../../support/temp-directory.ts';
+import { answerTo } from '../../src/cli/fleet/commands.ts';
+import { fleetOfView } from '../../src/daemon/fleet.ts';
+import { FleetClient } from '../../src/fleet/commands/client.ts';
+import { writeRows } from '../../src/fleet/rows/handover.ts';
+import { IN_MEMORY, Store } from '../../src/store/store.ts';
+import { until } from '../support/e2e-until.ts';
+import { FleetParts, LOCKED, orderFor } from '../support/fleet-parts.ts';
+import { needs } from '../support/needs.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const SCHEMAS = `SELECT nspname FROM pg_catalog.pg_namespace WHERE nspname LIKE 'jobtail%'`;
 
-it('a look makes no tables and brings none up to date', needs('postgres'), async () => {
-  const fleet = await FleetParts.make();
+it.concurrent('a look makes no tables and brings none up to date', needs('postgres'), async (test) => {
+  const fleet = await FleetParts.make(test);
   await expect(FleetClient.openReadOnly(fleet.address)).rejects.toThrow(/has no tables of a fleet yet/);
   expect(await fleet.query(SCHEMAS)).toEqual([]);
   await fleet.join('command');
@@ -79,8 +79,8 @@ it('a view goes on when the password of the database has changed', needs('postgr
   await view.close();
 });
 
-it('a command whose connection breaks says that it is stored', needs('postgres'), async () => {
-  const fleet = await FleetParts.make();
+it.concurrent('a command whose connection breaks says that it is stored', needs('postgres'), async (test) => {
+  const fleet = await FleetParts.make(test);
   const relay = await fleet.relay();
   const { agents } = await fleet.join('command');
   const about = { host: 'here', pid: 1, version: '0', view: null };
@@ -94,30 +94,34 @@ it('a command whose connection breaks says that it is stored', needs('postgres')
   await client.close();
 });
 
-it('a poll that an owner did not write is shown by the lag of the owner', needs('postgres'), async () => {
-  const fleet = await FleetParts.make();
-  const { commands, database } = await fleet.join('command');
-  await commands.give(
-    [1, 2].map((number) => ({ jobId: orderFor(number).jobId, kind: 'watch', body: orderFor(number) })),
-  );
-  const anna = fleet.start('anna', { pollAgeMs: () => 7_000 });
-  await until('both to be followed', () => anna.followed.size === 2);
-  const client = await FleetClient.openReadOnly(fleet.address);
-  const polled = async () => (await client.jobs()).jobs.all().map(({ polledAt }) => polledAt ?? 0);
-  await until('a heartbeat', async () => {
-    const found = await polled();
-    return found.length === 2 && found.every((at) => Date.now() - at < 60_000);
-  });
-  for (const at of await polled()) expect(Date.now() - at).toBeGreaterThan(6_500);
-  // Of an agent that is gone, the last known poll is shown.
-  await anna.member.stop();
-  await database.query(`UPDATE {s}.agents SET is_ended = true`);
-  expect(await polled()).toEqual([0, 0]);
-  await client.close();
-});
+it.concurrent(
+  'a poll that an owner did not write is shown by the lag of the owner',
+  needs('postgres'),
+  async (test) => {
+    const fleet = await FleetParts.make(test);
+    const { commands, database } = await fleet.join('command');
+    await commands.give(
+      [1, 2].map((number) => ({ jobId: orderFor(number).jobId, kind: 'watch', body: orderFor(number) })),
+    );
+    const anna = fleet.start('anna', { pollAgeMs: () => 7_000 });
+    await until('both to be followed', () => anna.followed.size === 2);
+    const client = await FleetClient.openReadOnly(fleet.address);
+    const polled = async () => (await client.jobs()).jobs.all().map(({ polledAt }) => polledAt ?? 0);
+    await until('a heartbeat', async () => {
+      const found = await polled();
+      return found.length === 2 && found.every((at) => Date.now() - at < 60_000);
+    });
+    for (const at of await polled()) expect(Date.now() - at).toBeGreaterThan(6_500);
+    // Of an agent that is gone, the last known poll is shown.
+    await anna.member.stop();
+    await database.query(`UPDATE {s}.agents SET is_ended = true`);
+    expect(await polled()).toEqual([0, 0]);
+    await client.close();
+  },
+);
 
-it('results that are not here are counted once in a look at one job', needs('postgres'), async () => {
-  const fleet = await FleetParts.make();
+it.concurrent('results that are not here are counted once in a look at one job', needs('postgres'), async (test) => {
+  const fleet = await FleetParts.make(test);
   const { commands, database } = await fleet.join('command');
   const { jobId } = orderFor(1);
   const store = new Store({ directory: IN_MEMORY, service: '', owner: true, now: Date.now });
@@ -143,10 +147,10 @@ it('results that are not here are counted once in a look at one job', needs('pos
   store.close();
 });
 
-it('a removed job has no rows, and stays known; one that is followed or owned is refused', {
+it.concurrent('a removed job has no rows, and stays known; one that is followed or owned is refused', {
   ...needs('postgres'),
-}, async () => {
-  const fleet = await FleetParts.make();
+}, async (test) => {
+  const fleet = await FleetParts.make(test);
   const { commands } = await fleet.join('command');
   const { jobId } = orderFor(1);
   await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
@@ -168,24 +172,28 @@ it('a removed job has no rows, and stays known; one that is followed or owned is
   await client.close();
 });
 
-it('the files of a job are set aside before a command can have it followed again', needs('postgres'), async () => {
-  const fleet = await FleetParts.make();
-  const { commands } = await fleet.join('command');
-  const { jobId } = orderFor(1);
-  await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
-  await fleet.query(`UPDATE jobtail.jobs SET state = 'settled', waiting_since = NULL`);
-  const client = await FleetClient.open(fleet.address);
-  const said: string[] = [];
-  let placed: Promise<unknown> = Promise.resolve();
-  await client.whileFree(jobId, async () => {
-    placed = commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]).then(() => said.push('watched'));
-    const waiting = () => fleet.query('SELECT pid FROM pg_locks WHERE NOT granted');
-    await until('the command to wait', async () => (await waiting()).length > 0);
-    said.push('set aside');
-  });
-  await placed;
-  expect(said).toEqual(['set aside', 'watched']);
-  await expect(client.whileFree(jobId, () => void said.push('again'))).rejects.toThrow('still works on job 1');
-  expect(said).toHaveLength(2);
-  await client.close();
-});
+it.concurrent(
+  'the files of a job are set aside before a command can have it followed again',
+  needs('postgres'),
+  async (test) => {
+    const fleet = await FleetParts.make(test);
+    const { commands } = await fleet.join('command');
+    const { jobId } = orderFor(1);
+    await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
+    await fleet.query(`UPDATE jobtail.jobs SET state = 'settled', waiting_since = NULL`);
+    const client = await FleetClient.open(fleet.address);
+    const said: string[] = [];
+    let placed: Promise<unknown> = Promise.resolve();
+    await client.whileFree(jobId, async () => {
+      placed = commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]).then(() => said.push('watched'));
+      const waiting = () => fleet.query(LOCKED);
+      await until('the command to wait', async () => (await waiting()).length > 0);
+      said.push('set aside');
+    });
+    await placed;
+    expect(said).toEqual(['set aside', 'watched']);
+    await expect(client.whileFree(jobId, () => void said.push('again'))).rejects.toThrow('still works on job 1');
+    expect(said).toHaveLength(2);
+    await client.close();
+  },
+);
