@@ -199,7 +199,7 @@ export class Daemon {
       });
       // In a fleet, a command is placed for each configured job, and its owner follows it.
       agent.start(fleet === undefined ? configuredJobs(config) : null, config.watchMine);
-      fleet?.attach(agent, configuredJobs(config));
+      fleet?.attach(agent, configuredJobs(config), () => notifications.unsent());
       notifications.start();
       retention.start();
       log.info({ jobs: agent.jobs, pid: process.pid }, 'agent ready');

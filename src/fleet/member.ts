@@ -59,7 +59,7 @@ export class FleetMember implements Ownership, SharedService {
   #fail: (error: JobtailError) => void = () => {};
   /** Ends the pause between two rounds. */
   #woken = new AbortController();
-  readonly #attached: AttachedAgent = { follower: undefined, configured: [] };
+  readonly #attached: AttachedAgent = { follower: undefined, configured: [], unsent: () => new Set() };
   /** Undefined until it has joined: it has no jobs yet. */
   #parts: MemberParts | undefined;
   #summary: FleetSummary | undefined;
@@ -103,9 +103,8 @@ export class FleetMember implements Ownership, SharedService {
   }
 
   /** Follows the owned jobs from now on, with this configuration. */
-  attach(follower: Follower, configured: readonly WatchRequest[]): void {
-    this.#attached.follower = follower;
-    this.#attached.configured = configured;
+  attach(follower: Follower, configured: readonly WatchRequest[], unsent: AttachedAgent['unsent']): void {
+    Object.assign(this.#attached, { follower, configured, unsent });
     this.#woken.abort();
   }
 

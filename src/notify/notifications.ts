@@ -98,6 +98,15 @@ export class Notifications {
     this.#plan();
   }
 
+  /** The jobs with events that are not read or not delivered yet. */
+  unsent(): ReadonlySet<JobId> {
+    if (this.#rules.length === 0) return new Set();
+    const { outbox } = this.#options.store;
+    const unread = this.#wantsFiles ? outbox.unreadFiles().map(({ jobId }) => jobId) : [];
+    const waiting = outbox.waitingJobs(this.#rules.map(({ id }) => id));
+    return new Set([...outbox.changedJobs(this.#wantsFiles), ...unread, ...waiting]);
+  }
+
   /** Creates the events of the current state, and waits a little for deliveries under way. */
   async stop(): Promise<void> {
     await this.#lastTick();

@@ -117,6 +117,13 @@ export class Outbox {
     }
   }
 
+  /** The jobs with waiting deliveries of these rules. */
+  waitingJobs(rules: readonly string[]): JobId[] {
+    const select = `SELECT DISTINCT job_id AS jobId FROM outbox WHERE job_id IS NOT NULL AND due_at IS NOT NULL
+      AND rule IN (SELECT value FROM json_each(?))`;
+    return this.#sql.all<{ readonly jobId: JobId }>(select, JSON.stringify(rules)).map(({ jobId }) => jobId);
+  }
+
   dueRules(now: number): string[] {
     const select = `SELECT DISTINCT rule FROM outbox WHERE ${IS_DUE}`;
     return this.#sql.all<{ readonly rule: string }>(select, now, now).map(({ rule }) => rule);

@@ -1,4 +1,5 @@
 /** One agent of a fleet by itself: what it takes, finishes and says. */
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { Remote } from '../../src/agent/ports/server.ts';
@@ -36,6 +37,29 @@ it.concurrent(
     expect(log.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
   },
 );
+
+it.concurrent('a job that is over stays while a notification of it waits', needs('postgres'), async (test) => {
+  const fleet = await FleetParts.make(test);
+  const { commands } = await fleet.join('command');
+  const [waits, other] = [orderFor(1), orderFor(2)];
+  for (const body of [waits, other]) await commands.give([{ jobId: body.jobId, kind: 'watch', body }]);
+  const { store, followed } = fleet.start('anna', {
+    unsent: ({ outbox }) => new Set(outbox.waitingJobs(['rule'])),
+  });
+  await until('the jobs to be followed', () => followed.size === 2);
+  const { jobId } = waits;
+  const event = { id: randomUUID(), type: 'finished', time: new Date().toISOString(), count: 1, jobId } as const;
+  const at = { madeAt: Date.now(), dueAt: Date.now(), attempts: 0, lastError: null };
+  const delivery = { deliveryId: randomUUID(), jobId, rule: 'rule', event, ...at };
+  // Of a rule that no configuration has, none is ever sent.
+  const former = { ...delivery, deliveryId: randomUUID(), jobId: other.jobId, rule: 'former' };
+  store.outbox.add([delivery, former]);
+  for (const body of [waits, other]) store.transaction(() => store.jobs.setState(body.jobId, 'settled'));
+  await until('the other job to be done', () => store.jobs.get(other.jobId) === undefined);
+  expect(store.outbox.all()).toMatchObject([{ deliveryId: delivery.deliveryId }]);
+  store.outbox.remove(delivery);
+  await until('this one, too', () => store.jobs.get(jobId) === undefined);
+});
 
 it.concurrent('commands that wait for their answers block no others', needs('postgres'), async (test) => {
   const fleet = await FleetParts.make(test);
@@ -77,7 +101,7 @@ it.concurrent('an agent that stops gives nothing away that it may still write', 
   await sleep(500);
   expect(followed).toEqual(new Set([jobId]));
   expect(await fleet.query('SELECT how FROM jobtail.attempts')).toEqual([{ how: null }]);
-  member.attach({ take: () => {}, release: async () => {}, refresh: () => {} }, []);
+  member.attach({ take: () => {}, release: async () => {}, refresh: () => {} }, [], () => new Set());
   await drained;
   expect(await fleet.query('SELECT how FROM jobtail.attempts')).toEqual([{ how: 'handed-over' }]);
 });

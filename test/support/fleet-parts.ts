@@ -44,6 +44,8 @@ interface TestMemberOptions {
   readonly configured?: readonly WatchRequest[];
   /** Called when a job is left, before it is. */
   readonly onRelease?: (jobId: JobId) => Promise<void>;
+  /** Jobs with notifications that wait. */
+  readonly unsent?: (store: Store) => ReadonlySet<JobId>;
   readonly unready?: () => string | undefined;
   readonly pollAgeMs?: () => number | null;
   readonly clock?: Clock;
@@ -153,7 +155,7 @@ export class FleetParts {
       await member.stop();
       store.close();
     });
-    member.attach(follower, configured);
+    member.attach(follower, configured, () => options.unsent?.(store) ?? new Set());
     member.start();
     return { member, store, log, followed };
   }

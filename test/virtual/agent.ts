@@ -310,7 +310,7 @@ export class SimulatedAgent {
     this.#endKeepUp = transfers.keepUp(ports);
     agent.onTurn(TURN_MS, () => health.turned());
     agent.start(fleet === undefined ? configuredJobs(config) : null, config.watchMine);
-    fleet?.attach(agent, configuredJobs(config));
+    fleet?.attach(agent, configuredJobs(config), () => this.#notifications.unsent());
     this.#notifications.start();
     this.#retention.start();
     health.isReady = true;

@@ -1,6 +1,8 @@
 /** How jobs are spread over the agents: the share of each, and which jobs this one acquires or releases. */
 import { eachAlone } from '../../each-alone.ts';
 import { asJobtailError } from '../../errors.ts';
+import type { JobId } from '../../job.ts';
+import { DAY_MS } from '../../system/clock.ts';
 import { type FleetSummary, idsOf, type LeasedJob, type Taker } from '../agents/agents.ts';
 import type { Readiness } from '../agents/readiness.ts';
 import type { Execution } from '../commands/commands.ts';
@@ -110,6 +112,8 @@ export class Taking {
 }
 
 export const MAX_GIVEN = 20;
+/** A delivery is given up after so long (docs/notify.md). */
+const MAX_WAITING_MS = DAY_MS;
 
 /** Releases jobs: those above this agent's share, and those without remaining work. */
 export class Giving {
@@ -119,6 +123,8 @@ export class Giving {
   /** The last summary of the fleet, and how many jobs were released since. */
   #summary: FleetSummary | undefined;
   #given = 0;
+  /** Since when jobs that are over wait for their notifications. */
+  #waitingSince: ReadonlyMap<JobId, number> = new Map();
 
   constructor(membership: FleetContext, following: Following, execution: Execution) {
     this.#membership = membership;
@@ -136,7 +142,20 @@ export class Giving {
       const state = states.get(jobId);
       return state !== 'watched' && state !== 'ending' && !open.has(jobId) && !this.#execution.isAsked(jobId);
     };
-    await this.#end(leased.all('following').filter(isOver).slice(0, MAX_GIVEN), 'done');
+    const over = leased.all('following').filter(isOver);
+    await this.#end(this.#sent(over).slice(0, MAX_GIVEN), 'done');
+  }
+
+  /** Those without a waiting notification: only the owner of a job delivers it. */
+  #sent(over: readonly LeasedJob[]): LeasedJob[] {
+    const { attached, clock } = this.#membership;
+    const now = clock.monotonic();
+    const unsent = over.length === 0 ? new Set() : attached.unsent();
+    const waiting = over.filter(({ jobId }) => unsent.has(jobId));
+    this.#waitingSince = new Map(waiting.map(({ jobId }) => [jobId, this.#waitingSince.get(jobId) ?? now]));
+    return over.filter(
+      ({ jobId }) => now - (this.#waitingSince.get(jobId) ?? Number.NEGATIVE_INFINITY) >= MAX_WAITING_MS,
+    );
   }
 
   async giveExcess(summary: FleetSummary): Promise<void> {

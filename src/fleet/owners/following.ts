@@ -15,6 +15,8 @@ export interface AttachedAgent {
   /** Undefined while the agent stops or restarts. */
   follower: Follower | undefined;
   configured: readonly WatchRequest[];
+  /** The jobs with notifications that are not made or not delivered yet. */
+  unsent: () => ReadonlySet<JobId>;
 }
 
 /** What is of the agent itself, whatever fleet it is in. */
