@@ -1,13 +1,15 @@
 /** Joins an agent to its fleet: opens the database, and brings the agent's own jobs. */
 import type { Log } from '../agent/ports/host.ts';
 import type { JobId } from '../job.ts';
+import { slicesOf } from '../slices.ts';
 import type { Store } from '../store/store.ts';
 import { FleetAgents, idsOf } from './agents/agents.ts';
 import { COMMANDS_CHANNEL, Commands } from './commands/commands.ts';
+import { FORGOTTEN } from './commands/forgotten.ts';
 import { Database, type FleetAddress } from './database/database.ts';
 import { migrate } from './database/tables.ts';
 import { Claims } from './owners/claims.ts';
-import { writeRows } from './rows/handover.ts';
+import { ROWS_AT_ONCE, writeRows } from './rows/handover.ts';
 
 export interface Joined {
   close(): Promise<void>;
@@ -34,7 +36,7 @@ export async function openFleet(address: FleetAddress, name: string, agent: Agen
   return { database, claims, commands, agents, close };
 }
 
-/** Jobs that this agent followed before it joined become jobs of the fleet. */
+/** The jobs of this agent from before it joined become jobs of the fleet; those that are over have no owner. */
 export async function bringOwnJobs(
   store: Store,
   mirror: string,
@@ -42,17 +44,25 @@ export async function bringOwnJobs(
   log: Log,
 ): Promise<void> {
   const taken = new Set(store.fleetLeases.all().map(({ jobId }) => jobId));
-  const own = store.jobs
-    .all()
-    .filter(({ jobId, state }) => !taken.has(jobId) && (state === 'watched' || state === 'ending'));
+  const jobs = store.jobs.all();
+  const known = new Set(idsOf(jobs));
+  const own = [
+    ...jobs.filter(({ jobId }) => !taken.has(jobId)).map(({ jobId, state, source }) => ({ jobId, state, source })),
+    ...[...store.jobs.known()].flatMap((jobId) =>
+      known.has(jobId) ? [] : { jobId, state: FORGOTTEN, source: 'command' },
+    ),
+  ];
   if (own.length === 0) return;
   await database.transaction(async (sql) => {
     const brought = await sql.query<{ readonly jobId: JobId }>(
-      `INSERT INTO {s}.jobs (job_id, mirror, waiting_since) SELECT job_id, $2, now() FROM unnest($1::text[]) AS own (job_id)
+      `INSERT INTO {s}.jobs (job_id, state, source, mirror, waiting_since)
+       SELECT job_id, state, source, $2, CASE WHEN state IN ('watched', 'ending') THEN now() END
+       FROM unnest($1::text[], $3::text[], $4::text[]) AS own (job_id, state, source)
        ON CONFLICT (job_id) DO NOTHING RETURNING job_id AS "jobId"`,
-      [idsOf(own), mirror],
+      [idsOf(own), mirror, own.map(({ state }) => state), own.map(({ source }) => source)],
     );
-    for (const { jobId } of brought) await writeRows(sql, [...store.portableRows.ofJob(jobId)]);
+    for (const { jobId } of brought)
+      for (const rows of slicesOf([...store.portableRows.ofJob(jobId)], ROWS_AT_ONCE)) await writeRows(sql, rows);
     await commands.notify(sql);
     if (brought.length > 0) log.info({ jobs: brought.length }, 'jobs brought into the fleet');
   });

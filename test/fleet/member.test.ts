@@ -61,6 +61,46 @@ it.concurrent('a job that is over stays while a notification of it waits', needs
   await until('this one, too', () => store.jobs.get(jobId) === undefined);
 });
 
+it.concurrent(
+  'jobs of before become jobs of the fleet, also settled and removed ones',
+  needs('postgres'),
+  async (test) => {
+    const fleet = await FleetParts.make(test);
+    const [running, settled, removed] = [orderFor(1), orderFor(2), orderFor(3)];
+    const { followed } = fleet.start('anna', {
+      configured: [settled, removed],
+      prepare({ jobs, results }) {
+        for (const order of [running, settled, removed]) jobs.watch(order, 0);
+        jobs.setState(settled.jobId, 'settled');
+        jobs.forget(removed.jobId, 0);
+        const row = {
+          name: 'a.dat',
+          state: 'synced',
+          reason: null,
+          bytes: 1,
+          sha256: '',
+          live: null,
+          listedAt: 0,
+        } as const;
+        const more = { fetchedAt: 0, stamp: null, stampProven: false, hangs: 0, dueAt: 0, intervalMs: 1 };
+        results.saveAll([{ jobId: settled.jobId, ...row, ...more }]);
+      },
+    });
+    await until('the running one to be followed', () => followed.has(running.jobId));
+    await until(
+      'the configuration to be placed',
+      async () => (await fleet.query('SELECT 1 FROM jobtail.configured')).length === 2,
+    );
+    expect(await fleet.query('SELECT job_id, state FROM jobtail.jobs ORDER BY job_id')).toEqual([
+      { job_id: running.jobId, state: 'watched' },
+      { job_id: settled.jobId, state: 'settled' },
+      { job_id: removed.jobId, state: 'forgotten' },
+    ]);
+    expect(await fleet.query(`SELECT job_id FROM jobtail.rows WHERE kind = 'result_files'`)).toHaveLength(1);
+    expect(followed).toEqual(new Set([running.jobId]));
+  },
+);
+
 it.concurrent('commands that wait for their answers block no others', needs('postgres'), async (test) => {
   const fleet = await FleetParts.make(test);
   const { commands } = await fleet.join('command');

@@ -44,6 +44,8 @@ interface TestMemberOptions {
   readonly configured?: readonly WatchRequest[];
   /** Called when a job is left, before it is. */
   readonly onRelease?: (jobId: JobId) => Promise<void>;
+  /** What its state has before it joins. */
+  readonly prepare?: (store: Store) => void;
   /** Jobs with notifications that wait. */
   readonly unsent?: (store: Store) => ReadonlySet<JobId>;
   readonly unready?: () => string | undefined;
@@ -130,6 +132,7 @@ export class FleetParts {
     const { mirror = 'shared', separateMirrors = false, port = this.#port } = options;
     const directory = temporaryDirectory(undefined, this.#test);
     const store = new Store({ directory, service: 'https://cluster.example', owner: true, now: Date.now });
+    store.transaction(() => options.prepare?.(store));
     const log: Line[] = [];
     const followed = new Set<JobId>();
     const { heartbeatMs = HEARTBEAT_SECONDS * 1_000, clock = systemClock } = options;

@@ -24,7 +24,7 @@ interface HandoverOptions {
   readonly onLost: (jobs: readonly LeasedJob[]) => void;
 }
 
-const ROWS_AT_ONCE = 1_000;
+export const ROWS_AT_ONCE = 1_000;
 /** Maximum jobs removed in one transaction, which is one flush of the disk. */
 const JOBS_AT_ONCE = 20;
 const ALL_ROWS = Number.MAX_SAFE_INTEGER;
