@@ -12,6 +12,7 @@ import {
   summaryWithoutPass,
 } from '../pass/complete-pass.ts';
 import { DELETED, reportedNow } from '../pass/deleted-jobs.ts';
+import type { Remote } from '../ports/server.ts';
 import { DUE_RUNS } from '../schedule/due-runs.ts';
 import type { AgentContext } from './context.ts';
 import { endOf, failureOf, isFollowed, isGivenUp, type JobEvent, rowOf } from './job-life.ts';
@@ -53,13 +54,14 @@ export class PassRun {
     if (job === undefined) return;
     const requests = store.requests.open('pass').filter((request) => request.jobId === jobId);
     const isLast = this.#isLast;
+    // If no command waits for it, a pass must not delay running jobs.
+    const isWanted = requests.length > 0 || this.#job.life.stage === 'ending';
+    const remote = isWanted ? context.remote : context.waiting.wanted;
     for (const { requestId } of requests) served.add(requestId);
     try {
       const reported = await reportedNow(jobId, { ...context, signal });
       const summary =
-        reported?.state === DELETED
-          ? this.#deleted(signal)
-          : await this.#complete(reported, { isRequested: requests.length > 0, isLast, signal });
+        reported?.state === DELETED ? this.#deleted(signal) : await this.#complete(reported, remote, isLast, signal);
       await this.#passed(summary.appended);
       const equal = isLast && this.#isLast ? 'pass equal' : undefined;
       await this.#conclude(job, summary, summary.appended > 0 ? 'pass unequal' : equal, signal);
@@ -86,19 +88,13 @@ export class PassRun {
     return passOfDeleted(jobId, context.store);
   }
 
-  async #complete(
-    reported: JobInformation | undefined,
-    {
-      isRequested,
-      isLast,
-      signal,
-    }: { readonly isRequested: boolean; readonly isLast: boolean; readonly signal: AbortSignal },
-  ): Promise<PassSummary> {
+  async #complete(reported: JobInformation | undefined, remote: Remote, isLast: boolean, signal: AbortSignal) {
     const { life, context, polls } = this.#job;
     if (!isFollowed(life)) await this.#search.once(reported, signal);
-    // If no command waits for it, a pass must not delay running jobs.
-    const remote = isRequested || life.stage === 'ending' ? context.remote : context.waiting.wanted;
-    return await completePass(polls, { ...context, remote, isLast, signal });
+    const onCompared = () => {
+      if (!isLast && isFollowed(this.#job.life)) this.#job.due.admitPolls();
+    };
+    return await completePass(polls, { ...context, remote, isLast, signal, onCompared });
   }
 
   get #isLast(): boolean {

@@ -34,6 +34,8 @@ export interface PassContext {
 interface CompletePassOptions extends PassContext {
   /** Whether the job is not followed any more after this pass. */
   readonly isLast: boolean;
+  /** Called when all that is left are results. */
+  readonly onCompared?: () => void;
   readonly signal: AbortSignal;
 }
 
@@ -90,6 +92,7 @@ export async function completePass(polls: JobPolls, options: CompletePassOptions
     if (polled.appended === 0 && proofs > 1) break;
     ({ openEnds, failures, listed } = await compareAll(jobId, polled.outcomes, options));
   }
+  options.onCompared?.();
   const results = store.jobs.get(jobId)?.results ? await syncResults(jobId, listed, options) : null;
   const ofMachine = [...polled.errors.values()].filter(({ policy }) => policy.exitCode === EXIT.local);
   // A last pass is made again for what may still be compared.

@@ -1,6 +1,7 @@
 /**
- * The runs of one job that are due or under way. A job has one run of a kind at a time. A complete pass runs alone: it
- * waits for the other runs of its job, and they do not start beside it.
+ * The runs of one job that are due or under way. A job has one run of a kind at a time. A complete pass waits for the
+ * other runs of its job, and they do not start beside it. Only polls do, while it waits for others than polls, and once
+ * it needs the live files no more: a sync of results may take hours.
  */
 import { LinkedAbort } from '../../linked-abort.ts';
 import type { Clock } from '../../system/clock.ts';
@@ -37,6 +38,8 @@ interface Running {
   isDueAgain: boolean;
   /** Once it has begun. */
   stop: LinkedAbort | undefined;
+  /** Of a pass that has begun: whether it needs the live files no more. */
+  admitsPolls: boolean;
   ended: Promise<void>;
 }
 
@@ -103,8 +106,22 @@ export class DueRuns implements Scheduled {
       // A run that still waits for others does this work, too.
       if (same !== undefined) same.isDueAgain ||= same.stop !== undefined;
       // A run that is due during a pass is dropped; the end of the pass plans the next one.
-      else if (!this.#running.has('pass')) this.#start(kind);
+      else if (this.#mayStart(kind)) this.#start(kind);
     }
+  }
+
+  /** The pass that is under way needs the live files no more. */
+  admitPolls(): void {
+    const pass = this.#running.get('pass');
+    if (pass === undefined) return;
+    pass.admitsPolls = true;
+    this.plan('poll', 0);
+  }
+
+  #mayStart(kind: DueRun): boolean {
+    const pass = this.#running.get('pass');
+    const waitsLong = pass?.stop === undefined && (this.#running.has('results') || this.#running.has('search'));
+    return pass === undefined || (kind === 'poll' && (pass.admitsPolls || waitsLong));
   }
 
   #dueBy(kind: DueRun, dueAt: number): void {
@@ -113,12 +130,17 @@ export class DueRuns implements Scheduled {
     this.#options.scheduler.arrange(this);
   }
 
+  /** Resolves when none of these is under way. */
+  async #endOf(kinds: readonly DueRun[]): Promise<void> {
+    const under = () => kinds.flatMap((kind) => this.#running.get(kind)?.ended ?? []);
+    for (let others = under(); others.length > 0; others = under()) await Promise.all(others);
+  }
+
   #start(kind: DueRun): void {
     const { run, onIdle, signal } = this.#options;
-    const others = AFTER[kind].flatMap((other) => this.#running.get(other)?.ended ?? []);
-    const running: Running = { stop: undefined, isDueAgain: false, ended: Promise.resolve() };
+    const running: Running = { stop: undefined, isDueAgain: false, admitsPolls: false, ended: Promise.resolve() };
     this.#running.set(kind, running);
-    running.ended = Promise.all(others)
+    running.ended = this.#endOf(AFTER[kind])
       .then(() => {
         running.stop = new LinkedAbort(signal);
         return run(kind, running.stop.signal);

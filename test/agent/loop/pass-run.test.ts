@@ -38,6 +38,53 @@ it('a request that comes while a pass runs is answered by a pass that begins aft
   expect(answered.get(second ?? 0)).toBeGreaterThan(answered.get(first) ?? 0);
 });
 
+it.each(['a sync of results', 'the pass that a command requests'])(
+  'live files grow while %s downloads for long',
+  async (which) => {
+    const clock = new HeldClock();
+    const remote = new ModelRemote();
+    let log = 'a line\n';
+    const write = () => {
+      log += 'a line\n';
+      remote.files.set(keyText(STDOUT), Buffer.from(log));
+    };
+    write();
+    const { agent, store } = await startAgent(remote, { clock });
+    const order = { jobId: JOB, tasks: [TASK as TaskId], files: LIVE_FILE_NAMES, results: true } as const;
+    const [download, list] = [remote.downloadFile.bind(remote), remote.listChangedFiles.bind(remote)];
+    let arrive = () => {};
+    const arrived = new Promise<void>((resolve) => (arrive = resolve));
+    let isDownloading = false;
+    remote.listChangedFiles = async (...args) => [...(await list(...args)), ...(isLarge ? ['/large'] : [])];
+    remote.downloadFile = async (jobId, path, ...more) => {
+      if (path !== '/large') return await download(jobId, path, ...more);
+      isDownloading = true;
+      await arrived;
+      return 0;
+    };
+    let isLarge = which === 'a sync of results';
+    store.transaction(() => store.jobs.watch({ ...order, settleAfterMs: null, source: 'command' }, clock.now()));
+    agent.refresh();
+    const position = () => store.liveFiles.ofJob(JOB).find(({ file }) => file === 'stdout')?.position;
+    await clock.passUntil('the first bytes', () => position() === log.length);
+    if (isLarge) await clock.passUntil('the download', () => isDownloading);
+    isLarge = true;
+    const request = store.requests.add(JOB, 'sync', clock.now());
+    agent.refresh();
+    await clock.passUntil('the download', () => isDownloading);
+    for (let times = 0; times < 3; times++) {
+      write();
+      await clock.passUntil('its growth', () => position() === log.length);
+    }
+    expect(store.requests.get(request)?.answer).toBeNull();
+    arrive();
+    await clock.passUntil('the answer', () => store.requests.get(request)?.answer !== null);
+    expect(JSON.parse(store.requests.get(request)?.answer ?? '')).toMatchObject({ summary: { liveFiles: 4 } });
+    write();
+    await clock.passUntil('growth after it', () => position() === log.length);
+  },
+);
+
 it('a job that is unwatched during its settling pass is ended, not settled', async () => {
   const clock = new HeldClock();
   const remote = new ModelRemote();
