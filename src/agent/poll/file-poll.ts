@@ -152,10 +152,8 @@ export class FilePoll {
     const { error } = this;
     // A complete pass does not wait, so it sets no pause.
     if (this.#requests.length === 0 || this.#context.isFinal) return;
-    if (error === undefined || error.policy.exitCode === EXIT.local) {
-      this.#memory.failed = undefined;
-      return;
-    }
+    if (this.outcome !== undefined || error?.policy.exitCode === EXIT.local) this.#memory.failed = undefined;
+    if (error === undefined || error.policy.exitCode === EXIT.local) return;
     const pause = this.#memory.failed?.pause ?? new BackOff({ ...PAUSES, nowMs: this.#context.monotonic });
     pause.lengthen();
     this.#memory.failed = { error, pause };
@@ -165,12 +163,14 @@ export class FilePoll {
   #noteStuck(): void {
     const { mirror, outcome } = this;
     const { symptoms, raw } = this.#memory;
-    const reason = outcome && REASONS[outcome];
+    // Raw bytes that came last time come again after their pause, which grows with the file.
+    const isInPause = outcome === 'raw-unavailable' && raw.reason === '';
+    const reason = isInPause ? undefined : outcome && REASONS[outcome];
     if (mirror === undefined || this.error !== undefined) return;
     if (reason === undefined) symptoms.clear('stuck');
     if (reason === undefined || !symptoms.hasPersisted('stuck', mirror.length)) return;
     this.outcome = undefined;
-    const because = outcome === 'unclear' || raw.reason === '' ? '' : `: ${raw.reason}`;
+    const because = outcome === 'unclear' ? '' : `: ${raw.reason}`;
     this.error = new JobtailError('stuck', `the mirror ends at byte ${mirror.length}: ${reason}${because}`, {
       hint: 'run `agent verify` to compare the mirror with raw bytes; if it differs, report this message',
     });

@@ -226,6 +226,23 @@ describe('raw bytes', () => {
     expect(await poll(true)).toBe('current');
   });
 
+  test('that wait for their pause are no error, however long it is: a large file goes on when it is over', async () => {
+    const { remote, engine, poll } = setUp();
+    const errors = new Set<unknown>();
+    const large = Buffer.concat([Buffer.alloc(20 * 1024 * 1024, 'x'), BYTES]);
+    remote.files.set(NAME, large);
+    expect(await poll()).toBe('current');
+    const grown = Buffer.concat([large, BYTES]);
+    remote.files.set(NAME, grown);
+    const row = () => engine.store.liveFiles.ofJob(JOB)[0];
+    for (let polls = 0; polls < 100 && row()?.position !== grown.length; polls++) {
+      await poll();
+      errors.add(row()?.error?.message);
+    }
+    expect(row()?.position).toBe(grown.length);
+    expect([...errors]).toEqual([undefined]);
+  });
+
   test('that a last pass was refused are requested by a poll as soon as they are needed', async () => {
     const { remote, poll, mirror } = setUp();
     const bytes = Buffer.from('A\ufffd\ufffd');
