@@ -204,7 +204,10 @@ export class RawText implements RawFile {
     } catch (error) {
       if (error instanceof AnotherFile) return undefined;
       const { policy, message, hint } = asJobtailError(error);
-      if (policy.ofOneFile === 'perhaps' || policy.isDivisible) memory.isForDirect ||= !policy.isRefusal;
+      if (policy.ofOneFile === 'perhaps' || policy.isDivisible) {
+        memory.isForDirect ||= !policy.isRefusal;
+        memory.wantsWholeText = true;
+      }
       if (!policy.isRefusal) throw error;
       this.#reason = hint === undefined ? message : `${message}: ${hint}`;
       return undefined;

@@ -52,14 +52,14 @@ class TextSource implements LiveSource {
     const texts = new Map<string, TextBytes>();
     const errors = new Map<string, JobtailError>(batch.errors);
     let { refused } = batch;
-    for (const request of wanted) {
-      const name = keyText(request);
-      const part = batch.parts.get(name);
-      if (part !== undefined) texts.set(name, await this.#textOf(part, request, calls));
-      // The service reads the file, and only its text is too long to be sent.
-      if (part?.isBeginning) errors.delete(name);
-    }
     try {
+      for (const request of wanted) {
+        const name = keyText(request);
+        const part = batch.parts.get(name);
+        if (part !== undefined) texts.set(name, await this.#textOf(part, request, calls));
+        // The service reads the file, and only its text is too long to be sent.
+        if (part?.isBeginning) errors.delete(name);
+      }
       const changed = wanted.filter((request) => !isQuiet(request, texts.get(keyText(request))));
       for (let open = changed; open.length > 0; ) {
         const doubts = new Map<BytesRequest, { kind: 'start' | 'cut'; offset: number }>();

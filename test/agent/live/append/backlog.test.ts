@@ -78,6 +78,16 @@ describe('a long backlog full of cut characters', () => {
     expect(remote.textBytes).toBeLessThan(1.1 * LONG_BYTES);
   });
 
+  test('is read as text where the service fails to send its raw bytes', async () => {
+    const { remote, poll, mirror } = setUp();
+    remote.downloadFile = async () => {
+      throw new JobtailError('http-status', 'status 500');
+    };
+    expect(await poll()).toBe('http-status');
+    for (let polls = 0; polls < 5 && mirror().length < TEXT.length; polls++) await poll();
+    expect(mirror().equals(TEXT)).toBe(true);
+  });
+
   test('is not taken from a listed file that shows another text', async () => {
     const { remote, poll, mirror } = setUp();
     const other = Buffer.from(TEXT);
@@ -204,6 +214,16 @@ describe('a text that the service cannot send', () => {
     for (let polls = 0; polls < 20 && !mirror().equals(GROWN); polls++) await poll();
     expect(mirror().equals(GROWN)).toBe(true);
     expect(engine.store.liveFiles.ofJob(JOB)[0]).toMatchObject({ generation: 2 });
+  });
+
+  test('is read as text where the service fails to send its raw bytes', async () => {
+    const { remote, poll, mirror } = setUp();
+    remote.downloadFile = async () => {
+      throw new JobtailError('http-status', 'status 500');
+    };
+    expect(await poll()).toBe('http-status');
+    for (let polls = 0; polls < 5 && mirror().length < TEXT.length; polls++) await poll();
+    expect(mirror().equals(TEXT)).toBe(true);
   });
 
   test('is not taken from a listed file that ends in another text', async () => {
