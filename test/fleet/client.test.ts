@@ -2,11 +2,15 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
+import { jobsOfFleet } from '../../src/cli/fleet/client.ts';
 import { answerTo } from '../../src/cli/fleet/commands.ts';
+import { commandLog } from '../../src/cli/process.ts';
 import { fleetOfView } from '../../src/daemon/fleet.ts';
 import { FleetClient } from '../../src/fleet/commands/client.ts';
+import { bringOwnJobs } from '../../src/fleet/joined.ts';
 import { writeRows } from '../../src/fleet/rows/handover.ts';
 import { IN_MEMORY, Store } from '../../src/store/store.ts';
+import { ownState } from '../cli/own-state.ts';
 import { until } from '../support/e2e-until.ts';
 import { FleetParts, LOCKED, orderFor } from '../support/fleet-parts.ts';
 import { needs } from '../support/needs.ts';
@@ -77,6 +81,22 @@ it('a view goes on when the password of the database has changed', needs('postgr
   expect(read.store).toBe(store);
   expect(store.jobs.all().map(({ jobId }) => jobId)).toEqual(['1']);
   await view.close();
+});
+
+it('status --all shows unwatched jobs, too', needs('postgres'), async () => {
+  const fleet = await FleetParts.make();
+  const { config, store } = await ownState();
+  const [watched, ended] = [orderFor(1), orderFor(2)];
+  for (const order of [watched, ended]) store.jobs.watch(order, 0);
+  store.jobs.setState(ended.jobId, 'ended');
+  await bringOwnJobs(store, '', await fleet.join('anna'), commandLog());
+  const limits = { name: 'anna', maxJobs: 1, heartbeatMs: 10_000, drainOnStop: false, separateMirrors: false };
+  const { schema, url } = fleet.address;
+  const jobs = jobsOfFleet({ ...config, fleet: { ...limits, schema, url, urlFile: null, urlCredential: null } });
+  const idsIn = async (only: 'all' | undefined) => (await jobs.report(only)).jobs.map(({ jobId }) => jobId);
+  expect(await idsIn(undefined)).toEqual([watched.jobId]);
+  expect(await idsIn('all')).toEqual([watched.jobId, ended.jobId]);
+  await jobs.close();
 });
 
 it.concurrent('a command whose connection breaks says that it is stored', needs('postgres'), async (test) => {

@@ -42,9 +42,10 @@ export async function followerIn(client: FleetClient, jobId: JobId): Promise<Job
 
 export type FleetReport = Awaited<ReturnType<typeof fleetReport>>;
 
-async function fleetReport(config: Config, client: FleetClient, only: JobId | undefined) {
+async function fleetReport(config: Config, client: FleetClient, wanted: JobId | 'all' | undefined) {
   const [agents, owners] = [await client.agents.all(), await client.owners()];
-  const report = reportOf(config, await client.jobs({ only }), only);
+  const only = wanted === 'all' ? undefined : wanted;
+  const report = reportOf(config, await client.jobs({ only }), wanted);
   return { ...report, ...ofFleet(report.jobs, agents, owners, only) };
 }
 
@@ -79,7 +80,7 @@ export function jobsOfFleet(config: FleetConfig) {
     job: (jobId: JobId) => of(jobId, (store) => jobIn(config, store, jobId)),
     ended: (jobId: JobId) => of(jobId, (store) => endedIn(config, store, jobId)),
     report: (only: JobId | 'all' | undefined): Promise<FleetReport> =>
-      reader.read((client) => fleetReport(config, client, only === 'all' ? undefined : only)),
+      reader.read((client) => fleetReport(config, client, only)),
     surroundings: async () => ({ view: await viewReport(config) }),
     reported: () => reportedJobs(config, () => of(undefined, (store) => store.jobs.states())),
     results: async (jobId: JobId) => {
