@@ -79,7 +79,8 @@ export function isPlainDatabase(url: string): boolean {
   if (!URL.canParse(url)) return false;
   const { hostname, searchParams } = new URL(url);
   const mode = searchParams.get('sslmode') ?? process.env['PGSSLMODE'] ?? 'disable';
-  const host = searchParams.get('host') ?? decodeURIComponent(hostname);
+  // Not decodeURIComponent, which throws at a malformed escape.
+  const host = searchParams.get('host') ?? new URLSearchParams(`host=${hostname}`).get('host') ?? '';
   const isElsewhere = host !== '' && !host.startsWith('/') && !isLoopback(host);
   return isElsewhere && mode === 'disable' && searchParams.get('ssl') === null;
 }

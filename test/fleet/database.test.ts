@@ -1,5 +1,6 @@
 /** What messages name of the database of a fleet: where it is, and nothing of who signs in. */
 import { expect, it } from 'vitest';
+import { isPlainDatabase } from '../../src/config/config.ts';
 import { Database } from '../../src/fleet/database/database.ts';
 import { Secrets } from '../../src/redact.ts';
 
@@ -18,3 +19,12 @@ it.each([
   await expect(database.query('SELECT 1')).rejects.toThrow(where);
   expect(secrets.hide('it is hunter2')).toBe(url.includes('hunter2') ? 'it is ***' : 'it is hunter2');
 });
+
+it.each(['postgresql://anna:100%@db/jobs', 'postgresql://anna:%zz@db/jobs', 'postgresql://%zz/jobs'])(
+  'the address %s is refused with what is wrong with it, and without it',
+  async (url) => {
+    const opened = Database.open({ url, schema: 'jobtail', secrets: new Secrets() }, { name: 'test' });
+    await expect(opened).rejects.toMatchObject({ code: 'config', message: expect.not.stringContaining('anna') });
+    expect(() => isPlainDatabase(url)).not.toThrow();
+  },
+);

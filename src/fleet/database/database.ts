@@ -45,6 +45,7 @@ export class Database implements Tables {
     prepare: (database: Database) => Promise<void> = async () => {},
   ): Promise<Database> {
     const { url, secrets, connect = connectionsTo } = address;
+    requireEscapes(url);
     const password = passwordOf(url);
     if (password !== '') secrets.add('sign-in', password);
     const database = new Database(await connect({ url, name, max, listener }), address);
@@ -101,6 +102,16 @@ function whereOf(url: string): string {
   return `${host}${port === '' ? '' : `:${port}`}${pathname === '/' ? '' : pathname}`;
 }
 
+/** `pg` decodes all parts of an address. */
+function requireEscapes(url: string): void {
+  try {
+    decodeURIComponent(url);
+  } catch {
+    const message = 'the address of the database of the fleet has a % that begins no escape';
+    throw new JobtailError('config', message, { hint: 'write %25 for a % in its password' });
+  }
+}
+
 function passwordOf(url: string): string {
   if (!URL.canParse(url)) return url;
   const { password, searchParams } = new URL(url);
@@ -109,7 +120,7 @@ function passwordOf(url: string): string {
 
 /** SQLSTATE classes and codes (PostgreSQL, appendix A), and error codes of the connection. */
 const HINTS: readonly (readonly [code: RegExp, hint: string])[] = [
-  [/^28/, 'check the user and the password of the address, and at pg_hba.conf of the server'],
+  [/^28/, 'check the user and the password of the address, and pg_hba.conf of the server'],
   [/^3D000$/, 'make the database: createdb -O USER DATABASE (docs/fleet.md)'],
   [/^42501$/, 'give the user of the agents the right to create a schema in the database (docs/fleet.md)'],
   [/^53300$/, 'raise max_connections of the server: an agent takes four'],
