@@ -93,9 +93,10 @@ export class ApiThread {
   async close(): Promise<void> {
     clearTimeout(this.#idle);
     this.#config = undefined;
+    // Before the connections: a client that connects again at once would begin the thread anew.
+    for (const end of this.#closing.splice(0)) end();
     for (const connection of this.#connections) connection.destroy();
     await this.#change(null);
-    for (const end of this.#closing.splice(0)) end();
   }
 
   async #listen(at: Parameters<typeof listenAt>[1], onConnection: (connection: net.Socket) => void): Promise<void> {
