@@ -154,7 +154,7 @@ function checkFigures() {
     ['docs/sizing.md', '4,000 live files | {} MB |', thousand, 0],
     ['docs/sizing.md', 'all of them polled | {} MB |', tenThousand, 0],
     ['docs/sizing.md', 'until the first poll | {} s |', start, 0],
-    ['docs/gateway.md', 'follows nothing | {} MB', idle, 0],
+    ['docs/gateway.md', 'private memory, without jobs | {} MB', idle, 0],
     ['docs/gateway.md', 'with 10 quiet jobs | {} MB', ten, 0],
     ['systemd/agent.service', 'docs/sizing.md: {} to', thousand, 0],
     ['systemd/agent.service', 'to {} MB), so', tenThousand, 0],
