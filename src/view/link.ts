@@ -1,6 +1,9 @@
 /** Where a view listens, its link for a person, and whether the process that listens there is the view. */
 import { once } from 'node:events';
+import fs from 'node:fs';
 import type { IncomingMessage } from 'node:http';
+import path from 'node:path';
+import { JobtailError } from '../errors.ts';
 import type { ProvenHello } from './contract/addresses.ts';
 import { endpointOf, isSame, newNonce, seal, ticketFor } from './proof.ts';
 import type { ViewSettings } from './settings.ts';
@@ -40,14 +43,14 @@ type FoundView =
 /** Challenges what listens there. Without a token there is nothing that could be proven. */
 export async function findView(listen: Listen, token: string | undefined): Promise<FoundView> {
   const nonce = newNonce();
-  const path = `/api/hello?nonce=${nonce}`;
   const where =
     'path' in listen
-      ? { socketPath: listen.path, path }
-      : { host: hostOf(listen.host).replace(/^\[(.*)\]$/, '$1'), port: listen.port, path };
+      ? { socketPath: listen.path }
+      : { host: hostOf(listen.host).replace(/^\[(.*)\]$/, '$1'), port: listen.port };
+  const hello = { ...where, path: `/api/hello?nonce=${nonce}` };
   // Loaded only here: in Node.js it loads `fetch`, a quarter of the start of a command.
   const { get } = await import('node:http');
-  const request = get({ ...where, agent: false, signal: AbortSignal.timeout(ANSWER_MS) });
+  const request = get({ ...hello, agent: false, signal: AbortSignal.timeout(ANSWER_MS) });
   let isConnected = false;
   request.once('socket', (socket) => socket.once('connect', () => (isConnected = true)));
   try {
@@ -73,6 +76,14 @@ export const linkTo = (start: string, token: string, place: ViewAddress): string
 /** What is in the way of a view, in words. */
 export const unprovenText = (listen: Listen): string =>
   `another process listens at ${addressOf(listen)} and has not proven to be the view`;
+
+/** Undefined if the directory of the socket is there, or there is no socket. */
+export function missingDirectory(listen: Listen): JobtailError | undefined {
+  if (!('path' in listen) || fs.existsSync(path.dirname(listen.path))) return undefined;
+  return new JobtailError('config', `there is no directory ${path.dirname(listen.path)}`, {
+    hint: 'create it, or set view.listen to another path; /run/agent is made when the unit starts',
+  });
+}
 
 async function helloIn(response: IncomingMessage): Promise<ProvenHello> {
   let text = '';

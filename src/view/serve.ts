@@ -3,7 +3,7 @@ import path from 'node:path';
 import { packageFile } from '../system/package-file.ts';
 import { appOf, pageFilesIn } from './http/app.ts';
 import { type Connections, type Served, serveHttp } from './http/server.ts';
-import { addressOf, linkWith } from './link.ts';
+import { addressOf, linkWith, missingDirectory } from './link.ts';
 import { partsOf, type ViewOptions, type ViewParts } from './parts.ts';
 import { Proofs } from './proof.ts';
 import { tokenFileOf, tokenOf } from './token.ts';
@@ -21,6 +21,8 @@ const IDLE_MS = 60_000;
 export async function serveView(options: ViewOptions): Promise<RunningView> {
   const { settings } = options;
   const { listen, publicUrl } = settings;
+  const missing = missingDirectory(listen);
+  if (missing !== undefined) throw missing;
   let port = 0;
   const proofs = new Proofs(tokenOf(tokenFileOf(settings)), () => addressOf(listen, port));
   const page = pageFilesIn(path.dirname(packageFile('dist/view/page/index.html')));

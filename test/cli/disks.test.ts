@@ -124,9 +124,9 @@ it('a file system that does not answer is named, and keeps status waiting for mo
 });
 
 it('check and run name a read-only disk, whoever asks and whether the directory is there', async (context) => {
-  const { disk, config, mirror } = await diskWithState(context);
+  const { disk, config } = await diskWithState(context);
   await disk.makeReadOnly();
-  const failed = await checkDirectory(mirror, 'mirror.directory', false).catch(asJobtailError);
+  const failed = await checkDirectory(config, 'mirror').catch(asJobtailError);
   expect(failed).toMatchObject({ message: expect.stringContaining('read-only file system') });
   expect(failed).not.toMatchObject({ hint: expect.stringContaining('as the user') });
   expect(() => makeDirectories(config)).toThrow(/mirror.directory .* cannot be used: read-only file system/);
@@ -137,6 +137,6 @@ it('a disk with room for bytes and for few files only is a warning that names it
   const real = fs.statfsSync(directory);
   const disk = vi.spyOn(fs.promises, 'statfs').mockResolvedValue(Object.assign(real, { files: 1000, ffree: 3 }));
   onTestFinished(() => disk.mockRestore());
-  const found = await checkDirectory(directory, 'mirror.directory', false);
+  const found = await checkDirectory({ mirror: { directory }, state: { directory } }, 'mirror');
   expect(found.map(({ text }) => text)).toContain('room for 3 more files only (df -i)');
 });

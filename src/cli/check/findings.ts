@@ -27,44 +27,62 @@ export const ok = (text: string): Finding => ({ mark: 'ok', text });
 export const note = (text: string): Finding => ({ mark: 'note', text });
 export const warning = (text: string, hint: string): Finding => ({ mark: 'warning', text, hint });
 
+export const warnIf = (isSo: boolean, text: string, hint: string): Finding[] => (isSo ? [warning(text, hint)] : []);
+
+export function asWarning(thrown: unknown): Finding {
+  const { message, hint = '' } = asJobtailError(thrown);
+  return warning(message, hint);
+}
+
+export interface Step {
+  readonly name: string;
+  /** The step without whose success this one is left out. */
+  readonly needs?: string;
+  /** The reason that is printed then. */
+  readonly without?: string;
+  /** @throws what is a failure, with its remedy */
+  ask(): Promise<readonly Finding[]> | readonly Finding[];
+}
+
 export class Findings {
   readonly #write: (text: string, mark: Mark) => void;
   /** That of the first failure. */
   exitCode: number = EXIT.ok;
   readonly all: (Finding & { readonly step: string })[] = [];
-  #step = '';
+  readonly #failed = new Set<string>();
 
   constructor(write: (text: string, mark: Mark) => void) {
     this.#write = write;
   }
 
-  async step(name: string, check: () => Promise<readonly Finding[]> | readonly Finding[]): Promise<boolean> {
-    try {
-      for (const [index, finding] of (await check()).entries()) this.#print(index === 0 ? name : '', finding);
-      return true;
-    } catch (thrown) {
-      const { message, hint, policy } = asJobtailError(thrown);
-      this.#print(name, { mark: 'failure', text: message, hint });
-      this.exitCode ||= policy.exitCode;
-      return false;
+  async ask(steps: readonly Step[]): Promise<void> {
+    for (const step of steps) {
+      const { name, needs = '', without } = step;
+      try {
+        if (this.#failed.has(needs)) {
+          this.#failed.add(name);
+          if (without !== undefined) this.#print(name, [note(`not tried: ${without}`)]);
+        } else this.#print(name, await step.ask());
+      } catch (thrown) {
+        const { message, hint, policy } = asJobtailError(thrown);
+        this.#print(name, [{ mark: 'failure', text: message, hint }]);
+        this.#failed.add(name);
+        this.exitCode ||= policy.exitCode;
+      }
     }
   }
 
-  skip(name: string, why: string): void {
-    this.#print(name, note(`not tried: ${why}`));
-  }
-
-  #print(name: string, { mark, text, hint }: Finding): void {
-    if (name !== '') this.#step = name;
-    this.all.push({ step: this.#step, mark, text, hint });
+  #print(step: string, findings: readonly Finding[]): void {
     const indent = ' '.repeat(NAME_COLUMNS + 2);
-    const columns = columnsOf();
-    const write = (start: string, line: string) => {
-      for (const [index, part] of wrapToColumns(line, columns - indent.length).entries())
-        this.#write(`${index === 0 ? start : indent}${part}\n`, mark);
-    };
-    for (const [index, line] of printableLines(text).split('\n').entries())
-      write(index === 0 ? `${MARKS[mark]} ${name.padEnd(NAME_COLUMNS)}` : indent, line);
-    if (hint !== undefined) write(indent, `${pc.dim(HINT)} ${printable(hint)}`);
+    const columns = columnsOf() - indent.length;
+    let name = step;
+    for (const { mark, text, hint } of findings) {
+      this.all.push({ step, mark, text, hint });
+      const remedy = hint === undefined ? [] : [`${pc.dim(HINT)} ${printable(hint)}`];
+      const lines = [...printableLines(text).split('\n'), ...remedy].flatMap((line) => wrapToColumns(line, columns));
+      for (const [index, line] of lines.entries())
+        this.#write(`${index === 0 ? `${MARKS[mark]} ${name.padEnd(NAME_COLUMNS)}` : indent}${line}\n`, mark);
+      name = '';
+    }
   }
 }

@@ -1,6 +1,5 @@
 /** `agent check`: this machine, the ways of results, and the database of the fleet. Changes nothing. */
 import fs from 'node:fs';
-import path from 'node:path';
 import {
   type Config,
   type FleetConfig,
@@ -14,9 +13,9 @@ import {
 } from '../../config/config.ts';
 import { secretFilesOf } from '../../config/secrets.ts';
 import { canUseSsh, sharesOf } from '../../daemon/transfers.ts';
-import { PLAIN_VIEW_HINT, plainView } from '../../daemon/view-thread.ts';
+import { PLAIN_VIEW_HINT, plainView, viewSettingsOf } from '../../daemon/view-thread.ts';
 import { coveringRoot, notCovered, openRoot } from '../../direct/share.ts';
-import { asJobtailError, JobtailError } from '../../errors.ts';
+import { JobtailError } from '../../errors.ts';
 import { Rule } from '../../notify/rules.ts';
 import { countOf, showAge, showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
@@ -24,61 +23,61 @@ import { Secrets } from '../../redact.ts';
 import { isOnNetworkFileSystem } from '../../store/database.ts';
 import { runningAgent } from '../../store/lock.ts';
 import type { Store } from '../../store/store.ts';
+import { versionOfProgram } from '../../system/package-file.ts';
 import { Secret } from '../../system/secret.ts';
 import { isRefusedToUser, storageOf } from '../../system/storage.ts';
-import { addressOf, findView, unprovenText } from '../../view/link.ts';
-import type { ViewSettings } from '../../view/settings.ts';
+import { addressOf, findView, missingDirectory, unprovenText } from '../../view/link.ts';
 import { readToken, tokenFileOf } from '../../view/token.ts';
 import { commandLog } from '../process.ts';
-import { type Finding, note, ok, warning } from './findings.ts';
+import { asWarning, type Finding, note, ok, warnIf, warning } from './findings.ts';
 
 const UNPROVEN_HINT = 'open no link to it; set view.listen to a free address, or to the path of a Unix socket';
-const NO_DIRECTORY_HINT = 'create it, or set view.listen to another path; /run/agent is made when the unit starts';
 const LITTLE_BYTES = 1024 ** 3;
 const FEW_INODES = 1_000;
 
 export function checkConfigFile(config: Config): Finding[] {
   const { file, watch } = config;
-  const found = [ok(`${file}, ${watch.length === 0 ? 'no jobs in it' : `${watch.length} jobs in it`}`)];
-  if (/^[^#\n]*\btransfer: *["']?soap\b/m.test(fs.readFileSync(file, 'utf8')))
-    found.push(warning('results.transfer: soap is an old word', 'write transfer: service, which means the same'));
+  const isOld = /^[^#\n]*\btransfer: *["']?soap\b/m.test(fs.readFileSync(file, 'utf8'));
   const writeHint = `chmod go-w ${file}: it names programs that the agent runs`;
-  if ((modeOf(file) & 0o022) !== 0) found.push(warning('other users than its owner can change it', writeHint));
-  for (const secret of secretFilesOf(config)) {
-    const mode = modeOf(secret);
-    const who = (mode & 0o004) === 0 ? 'the group of it' : 'every user';
-    const readHint = `run chmod 600 ${secret}, unless the group needs access`;
-    if ((mode & 0o044) !== 0) found.push(warning(`${who} can read the secret in ${secret}`, readHint));
-  }
-  return [...found, ...plainOrigins(config).map((origin) => warning(plainText(origin), PLAIN_HINT))];
+  return [
+    ok(`${file}, ${watch.length === 0 ? 'no jobs in it' : `${watch.length} jobs in it`}`),
+    ...warnIf(isOld, 'results.transfer: soap is an old word', 'write transfer: service, which means the same'),
+    ...warnIf((modeOf(file) & 0o022) !== 0, 'other users than its owner can change it', writeHint),
+    ...secretFilesOf(config).flatMap((secret) => {
+      const mode = modeOf(secret);
+      const who = (mode & 0o004) === 0 ? 'the group of it' : 'every user';
+      const readHint = `run chmod 600 ${secret}, unless the group needs access`;
+      return warnIf((mode & 0o044) !== 0, `${who} can read the secret in ${secret}`, readHint);
+    }),
+    ...plainOrigins(config).map((origin) => warning(plainText(origin), PLAIN_HINT)),
+  ];
 }
 
+type Directories = Readonly<Record<'mirror' | 'state', { readonly directory: string }>>;
+
 /** Checks a directory of the configuration: exists or can be created, writable, file system, free space. */
-export async function checkDirectory(directory: string, key: string, agentRuns: boolean): Promise<Finding[]> {
+export async function checkDirectory(config: Directories, section: keyof Directories): Promise<Finding[]> {
+  const { directory } = config[section];
+  const key = `${section}.directory`;
   const { at, freeBytes, freeInodes, error } = await storageOf(directory);
   const elsewhere = `, or set ${key} to another directory`;
-  const missing = at === directory ? '' : ', will be created';
-  const found = [ok(`${directory}${missing}, ${showBytes(freeBytes)} free`)];
-  if (error !== undefined) {
+  // A running agent has already proven that it may.
+  const isOfOwner = error !== undefined && isRefusedToUser(error) && runningAgent(config.state.directory) !== undefined;
+  if (error !== undefined && !isOfOwner) {
     const { code, message, hint = `move ${at} away` } = error;
-    // A running agent has already proven that it may.
-    if (!agentRuns || !isRefusedToUser(error))
-      throw new JobtailError(code, `${key} ${directory}: ${message}`, { hint: `${hint}${elsewhere}` });
-    found.push(note('only its owner, as whom the agent runs, may write it'));
+    throw new JobtailError(code, `${key} ${directory}: ${message}`, { hint: `${hint}${elsewhere}` });
   }
-  const ofState = key === 'state.directory';
-  const isOpen = ofState && at === directory && (modeOf(directory) & 0o077) !== 0;
-  const warnings: readonly (readonly [isSo: boolean, text: string, hint: string])[] = [
-    [freeBytes < LITTLE_BYTES, `low disk space: ${showBytes(freeBytes)} free`, `free some space${elsewhere}`],
-    [freeInodes < FEW_INODES, `room for ${freeInodes} more files only (df -i)`, `remove files${elsewhere}`],
-    [isOpen, 'other users can enter it, and could lock its files', `run chmod 700 ${directory}`],
-    [
-      ofState && isOnNetworkFileSystem(at),
-      'it is on a network file system',
-      `set ${key} to a local disk: a database is safer there`,
-    ],
+  const isState = section === 'state';
+  const isOpen = isState && at === directory && (modeOf(directory) & 0o077) !== 0;
+  const local = `set ${key} to a local disk: a database is safer there`;
+  return [
+    ok(`${directory}${at === directory ? '' : ', will be created'}, ${showBytes(freeBytes)} free`),
+    ...(isOfOwner ? [note('only its owner, as whom the agent runs, may write it')] : []),
+    ...warnIf(freeBytes < LITTLE_BYTES, `low disk space: ${showBytes(freeBytes)} free`, `free some space${elsewhere}`),
+    ...warnIf(freeInodes < FEW_INODES, `room for ${freeInodes} more files only (df -i)`, `remove files${elsewhere}`),
+    ...warnIf(isOpen, 'other users can enter it, and could lock its files', `run chmod 700 ${directory}`),
+    ...warnIf(isState && isOnNetworkFileSystem(at), 'it is on a network file system', local),
   ];
-  return [...found, ...warnings.flatMap(([isSo, text, hint]) => (isSo ? [warning(text, hint)] : []))];
 }
 
 /** Of a file that this user may not even find: 0. */
@@ -98,10 +97,9 @@ export async function checkNotify({ notify }: Config, signal: AbortSignal): Prom
     const source = { kind: 'file', path: secretFile } as const;
     await new Secret({ source, name: 'secret of a notification', env: {} }).read(signal);
   }
-  const plain = plainHooks({ notify }).map((origin) => warning(plainHookText(origin), PLAIN_HINT));
   return [
     ok(`${countOf(notify.length, 'rule')}: ${[...targets].join(', ')}; agent notify --test sends an event`),
-    ...plain,
+    ...plainHooks({ notify }).map((origin) => warning(plainHookText(origin), PLAIN_HINT)),
   ];
 }
 
@@ -111,21 +109,19 @@ export function checkAgent({ state }: Config): Finding[] {
   return [ok(`running${agent.pid === null ? '' : ` (pid ${agent.pid}${agent.host})`}`)];
 }
 
-export async function checkView({ view }: Config, settings: ViewSettings): Promise<Finding[]> {
-  const plain = plainView(view);
+export async function checkView(config: Config): Promise<Finding[]> {
+  const { listen, ...settings } = viewSettingsOf(config, { program: versionOfProgram(), agentPid: null });
   const file = tokenFileOf(settings);
   const token = readToken(file);
   const made = token === undefined ? 'will be created at the start' : 'only its owner may read it';
-  const { listen } = settings;
-  const found = await findView(listen, token);
-  const answers = { view: ' answers', nothing: ' does not answer now', unproven: '' }[found.kind];
-  const other = found.kind === 'unproven' ? [warning(unprovenText(listen), UNPROVEN_HINT)] : [];
-  const directory = 'path' in listen ? path.dirname(listen.path) : undefined;
-  const isMissing = directory !== undefined && !fs.existsSync(directory);
+  const { kind } = await findView(listen, token);
+  const answers = { view: ' answers', nothing: ' does not answer now', unproven: '' }[kind];
+  const missing = missingDirectory(listen);
+  const plain = plainView(config.view);
   return [
     ok(`${addressOf(listen)}${answers}; its token is in ${file}, ${made}`),
-    ...(isMissing ? [warning(`there is no directory ${directory}`, NO_DIRECTORY_HINT)] : []),
-    ...other,
+    ...(missing === undefined ? [] : [asWarning(missing)]),
+    ...warnIf(kind === 'unproven', unprovenText(listen), UNPROVEN_HINT),
     ...(plain === undefined ? [] : [warning(plain, PLAIN_VIEW_HINT)]),
   ];
 }
@@ -162,11 +158,6 @@ async function checkShares(config: Config, store: Store | undefined): Promise<Fi
   return found;
 }
 
-function asWarning(thrown: unknown): Finding {
-  const { message, hint = '' } = asJobtailError(thrown);
-  return warning(message, hint);
-}
-
 /** Leases do not depend on the clock, but the times in `status` do. */
 const FAR_MS = 5_000;
 
@@ -191,8 +182,8 @@ export async function checkFleet(config: FleetConfig): Promise<Finding[]> {
   return [
     ok(`PostgreSQL ${printable(version)} at ${where}, ${countOf(agents, 'agent')} registered`),
     ...(hasTables ? [] : [note('no tables yet: the first agent creates them')]),
-    ...(isEncrypted || isHere ? [] : [warning(PLAIN_DATABASE, PLAIN_DATABASE_HINT)]),
-    ...(Math.abs(aheadMs) > FAR_MS ? [warning(far, 'synchronize both clocks by NTP')] : []),
+    ...warnIf(!isEncrypted && !isHere, PLAIN_DATABASE, PLAIN_DATABASE_HINT),
+    ...warnIf(Math.abs(aheadMs) > FAR_MS, far, 'synchronize both clocks by NTP'),
     ...(fs.existsSync(directory) && !isOnNetworkFileSystem(directory) ? [note(local)] : []),
   ];
 }

@@ -11,28 +11,23 @@ import { printable } from '../../printable.ts';
 import { describeFailure } from '../../remote/http/failures.ts';
 import { DAY_MS } from '../../system/clock.ts';
 import { namespaceOf } from './description.ts';
-import { type Finding, type Findings, note, ok, warning } from './findings.ts';
+import { type Finding, note, ok, warnIf, warning } from './findings.ts';
 
 const TIMEOUT_MS = 10_000;
 const SOON_DAYS = 14;
 /** A larger difference may invalidate certificates or tokens. */
 const CLOCK_MS = 60_000;
 
-export async function checkWay(findings: Findings, config: Config): Promise<boolean> {
-  const { service } = config;
+/** Where connections go: one address of each server, or of the proxy. */
+export function serversOf({ service }: Config): URL[] {
   const urls = (service.proxy === null ? addressesOf(service) : [service.proxy]).map((url) => new URL(url));
-  const byOrigin = new Map(urls.map((url) => [url.origin, url]));
-  let isOpen = true;
-  for (const url of byOrigin.values()) {
-    // A URL has an IPv6 address in brackets.
-    const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
-    isOpen = (await findings.step('connection', () => checkConnection(config, host, url))) && isOpen;
-  }
-  return isOpen;
+  return [...new Map(urls.map((url) => [url.origin, url])).values()];
 }
 
 /** The connection, its certificate, and the clock of the server, by one request without content. */
-async function checkConnection(config: Config, host: string, url: URL): Promise<Finding[]> {
+export async function checkConnection(config: Config, url: URL): Promise<Finding[]> {
+  // A URL has an IPv6 address in brackets.
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
   const isSecure = url.protocol === 'https:';
   const port = url.port || (isSecure ? '443' : '80');
   const found: Finding[] = [];
@@ -71,8 +66,10 @@ function certificateOf(socket: TLSSocket): Finding[] {
   const { valid_to: validTo } = socket.getPeerCertificate();
   const days = Math.floor((Date.parse(validTo) - Date.now()) / DAY_MS);
   const hint = 'ask the operator of the service to renew it';
-  const soon = days >= SOON_DAYS ? [] : [warning(`the certificate ends on ${validTo}`, hint)];
-  return [ok(`${socket.getProtocol()}, certificate valid for ${days} days`), ...soon];
+  return [
+    ok(`${socket.getProtocol()}, certificate valid for ${days} days`),
+    ...warnIf(days < SOON_DAYS, `the certificate ends on ${validTo}`, hint),
+  ];
 }
 
 /** By the `Date` header of any response. */

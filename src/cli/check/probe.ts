@@ -2,7 +2,7 @@
  * `agent check --probe`: sends a REST server the requests of the recordings that change nothing, and reports responses
  * that no recorded server gave (docs/dev/rest.md 8). The report contains no secret, name or content.
  */
-import type { Config } from '../../config/config.ts';
+import { type Config, serviceAddress } from '../../config/config.ts';
 import { connect, passingCapabilities, wayTo } from '../../daemon/connection.ts';
 import { JobtailError } from '../../errors.ts';
 import { HttpClient } from '../../remote/http/http-client.ts';
@@ -16,35 +16,29 @@ interface ProbeQuestion {
   readonly path: string;
   /** Status and kind of each recorded response. */
   readonly expected: readonly string[];
+  /** Sent by POST, an object as JSON. */
   readonly body?: string | Readonly<Record<string, unknown>> | undefined;
-  readonly isSignedIn?: boolean;
 }
 
-const UNKNOWN_SESSION = '11111111-2222-3333-4444-555555555555';
+/** Stands for the session code: without one, its questions are left out. */
+const OWN = '{session}';
+const UNKNOWN = '11111111-2222-3333-4444-555555555555';
 const PROBLEM = '{title,status,detail}';
 const NO_OPERATION = ['404 page', '500 nothing'];
 const NO_ROUTE = ['404 page', '405 page', '500 nothing'];
 const LOST = ['400 text', `401 ${PROBLEM}`];
 const INVALID = ['400 text', `404 ${PROBLEM}`];
-const LISTING = 'FileTransfer/ListChangedFilesForJob';
+const LISTING = 'FileTransfer/ListChangedFilesForJob?SubmittedJobInfoId=';
 const JOB = 'JobManagement/CurrentInfoForJob';
-const OF_MISSING_JOB = '?SubmittedJobInfoId=99999999';
+const MISSING_JOB = 99_999_999;
 
 function question(name: string, path: string, expected: readonly string[], body?: ProbeQuestion['body']) {
   return { name, path, expected, body };
 }
-const parts = (name: string, jobId: number, expected: readonly string[], session?: string): ProbeQuestion => ({
-  ...question(name, 'FileTransfer/DownloadPartsOfJobFilesFromCluster', expected, {
-    [REQUEST.jobId]: jobId,
-    [REQUEST.offsets]: [],
-    ...(session !== undefined && { [REQUEST.sessionCode]: session }),
-  }),
-  isSignedIn: session === undefined,
-});
-const signedIn = (name: string, path: string): ProbeQuestion => ({
-  ...question(name, path, [...NO_ROUTE, ...INVALID]),
-  isSignedIn: true,
-});
+function parts(name: string, jobId: number, session: string, expected: readonly string[]) {
+  const body = { [REQUEST.jobId]: jobId, [REQUEST.offsets]: [], [REQUEST.sessionCode]: session };
+  return question(name, 'FileTransfer/DownloadPartsOfJobFilesFromCluster', expected, body);
+}
 
 /** Requests in their order. No sign-in with a wrong password: that may lock an account. */
 export const QUESTIONS: readonly ProbeQuestion[] = [
@@ -52,19 +46,16 @@ export const QUESTIONS: readonly ProbeQuestion[] = [
   question('sign-in by GET', SIGN_IN_PATHS.password, ['405 page', '500 nothing']),
   question('unknown operation', 'FileTransfer/NotThere', NO_OPERATION, {}),
   question('unknown controller', 'Nothing/There', NO_OPERATION),
-  parts('parts unknown session', 1, LOST, UNKNOWN_SESSION),
-  parts('parts malformed session', 1, [...LOST, ...INVALID], 'zzz'),
-  parts('parts empty session', 1, [...LOST, ...INVALID], ''),
-  question('listing unknown session', `${LISTING}?SessionCode=${UNKNOWN_SESSION}&SubmittedJobInfoId=1`, [
-    ...NO_ROUTE,
-    ...LOST,
-  ]),
-  question('listing no session', `${LISTING}?SubmittedJobInfoId=1`, [...NO_ROUTE, ...LOST, ...INVALID]),
+  parts('parts unknown session', 1, UNKNOWN, LOST),
+  parts('parts malformed session', 1, 'zzz', [...LOST, ...INVALID]),
+  parts('parts empty session', 1, '', [...LOST, ...INVALID]),
+  question('listing unknown session', `${LISTING}1&SessionCode=${UNKNOWN}`, [...NO_ROUTE, ...LOST]),
+  question('listing no session', `${LISTING}1`, [...NO_ROUTE, ...LOST, ...INVALID]),
   question('job by POST', JOB, NO_ROUTE, {}),
-  parts('parts missing job', 99_999_999, INVALID),
-  parts('parts job 0', 0, INVALID),
-  signedIn('listing missing job', `${LISTING}${OF_MISSING_JOB}`),
-  signedIn('job missing', `${JOB}${OF_MISSING_JOB}`),
+  parts('parts missing job', MISSING_JOB, OWN, INVALID),
+  parts('parts job 0', 0, OWN, INVALID),
+  question('listing missing job', `${LISTING}${MISSING_JOB}&SessionCode=${OWN}`, [...NO_ROUTE, ...INVALID]),
+  question('job missing', `${JOB}?SubmittedJobInfoId=${MISSING_JOB}&SessionCode=${OWN}`, [...NO_ROUTE, ...INVALID]),
 ];
 
 export async function probe(config: Config, signal: AbortSignal) {
@@ -86,34 +77,23 @@ export async function probe(config: Config, signal: AbortSignal) {
     const grant = await connection.session.current(signal);
     // Without one, calls carry no session code.
     const session = grant.kind === 'session' ? grant.code : undefined;
+    const asked = QUESTIONS.filter((one) => session !== undefined || !JSON.stringify(one).includes(OWN));
+    const way = await wayTo(config);
     const unexpected: { question: string; answer: string | null; expected: readonly string[] }[] = [];
-    const asked = QUESTIONS.filter(({ isSignedIn }) => isSignedIn !== true || session !== undefined);
-    for (const one of asked) {
-      const answer = await answerTo(one, config, one.isSignedIn === true ? session : undefined, signal);
-      if (answer === null || !one.expected.includes(answer))
-        unexpected.push({ question: one.name, answer, expected: one.expected });
+    for (const { name, path, body, expected } of asked) {
+      const url = `${serviceAddress(service)}/${path.replace(OWN, encodeURIComponent(session ?? ''))}`;
+      const text =
+        typeof body === 'object' ? JSON.stringify(body, (_, value) => (value === OWN ? session : value)) : body;
+      const sent = text === undefined ? {} : { body: { contentType: 'application/json', text } };
+      const page = await answerOf(url, signal, { ...way, ...sent });
+      const answer = page === undefined ? null : signatureOf(page);
+      if (answer === null || !expected.includes(answer)) unexpected.push({ question: name, answer, expected });
     }
     // Whether responses have the rest of a rate limit.
     return { asked: asked.length, unexpected, rateLimit: isLimitReported ? 'reported' : 'not reported' };
   } finally {
     await connection.close();
   }
-}
-
-async function answerTo(
-  { path, body }: ProbeQuestion,
-  config: Config,
-  session: string | undefined,
-  signal: AbortSignal,
-) {
-  const { service } = config;
-  const address = service.protocol === 'rest' ? `${service.baseUrl}${service.path}/${path}` : '';
-  const query = session !== undefined && body === undefined ? `&SessionCode=${encodeURIComponent(session)}` : '';
-  const coded = typeof body === 'object' && session !== undefined ? { ...body, [REQUEST.sessionCode]: session } : body;
-  const text = typeof coded === 'object' ? JSON.stringify(coded) : coded;
-  const sent = text === undefined ? {} : { body: { contentType: 'application/json', text } };
-  const answer = await answerOf(`${address}${query}`, signal, { ...(await wayTo(config)), ...sent });
-  return answer === undefined ? null : signatureOf(answer);
 }
 
 /** Members of failures. Names of other members may be those of files or users. */

@@ -17,7 +17,7 @@ import { systemClock } from '../../system/clock.ts';
 import { temporaryDirectory } from '../../system/directories.ts';
 import { commandLog } from '../process.ts';
 import { answerOf, jobsUrlBeside, jsonOf } from './description.ts';
-import { type Finding, type Findings, note, ok, warning } from './findings.ts';
+import { type Finding, note, ok, type Step, warnIf, warning } from './findings.ts';
 
 const MAX_SHOWN_NAME = 200;
 const MAX_SHOWN_WORD = 60;
@@ -33,43 +33,51 @@ interface ServiceOptions {
   readonly signal: AbortSignal;
 }
 
-export async function checkService(findings: Findings, options: ServiceOptions): Promise<void> {
-  const { store, signal } = options;
+/** The questions to the service, and what ends its connection. */
+export function serviceSteps({ config, job, task, store, signal }: ServiceOptions) {
   // The directory of the agent may be missing, or belong to another user.
   const directory = temporaryDirectory('agent-check-');
-  await fs.mkdir(path.join(directory, 'spill'));
-  const config = { ...options.config, state: { directory } };
   const capabilities = passingCapabilities(store?.capabilities);
-  const connection = await connect(config, commandLog(), { capabilities });
-  const { session, jobService } = connection;
-  try {
-    const isSignedIn = await findings.step('sign-in', async () => {
-      const [{ kind }, ms] = await timed(session.current(signal));
-      return [ok(`${kind === 'session' ? 'a session code' : 'the token is sent with every call'}, in ${ms} ms`)];
-    });
-    if (!isSignedIn) return;
-    let reported: readonly JobInformation[] = [];
-    await findings.step('jobs', async () => {
-      if (jobService === null) return await checkWithoutJobs(config, signal);
-      const [jobs, ms] = await timed(jobService.listJobs(signal));
-      reported = jobs;
-      return [jobsFinding(config, jobs, ms)];
-    });
-    const jobId = options.job ?? config.watch[0]?.job ?? store?.jobs.all()[0]?.jobId ?? latestOf(reported);
-    if (jobId === undefined) findings.skip('call', NO_JOB);
-    else if (await findings.step('call', () => checkListing(connection, jobId, signal)))
-      await findings.step('live files', async () => {
-        const files = await filesOf(jobId, options, jobService);
-        return await checkLiveFiles(connection.remote, jobId, files, signal);
-      });
-    if (config.service.protocol === 'rest') {
-      await findings.step('health', () => healthOf(config, signal));
-      await findings.step('server', () => capabilitiesOf(capabilities));
-    }
-  } finally {
-    await connection.close();
+  let opened: Promise<Connection> | undefined;
+  const connection = () => (opened ??= connect({ ...config, state: { directory } }, commandLog(), { capabilities }));
+  let jobId = job ?? config.watch[0]?.job ?? store?.jobs.all()[0]?.jobId;
+  const signIn = async () => {
+    await fs.mkdir(path.join(directory, 'spill'));
+    const { session } = await connection();
+    const [{ kind }, ms] = await timed(session.current(signal));
+    return [ok(`${kind === 'session' ? 'a session code' : 'the token is sent with every call'}, in ${ms} ms`)];
+  };
+  const jobs = async () => {
+    const { jobService } = await connection();
+    if (jobService === null) return await checkWithoutJobs(config, signal);
+    const [reported, ms] = await timed(jobService.listJobs(signal));
+    jobId ??= latestOf(reported);
+    return [jobsFinding(config, reported, ms)];
+  };
+  const call = async () =>
+    jobId === undefined ? [note(`not tried: ${NO_JOB}`)] : await checkListing(await connection(), jobId, signal);
+  const liveFiles = async () => {
+    if (jobId === undefined) return [];
+    const { remote, jobService } = await connection();
+    const files = await filesOf(jobId, { config, task, store, signal }, jobService);
+    return await checkLiveFiles(remote, jobId, files, signal);
+  };
+  const isRest = config.service.protocol === 'rest';
+  const without = 'there is no way to the service';
+  const needs = 'sign-in';
+  const steps: Step[] = [
+    { name: 'sign-in', needs: 'connection', without, ask: signIn },
+    { name: 'jobs', needs, ask: jobs },
+    { name: 'call', needs, ask: call },
+    { name: 'live files', needs: 'call', ask: liveFiles },
+    { name: 'health', needs, ask: () => healthOf(config, signal) },
+    { name: 'server', needs, ask: () => (isRest ? capabilitiesOf(capabilities) : []) },
+  ];
+  const close = async () => {
+    await (await opened?.catch(() => undefined))?.close();
     await fs.rm(directory, { recursive: true, force: true });
-  }
+  };
+  return { steps, close };
 }
 
 async function timed<T>(call: Promise<T>): Promise<readonly [T, ms: number]> {
@@ -130,7 +138,7 @@ async function checkLiveFiles(
     parts.length === 0
       ? note(`none of task ${tasks} yet: they appear at the first write; compare the id with agent jobs`)
       : ok(`${parts.length} of ${files.length} are there, as text: ${sizes.join(', ')}`),
-    ...(refused > 0 ? [warning(`${refused} entries that were not requested`, hint)] : []),
+    ...warnIf(refused > 0, `${refused} entries that were not requested`, hint),
   ];
 }
 

@@ -1,11 +1,9 @@
 /** `agent check`: errors of the configuration, the connection and the service, with hints. Changes nothing. */
 import { type Config, hasFleet } from '../../config/config.ts';
 import { SharedState } from '../../daemon/state.ts';
-import { viewSettingsOf } from '../../daemon/view-thread.ts';
 import type { JobId, TaskId } from '../../job.ts';
-import { versionOfProgram } from '../../system/package-file.ts';
 import { requireOwner } from '../agent-socket.ts';
-import { type Finding, Findings } from '../check/findings.ts';
+import { Findings } from '../check/findings.ts';
 import {
   checkAgent,
   checkConfigFile,
@@ -15,9 +13,9 @@ import {
   checkResultsWay,
   checkView,
 } from '../check/machine.ts';
-import { checkNamespace, checkWay } from '../check/network.ts';
+import { checkConnection, checkNamespace, serversOf } from '../check/network.ts';
 import { probe } from '../check/probe.ts';
-import { checkService } from '../check/service.ts';
+import { serviceSteps } from '../check/service.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
 import { forStderr } from '../show/colours.ts';
@@ -39,11 +37,12 @@ export async function check(options: CheckOptions): Promise<void> {
     else if (!json) process.stdout.write(text);
   });
   let config: Config | undefined;
-  await findings.step('configuration', async () => {
+  const readConfiguration = async () => {
     config = await configurationAsOwner(options);
     requireOwner(config);
     return checkConfigFile(config);
-  });
+  };
+  await findings.ask([{ name: 'configuration', ask: readConfiguration }]);
   const found = config;
   if (found !== undefined) await untilStopped((signal) => checkAll(findings, found, options, signal));
   process.exitCode ||= findings.exitCode;
@@ -58,30 +57,23 @@ async function printProbe(options: CheckOptions): Promise<void> {
 
 async function checkAll(findings: Findings, config: Config, options: CheckOptions, signal: AbortSignal): Promise<void> {
   const store = new SharedState(config).ifReadable;
-  const { mirror, state, notify, view } = config;
-  let agentRuns = false;
-  const steps: Readonly<Record<string, () => Promise<readonly Finding[]> | readonly Finding[]>> = {
-    agent() {
-      const seen = checkAgent(config);
-      agentRuns = seen.some(({ mark }) => mark === 'ok');
-      return seen;
-    },
-    mirrors: () => checkDirectory(mirror.directory, 'mirror.directory', agentRuns),
-    state: () => checkDirectory(state.directory, 'state.directory', agentRuns),
-    ...(notify.length > 0 && { notify: () => checkNotify(config, signal) }),
-    ...(view !== null && {
-      view: () => checkView(config, viewSettingsOf(config, { program: versionOfProgram(), agentPid: null })),
-    }),
-    ...(hasFleet(config) && { fleet: () => checkFleet(config) }),
-    results: () => checkResultsWay(config, store),
-  };
+  const service = serviceSteps({ ...options, config, store, signal });
+  const { notify, view } = config;
   try {
-    for (const [name, ask] of Object.entries(steps)) await findings.step(name, ask);
-    if (await checkWay(findings, config)) {
-      await findings.step('namespace', () => checkNamespace(config, signal));
-      await checkService(findings, { ...options, config, store, signal });
-    } else findings.skip('sign-in', 'there is no way to the service');
+    await findings.ask([
+      { name: 'agent', ask: () => checkAgent(config) },
+      { name: 'mirrors', ask: () => checkDirectory(config, 'mirror') },
+      { name: 'state', ask: () => checkDirectory(config, 'state') },
+      { name: 'notify', ask: () => (notify.length > 0 ? checkNotify(config, signal) : []) },
+      { name: 'view', ask: () => (view === null ? [] : checkView(config)) },
+      { name: 'fleet', ask: () => (hasFleet(config) ? checkFleet(config) : []) },
+      { name: 'results', ask: () => checkResultsWay(config, store) },
+      ...serversOf(config).map((url) => ({ name: 'connection', ask: () => checkConnection(config, url) })),
+      { name: 'namespace', needs: 'connection', ask: () => checkNamespace(config, signal) },
+      ...service.steps,
+    ]);
   } finally {
+    await service.close();
     store?.close();
   }
 }
