@@ -34,7 +34,7 @@ export function asWarning(thrown: unknown): Finding {
   return warning(message, hint);
 }
 
-export interface Step {
+export interface CheckStep {
   readonly name: string;
   /** The step without whose success this one is left out. */
   readonly needs?: string;
@@ -55,7 +55,7 @@ export class Findings {
     this.#write = write;
   }
 
-  async ask(steps: readonly Step[]): Promise<void> {
+  async ask(steps: readonly CheckStep[]): Promise<void> {
     for (const step of steps) {
       const { name, needs = '', without } = step;
       try {

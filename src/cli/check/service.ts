@@ -17,7 +17,7 @@ import { systemClock } from '../../system/clock.ts';
 import { temporaryDirectory } from '../../system/directories.ts';
 import { commandLog } from '../process.ts';
 import { answerOf, jobsUrlBeside, jsonOf } from './description.ts';
-import { type Finding, note, ok, type Step, warnIf, warning } from './findings.ts';
+import { type Finding, note, ok, type CheckStep, warnIf, warning } from './findings.ts';
 
 const MAX_SHOWN_NAME = 200;
 const MAX_SHOWN_WORD = 60;
@@ -65,7 +65,7 @@ export function serviceSteps({ config, job, task, store, signal }: ServiceOption
   const isRest = config.service.protocol === 'rest';
   const without = 'there is no way to the service';
   const needs = 'sign-in';
-  const steps: Step[] = [
+  const steps: CheckStep[] = [
     { name: 'sign-in', needs: 'connection', without, ask: signIn },
     { name: 'jobs', needs, ask: jobs },
     { name: 'call', needs, ask: call },
