@@ -77,7 +77,7 @@ export function buildEngine(options: EngineOptions): Engine {
   const batchLimit = { files: Number.POSITIVE_INFINITY };
   const pollContext: PollContext = {
     store,
-    commit: (write, withinMs) => commits.commit(write, withinMs),
+    commitTogether: (write, withinMs) => commits.commit(write, withinMs),
     sourceOf: textSources({
       capabilities: store.capabilities,
       direct: directBytes,
@@ -94,7 +94,7 @@ export function buildEngine(options: EngineOptions): Engine {
       now,
       ...liveFileEvents(options, monotonic),
       checkpoint: () => {},
-      commit: (row) => store.transaction(() => store.liveFiles.save(row)),
+      commitNow: (row) => store.transaction(() => store.liveFiles.save(row)),
     },
   };
   const synced = new Results({

@@ -72,7 +72,7 @@ export class Engine {
     });
     const context: PollContext = {
       store: this.store,
-      commit: (write, withinMs) => commits.commit(write, withinMs),
+      commitTogether: (write, withinMs) => commits.commit(write, withinMs),
       sourceOf: (jobId) => options.source ?? texts(jobId),
       rawBytes: new RawBytes(now),
       maxTogether: options.maxTogether,
@@ -85,7 +85,7 @@ export class Engine {
         now,
         onMismatch: (_, { kind, at, generation }) => this.mismatches.push([kind, at, generation]),
         checkpoint: options.checkpoint ?? (() => {}),
-        commit: (row) => this.store.transaction(() => this.store.liveFiles.save(row)),
+        commitNow: (row) => this.store.transaction(() => this.store.liveFiles.save(row)),
       },
     };
     this.#polls = new JobPolls(JOB, context);

@@ -68,7 +68,7 @@ export class LivePlace {
       overlapBytes: 256,
       keepGenerations: 5,
       now: () => 0,
-      commit: (row) => this.commit(row),
+      commitNow: (row) => this.commit(row),
       checkpoint: (step) => this.onStep(step),
       ...options,
     });

@@ -15,23 +15,23 @@ import type { RawBytes } from './raw-bytes.ts';
  *   absent                the file does not exist at present
  *   incomplete-character  the file ends inside a character; its other bytes may follow
  *   raw-unavailable       the service does not show the next bytes, and raw bytes are not available now
- *   different             the file looks truncated or rewritten, and the next poll must confirm it; or that was acted upon
+ *   changing              the file looks truncated or rewritten, and the next poll must confirm it; or that was acted upon
  *   unclear               responses contradict each other, because the file changed meanwhile
  */
-export type PollOutcome = 'current' | 'absent' | 'incomplete-character' | 'raw-unavailable' | 'different' | 'unclear';
+export type PollOutcome = 'current' | 'absent' | 'incomplete-character' | 'raw-unavailable' | 'changing' | 'unclear';
 
 /** Whether the next poll may decide more, so that it should run soon. */
-export const needsAnotherPoll = (outcome: PollOutcome): boolean => outcome === 'different' || outcome === 'unclear';
+export const needsAnotherPoll = (outcome: PollOutcome): boolean => outcome === 'changing' || outcome === 'unclear';
 
 /** What the poll of one live file needs. */
 export interface CatchUpContext {
   readonly source: LiveSource;
   readonly rawBytes: RawBytes;
-  /** A complete pass (`sync`, the end of a job): raw bytes are fetched without waiting for quiet. */
+  /** A complete pass (`sync`, the end of a job): raw bytes are fetched without the pauses between downloads. */
   readonly isFinal: boolean;
   /** The response from an offset on; undefined if the file does not exist at present. The poll releases it. */
   request(range: BytesRange): Promise<LiveBytes | undefined>;
-  /** Waits until each other file waits as well, and what was appended is committed. */
+  /** Waits until each other file waits as well, and what was appended is committed; then one file goes on at a time. */
   waitForCommit(): Promise<void>;
 }
 
@@ -59,13 +59,13 @@ async function attempt(file: LiveFile, context: CatchUpContext): Promise<PollOut
     const response = await context.request({ from, known, isThorough });
     if (response === undefined) return 'absent';
     file.note({ relativePath: response.relativePath });
-    const decision = decide(factsOf(file, await compare(response, file), response.isRaw ? 'raw bytes' : 'text'));
+    const decision = decide(noteFacts(file, await compare(response, file), response.isRaw ? 'raw bytes' : 'text'));
     if (decision.kind === 'same') return await appendRest(file, response, context);
     if (decision.kind === 'undetermined' && decision.needs === 'raw-bytes')
       return wasCompared(file, response)
         ? 'current'
-        : ((await compareRawBytes(file, response, context)) ?? 'raw-unavailable');
-    if (!(await act(decision, file))) return 'different';
+        : ((await catchUpByRawBytes(file, response, context)) ?? 'raw-unavailable');
+    if (!(await act(decision, file))) return 'changing';
   }
   return 'unclear';
 }
@@ -90,12 +90,12 @@ async function compare(response: LiveBytes, file: LiveFile): Promise<Match> {
 }
 
 /** Records a difference, so that the next poll confirms it, or that it is gone. */
-function factsOf(file: LiveFile, found: Match, by: ShownBy): Facts {
+function noteFacts(file: LiveFile, found: Match, by: ShownBy): Facts {
   const { symptoms } = file.memory;
   const { kind, at } = found;
   if (kind === 'same') symptoms.noteLength(at);
   const isMismatch = kind === 'shorter' || kind === 'different';
-  const isConfirmed = isMismatch && symptoms.hasPersisted(kind, file.length, at, by);
+  const isConfirmed = isMismatch && symptoms.note(kind, file.length, at, by);
   return { found, by, isConfirmed, mirror: file };
 }
 
@@ -116,16 +116,17 @@ async function appendRest(file: LiveFile, response: LiveBytes, context: CatchUpC
     await file.append(bytes);
   const following = await response.whatFollows();
   if (following === 'nothing') return 'current';
-  if (following === 'unclear' && !symptoms.hasPersisted('unclear', file.length) && !context.isFinal) return 'unclear';
-  // A character that the end of a growing file cuts arrives with the next bytes; the next poll has one that came later.
-  const isCut = following === 'incomplete-character';
-  if (isCut && !symptoms.hasPersisted(following, file.length) && !context.isFinal) return following;
+  if (following !== 'hidden') {
+    // A later response may show more: the rest of a character comes with the next bytes, and no file changes for ever.
+    const hasPersisted = symptoms.note(following, file.length);
+    if (!hasPersisted && !context.isFinal) return following;
+  }
   const before = file.length;
-  const outcome = await compareRawBytes(file, response, context);
+  const outcome = await catchUpByRawBytes(file, response, context);
   if (outcome === 'current') symptoms.clear('incomplete-character');
   if (outcome !== undefined && (outcome !== 'current' || file.length > before)) return outcome;
   if (following === 'unclear') return 'unclear';
-  return isCut && raw.reason === '' ? following : 'raw-unavailable';
+  return following === 'incomplete-character' && raw.reason === '' ? following : 'raw-unavailable';
 }
 
 /** Whether raw bytes showed that the mirror is that of this very response, and nothing may follow unseen. */
@@ -136,7 +137,7 @@ function wasCompared({ memory, integrity, length }: LiveFile, { from, sameness, 
 }
 
 /** Compares the mirror with raw bytes, and appends or decides. Undefined if they are not available now. */
-async function compareRawBytes(
+async function catchUpByRawBytes(
   file: LiveFile,
   response: LiveBytes,
   context: CatchUpContext,
@@ -144,9 +145,9 @@ async function compareRawBytes(
   const { rawBytes, isFinal } = context;
   if (!rawBytes.isDue(file.memory, isFinal, response)) return undefined;
   await context.waitForCommit();
-  const found = await rawBytes.compare(file, response, isFinal);
+  const found = await rawBytes.catchUp(file, response, isFinal);
   if (found === undefined) return undefined;
   if (found.kind === 'same') return 'current';
-  await act(decide(factsOf(file, found, 'raw bytes')), file);
-  return 'different';
+  await act(decide(noteFacts(file, found, 'raw bytes')), file);
+  return 'changing';
 }

@@ -39,8 +39,8 @@ export class Symptoms {
     this.#now = now;
   }
 
-  /** Records a symptom. Returns whether an earlier poll saw it, long enough ago, and the mirror kept its length. */
-  hasPersisted(kind: SymptomKind, length: number, at = 0, by: ShownBy = 'text'): boolean {
+  /** Records a symptom. Returns whether an earlier poll saw it, long enough ago, and the mirror kept its length since. */
+  note(kind: SymptomKind, length: number, at = 0, by: ShownBy = 'text'): boolean {
     const seen = this.#seen?.get(kind);
     if (seen?.length === length) return this.#now() - seen.since >= PERSISTS_MS[kind];
     this.#seen = new Map([...(this.#seen ?? []), [kind, { since: this.#now(), length, at, by }]]);

@@ -16,8 +16,8 @@
  * raw, and either side has another character there. Raw bytes are authoritative. If another process changed the mirror,
  * all its bytes count as uncommitted; if the state was lost, none does.
  *
- * A cut loses nothing: the remote file still has these bytes. So a cut waits for another poll only if the size may be
- * stale (5). A new generation always waits.
+ * A cut loses only bytes that were never promised, or that another process changed: they are requested again. So a cut
+ * waits for another poll only if the size may be stale (5). A new generation always waits.
  */
 import type { ShownBy } from './debounce.ts';
 import type { Integrity } from './mirror/live-file.ts';

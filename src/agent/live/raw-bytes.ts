@@ -21,7 +21,10 @@ export class RawBytes {
     this.#now = now;
   }
 
-  /** Whether the back-off allows a request now; the last pass does not wait. A file that changed does not wait longer each time. */
+  /**
+   * Whether the back-off allows a request now; the last pass does not wait. A file of which `response` shows that it
+   * changed does not wait longer each time.
+   */
   isDue({ raw }: FileMemory, isFinal: boolean, response?: LiveBytes): boolean {
     const isNew = response !== undefined && raw.endOffset !== undefined && endOffset(response) !== raw.endOffset;
     const failures = raw.refusals + (isNew ? 0 : raw.unchanged);
@@ -32,7 +35,7 @@ export class RawBytes {
    * Compares all of the mirror with the raw file of a response, and appends what follows if the mirror is its beginning.
    * Undefined if there are no raw bytes now.
    */
-  async compare(file: LiveFile, response: LiveBytes, isFinal: boolean): Promise<Match | undefined> {
+  async catchUp(file: LiveFile, response: LiveBytes, isFinal: boolean): Promise<Match | undefined> {
     const { raw } = file.memory;
     const before = file.length;
     let received = new Received(file);
@@ -40,7 +43,7 @@ export class RawBytes {
       received = new Received(file);
       return (bytes) => received.take(bytes);
     });
-    const compared = outcome.isThere ? received.match() : undefined;
+    const compared = outcome.isThere ? received.finish() : undefined;
     const isProof = outcome.isThere && (compared?.kind === 'same' || !outcome.isListed);
     const found = isProof ? compared : undefined;
     raw.reason = isProof ? '' : outcome.isThere ? 'no listed file begins with the mirror' : outcome.reason;
@@ -88,7 +91,8 @@ class Received {
     }
   }
 
-  match(): Match {
+  /** What was received, as a whole. A mirror that it has is intact. */
+  finish(): Match {
     if (this.#differsAt !== undefined) return { kind: 'different', at: this.#differsAt, isByAscii: false };
     if (this.#at < this.#length) return { kind: 'shorter', at: this.#at };
     this.#accept();

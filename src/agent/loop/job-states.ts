@@ -237,7 +237,7 @@ export class JobStates implements Scheduled {
     const { store, clock, poll } = this.#context;
     const reports = [...this.#reports.splice(0), ...others];
     if (reports.length === 0) return;
-    await poll.commit(() => {
+    await poll.commitTogether(() => {
       const reportedAt = clock.now();
       for (const information of reports) {
         const { id: jobId, state, startTime } = information;
@@ -274,7 +274,7 @@ export class JobStates implements Scheduled {
     const counts = { listed: this.#listed, waiting: this.#waiting };
     const row = { requestedAt, nextRequestAt: requestedAt + Math.round(delayMs), failures, error, ...counts };
     if (this.#options.signal.aborted) return;
-    await this.#context.poll.commit(() => store.jobInformation.saveListing(row)).catch(() => {});
+    await this.#context.poll.commitTogether(() => store.jobInformation.saveListing(row)).catch(() => {});
   }
 }
 

@@ -80,7 +80,7 @@ export class PollRun {
     const outcomes = [...polled.outcomes.values()];
     const hasResponse = outcomes.length > 0;
     this.#mayBeArchive = [...polled.outcomes].some(
-      ([name, outcome]) => outcome === 'different' && !name.endsWith('/progress'),
+      ([name, outcome]) => outcome === 'changing' && !name.endsWith('/progress'),
     );
     if (!this.#hasFiles && outcomes.some((outcome) => outcome !== 'absent')) {
       this.#hasFiles = true;

@@ -130,10 +130,10 @@ export class RunFailures {
   #note({ grew, refused = 0, withinMs, stalledMs }: FinishedRun): Promise<void> {
     const jobId = this.#jobId;
     const { clock, store } = this.#context;
-    const { commit } = this.#context.poll;
+    const { commitTogether } = this.#context.poll;
     const polledAt = clock.now();
     const [first] = DUE_RUNS.flatMap((kind) => this.#failing.get(kind) ?? []);
-    return commit(() => {
+    return commitTogether(() => {
       const before = first === undefined ? null : (store.jobs.get(jobId)?.error ?? null);
       const stored = storedErrorFrom(first?.error, before, polledAt);
       const retry = first?.retryAt === undefined ? {} : { retryAt: first.retryAt };

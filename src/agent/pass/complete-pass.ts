@@ -70,7 +70,7 @@ const WITNESS_PAUSE_MS = 1_000;
 const UNFINISHED: Partial<Record<PollOutcome, string>> = {
   'incomplete-character': 'it ends inside a character',
   'raw-unavailable': 'the service does not show its first bytes, and there are no raw bytes',
-  different: 'it goes on changing',
+  changing: 'it goes on changing',
   unclear: 'it goes on changing',
 };
 

@@ -92,7 +92,7 @@ export class FilePoll {
     if (isQuiet && (await liveFiles.mirrors.isAsLeft(this.row))) {
       // The request of a quiet poll: if the response is the same, so is the outcome.
       const { from, known, sameness } = quiet;
-      first = await this.#load(waits, { from, known, isThorough: false, quiet: sameness ?? undefined });
+      first = await this.#load(waits, { from, known, isThorough: false, sameAs: sameness ?? undefined });
       if (isSame(quiet, first, this.row)) return quiet.outcome;
     }
     this.#memory.quiet = undefined;
@@ -168,7 +168,7 @@ export class FilePoll {
     const reason = isInPause ? undefined : outcome && REASONS[outcome];
     if (mirror === undefined || this.error !== undefined) return;
     if (reason === undefined) symptoms.clear('stuck');
-    if (reason === undefined || !symptoms.hasPersisted('stuck', mirror.length)) return;
+    if (reason === undefined || !symptoms.note('stuck', mirror.length)) return;
     this.outcome = undefined;
     const because = outcome === 'unclear' ? '' : `: ${raw.reason}`;
     this.error = new JobtailError('stuck', `the mirror ends at byte ${mirror.length}: ${reason}${because}`, {

@@ -1,7 +1,7 @@
 /**
- * The polls of one job. One call carries the requests of all its live files, and each file continues with its response
- * (file-poll.ts), until none waits. Then one transaction commits what was appended. At most a thousand files are polled
- * together, because each may have an open mirror.
+ * The polls of one job. Its live files are polled together: what they wait for is one call, and each goes on with its
+ * response (file-poll.ts), until none waits. Then one transaction commits all that was appended. At most a thousand files
+ * are polled together, because each may have an open mirror.
  */
 import { JobtailError } from '../../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
@@ -22,7 +22,7 @@ export interface PollContext {
   readonly rawBytes: RawBytes;
   readonly liveFiles: LiveFileOptions;
   readonly sourceOf: (jobId: JobId) => LiveSource;
-  readonly commit: Commit;
+  readonly commitTogether: Commit;
   /** Wall clock, in milliseconds. */
   readonly now: () => number;
   /** Monotonic clock, in milliseconds. */
@@ -31,11 +31,11 @@ export interface PollContext {
   readonly maxTogether?: number | undefined;
 }
 
-/** Resolves when what `write` writes is on the disk, at most `withinMs` from now. */
+/** Resolves when what `write` writes is on the disk, at most `withinMs` from now; jobs that end together share a commit. */
 type Commit = (write: () => void, withinMs?: number) => Promise<void>;
 
 interface PollOptions extends PollCalls {
-  /** A complete pass (`sync`, the end of a job): raw bytes are fetched without waiting for quiet. */
+  /** A complete pass (`sync`, the end of a job): raw bytes are fetched without the pauses between downloads. */
   readonly isFinal: boolean;
   /** Waits until requests are allowed; nothing is opened before. Called for each group of files. */
   readonly waitForTurn?: () => Promise<void>;
@@ -122,7 +122,7 @@ export class JobPolls {
 
   /** Flushes what was appended, releases everything, and commits in one transaction. */
   async #finish(files: readonly FilePoll[]): Promise<void> {
-    const { store, now, commit } = this.#context;
+    const { store, now, commitTogether } = this.#context;
     const writes: (() => void)[] = [];
     for (const slice of slicesOf(files, MAX_FLUSHES)) await Promise.all(slice.map((file) => file.close()));
     for (const file of files) {
@@ -137,7 +137,7 @@ export class JobPolls {
         writes.push(() => store.liveFiles.setError(row.jobId, row, error));
       }
     }
-    if (writes.length > 0) await commit(() => writes.forEach((write) => void write()));
+    if (writes.length > 0) await commitTogether(() => writes.forEach((write) => void write()));
   }
 }
 
@@ -153,24 +153,32 @@ interface Waiting<Value> {
 }
 
 /**
- * Polls files together: when each of them waits, one call carries what they wait for. Rejects, after each file has ended,
- * with the first failure that ends the poll.
+ * Polls files together. A file runs until it waits; when each of them waits or has ended, it is their turn again. Loads
+ * come first: one call carries what they wait for. Then files that wait for a commit go on one at a time, because each may
+ * download a whole file. Rejects, after each file has ended, with the first failure that ends the poll.
  */
 async function pollFiles(files: readonly FilePoll[], { send, commit }: RoundOptions): Promise<void> {
   const loading: (Waiting<LiveResponses> & { readonly request: BytesRequest })[] = [];
   const committing: Waiting<void>[] = [];
   const failures: unknown[] = [];
-  let active = files.length;
-  let onAllWait = () => {};
-  const becomeIdle = () => {
-    active -= 1;
-    if (active === 0) onAllWait();
+  /** Files that neither wait nor have ended. */
+  let running = files.length;
+  let onNoneRuns = () => {};
+  const stopsRunning = () => {
+    running -= 1;
+    if (running === 0) onNoneRuns();
   };
   const wait = <Value>(add: (one: Waiting<Value>) => void) =>
-    new Promise<Value>((resume, fail) => {
-      if (failures.length > 0) return fail(pollFailed());
-      add({ resume, fail });
-      becomeIdle();
+    new Promise<Value>((resolve, reject) => {
+      if (failures.length > 0) return reject(pollFailed());
+      const isRunning =
+        <Result>(settle: (result: Result) => void) =>
+        (result: Result) => {
+          running += 1;
+          settle(result);
+        };
+      add({ resume: isRunning(resolve), fail: isRunning(reject) });
+      stopsRunning();
     });
   const waits: FileWaits = {
     load: (request) => wait((one) => loading.push({ ...one, request })),
@@ -180,20 +188,18 @@ async function pollFiles(files: readonly FilePoll[], { send, commit }: RoundOpti
     file
       .run(waits)
       .catch((error: unknown) => failures.push(error))
-      .finally(becomeIdle),
+      .finally(stopsRunning),
   );
   for (let isFirst = true; ; isFirst = false) {
-    if (active > 0) await new Promise<void>((resolve) => (onAllWait = resolve));
+    if (running > 0) await new Promise<void>((resolve) => (onNoneRuns = resolve));
     if (failures.length > 0 || loading.length + committing.length === 0) break;
     try {
       if (loading.length > 0) {
         const wanted = loading.map(({ request }) => request);
         const responses = await send(wanted, isFirst);
-        active = loading.length;
         for (const { resume } of loading.splice(0)) resume(responses);
       } else {
         await commit();
-        active = 1;
         committing.shift()?.resume();
       }
     } catch (error) {

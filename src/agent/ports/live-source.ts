@@ -9,7 +9,7 @@ export interface BytesRange {
   /** How many bytes from there on are known and undisputed. */
   readonly known: number;
   /** `sameness` of a response to the same request: if this one is the same, nothing else is needed. */
-  readonly quiet?: string | undefined;
+  readonly sameAs?: string | undefined;
   /** Whether an empty response, too, must be certain, and a long one whole. */
   readonly isThorough: boolean;
 }
@@ -80,7 +80,7 @@ export interface PollCalls {
 
 /** Where the live files of one job come from. Kept as long as the job is followed. */
 export interface LiveSource {
-  /** Responses for many files at once. `isFirst`: of a poll; then it rejects if no file of the job could be read. */
+  /** Responses for many files at once. `isFirst`: the first ones of a poll; it rejects if no file of the job could be read. */
   bytes(wanted: readonly BytesRequest[], calls: PollCalls, isFirst: boolean): Promise<LiveResponses>;
   /** Where in the last bytes of a mirror a request begins that shows as many of them as possible again. */
   overlapStart(lastBytes: Buffer): number;

@@ -111,6 +111,7 @@ export async function nextAgreed(first: TextCursor, second: TextCursor, max: num
     second.advance(common);
     return common === 0 ? undefined : ours.subarray(0, common);
   }
+  // All of the first response is taken, or neither shows what follows.
   if (first.atEnd() || (ours.length === 0 && theirs.length === 0)) return NO_BYTES;
   const [shown, cut] = ours.length > 0 ? [first, second] : [second, first];
   const bytes = Buffer.from(await shown.peek(4 + FOLLOWING_BYTES));
@@ -126,6 +127,7 @@ export async function nextAgreed(first: TextCursor, second: TextCursor, max: num
   await cut.skipUncertain();
   const after = bytes.subarray(width);
   const follows = await cut.peek(FOLLOWING_BYTES);
+  // The one that shows the character ends with it, and the other one goes on: it may be of a later content.
   if (after.length === 0 && follows.length > 0) return NO_BYTES;
   const common = commonLength(after, follows);
   if (common < Math.min(after.length, follows.length)) return undefined;

@@ -26,7 +26,7 @@ export class TextBytes implements LiveBytes {
   /** Bytes that two responses agreed about, and that were not asked for yet. */
   #left: Buffer = NONE;
   #isStartCertain: boolean;
-  /** Nothing follows the first byte. */
+  /** The text from the second byte on was empty: the first byte alone is asked for again. */
   #isLone = false;
   /** Known after the last certain byte. */
   #following: WhatFollows | undefined;
@@ -87,6 +87,7 @@ export class TextBytes implements LiveBytes {
     const rest = this.#first.fork();
     const length = await rest.skipCertain();
     if (this.#isAsciiOnly || rest.atEnd() || length <= HALF_BLOCK_BYTES) return undefined;
+    // The last place before the middle of the first block at which a character begins.
     const near = await this.part.content.read(HALF_BLOCK_BYTES - 4, HALF_BLOCK_BYTES + 4);
     const aligned = [4, 3, 2, 1].find((at) => shownWidth(near, at) > 0);
     return aligned === undefined ? undefined : { kind: 'cut', offset: this.from + HALF_BLOCK_BYTES - 4 + aligned };

@@ -60,7 +60,7 @@ class TextSource implements LiveSource {
         // The service reads the file, and only its text is too long to be sent.
         if (part?.isBeginning) errors.delete(name);
       }
-      const changed = wanted.filter((request) => !isQuiet(request, texts.get(keyText(request))));
+      const changed = wanted.filter((request) => !needsNoMore(request, texts.get(keyText(request))));
       for (let open = changed; open.length > 0; ) {
         const doubts = new Map<BytesRequest, { kind: 'start' | 'cut'; offset: number }>();
         for (const request of open) {
@@ -128,5 +128,5 @@ class TextSource implements LiveSource {
   }
 }
 
-const isQuiet = ({ quiet }: BytesRequest, text: TextBytes | undefined) =>
-  text === undefined || (quiet !== undefined && text.sameness === quiet);
+const needsNoMore = ({ sameAs }: BytesRequest, text: TextBytes | undefined) =>
+  text === undefined || (sameAs !== undefined && text.sameness === sameAs);

@@ -80,7 +80,7 @@ describe('text to bytes', () => {
     remote.files.set(NAME, Buffer.from('50 %'));
     await poll();
     remote.files.set(NAME, Buffer.from('75 %'));
-    expect(await poll()).toBe('different');
+    expect(await poll()).toBe('changing');
     const { calls } = remote;
     expect(await poll()).toBe('current');
     expect(mirror().toString()).toBe('75 %');
@@ -344,7 +344,7 @@ describe('truncation and rewriting', () => {
     await poll();
     const inode = fs.statSync(file).ino;
     remote.files.set(NAME, Buffer.from('new and longer content\n'));
-    expect(await poll()).toBe('different');
+    expect(await poll()).toBe('changing');
     expect(mirror().toString()).toBe('old content\n');
     pass(2_000);
     expect(await poll()).toBe('current');
@@ -376,9 +376,9 @@ describe('truncation and rewriting', () => {
     remote.files.set(NAME, Buffer.from('x'.repeat(1000)));
     await poll();
     remote.staleSizes.set(NAME, 100);
-    expect(await poll()).toBe('different');
+    expect(await poll()).toBe('changing');
     pass(3_000);
-    expect(await poll()).toBe('different');
+    expect(await poll()).toBe('changing');
     remote.staleSizes.clear();
     expect(await poll()).toBe('current');
     expect(mirror().length).toBe(1000);
@@ -393,10 +393,10 @@ describe('truncation and rewriting', () => {
       await poll(true);
       for (let time = 0; time < 2; time++, pass(6_000)) {
         remote.staleSizes.set(NAME, 3);
-        expect(await poll()).toBe('different');
+        expect(await poll()).toBe('changing');
         pass(6_000);
         remote.staleSizes.clear();
-        expect(await poll()).not.toBe('different');
+        expect(await poll()).not.toBe('changing');
       }
       expect(fs.existsSync(`${file}.1`)).toBe(false);
     },

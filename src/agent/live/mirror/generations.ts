@@ -27,7 +27,7 @@ export async function beginGeneration(
 ): Promise<LiveFileRow> {
   const begun: LiveFileRow = { ...row, rotation: 'copying', copyMark: options.mirrors.ownership.copyMark(row.jobId) };
   await options.checkpoint('rotation:begin');
-  options.commit(begun);
+  options.commitNow(begun);
   return finishRotation(begun, mirror, options);
 }
 
@@ -44,7 +44,7 @@ export async function finishRotation(row: LiveFileRow, mirror: Mirror, options: 
     if (copyMark !== at.copyMark) {
       await fs.rm(copyOf(at, mirror), { force: true });
       at = { ...at, copyMark };
-      options.commit(at);
+      options.commitNow(at);
     }
     await ownership.fence(at);
     await checkpoint('rotation:copy');
@@ -52,7 +52,7 @@ export async function finishRotation(row: LiveFileRow, mirror: Mirror, options: 
     // The copy has the committed bytes from now on.
     at = { ...at, rotation: 'copied', position: 0, checksum: null };
     await checkpoint('rotation:copied');
-    options.commit(at);
+    options.commitNow(at);
   }
   await ownership.fence(at);
   await checkpoint('rotation:number');
@@ -74,7 +74,7 @@ export async function finishRotation(row: LiveFileRow, mirror: Mirror, options: 
   await checkpoint('rotation:end');
   // Reported before the commit: a next owner that has only the copy on record would rotate an empty mirror.
   await ownership.fence(fresh);
-  options.commit(fresh);
+  options.commitNow(fresh);
   return fresh;
 }
 

@@ -1,8 +1,11 @@
 /**
  * One live file while it is polled: its committed row, its mirror, and how much of the mirror is undisputed.
  *
- * Bytes are appended, flushed, then committed. `length` of the mirror may exceed the committed offset. The uncommitted
- * tail was never promised, and is compared with the remote file like all other bytes.
+ * Bytes are appended, flushed, then committed. The uncommitted tail was never promised, and is compared with the remote
+ * file like all other bytes.
+ *
+ *   0 ............ row.position ............ #compared ............ length
+ *     committed: promised     appended or compared     left by a kill, not compared yet
  */
 import { type KeptMismatch, type Mismatch, type MismatchKind, withMismatch } from '../../../mismatch.ts';
 import type { LiveFileRow } from '../../../store/rows.ts';
@@ -59,7 +62,7 @@ export class LiveFile {
     return this.#mirror.appended;
   }
 
-  /** Bytes of the mirror that need not be compared: those that were committed and are intact. */
+  /** The end of the bytes that were committed and are intact; a poll compares only the last of them again. */
   get undisputed(): number {
     return this.#integrity === 'intact' ? Math.min(this.row.position, this.length) : 0;
   }
@@ -128,7 +131,7 @@ export class LiveFile {
     this.#options.onMismatch?.(this.row, kept);
   }
 
-  /** Truncates the mirror to `length`; only for bytes that the remote file does not have. */
+  /** Truncates the mirror to `length`; only for bytes that were never promised, or that another process changed. */
   async cut(length: number, reason: string): Promise<void> {
     this.report({ kind: 'mirror-damaged', at: length, reason });
     this.#changed = true;
@@ -146,8 +149,8 @@ export class LiveFile {
     const row = { ...flushed, mismatches: withMismatch(flushed.mismatches, kept) };
     // If a step fails, the row is as the last step left it, and nothing is promised about the mirror.
     this.#integrity = 'modified';
-    const commit = (begun: LiveFileRow) => this.#commit(begun);
-    this.#set(await beginGeneration(row, this.#mirror, { ...this.#options, commit }));
+    const commitNow = (begun: LiveFileRow) => this.#commit(begun);
+    this.#set(await beginGeneration(row, this.#mirror, { ...this.#options, commitNow }));
     this.#compared = 0;
     this.#integrity = 'intact';
     this.#options.onMismatch?.(this.row, kept);
@@ -184,7 +187,7 @@ export class LiveFile {
 
   #commit(columns: Partial<LiveFileRow> = {}): void {
     this.#set(columns);
-    this.#options.commit(this.#row);
+    this.#options.commitNow(this.#row);
   }
 
   /** After a failed flush, lost bytes may be marked as clean: uncommitted ones are cut, and requested again. */

@@ -104,8 +104,8 @@ export interface LiveFileOptions extends LiveFileEvents {
   readonly mirrors: Mirrors;
   /** Number of old generations that are kept; 0 keeps none. */
   readonly keepGenerations: number;
-  /** Commits the row durably. */
-  readonly commit: (row: LiveFileRow) => void;
+  /** Commits the row durably, at once. */
+  readonly commitNow: (row: LiveFileRow) => void;
   /** Called with its name at each point where a kill matters; tests stop there. */
   readonly checkpoint: (step: string) => void | Promise<void>;
   /** Bytes before the committed offset that each poll requests again. */

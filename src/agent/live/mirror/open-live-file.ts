@@ -17,7 +17,7 @@ export async function openLiveFile(row: LiveFileRow, memory: FileMemory, options
     if (found.inode === null && length === 0) {
       // The inode is committed before the first bytes: otherwise a kill makes the file look foreign.
       found = { ...found, inode, modifiedNs };
-      options.commit(found);
+      options.commitNow(found);
     }
     const hasChecksum = async () =>
       found.checksum !== null && (await mirror.checksum(found.position)) === found.checksum;
