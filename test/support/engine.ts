@@ -45,6 +45,8 @@ export class Engine {
   /** Kind, offset and generation of each that was reported. */
   readonly mismatches: (readonly [kind: MismatchKind, at: number, generation: number])[] = [];
   /** What the service was detected to do otherwise than before. */
+  /** What each group of a poll appended, in bytes. */
+  readonly grown: number[] = [];
   readonly capabilityChanges: string[] = [];
   readonly #options: EngineOptions;
   readonly #polls: JobPolls;
@@ -101,7 +103,9 @@ export class Engine {
   }
 
   poll(isFinal = false, signal: AbortSignal = new AbortController().signal): Promise<Polled> {
-    return this.#polls.poll({ remote: this.#options.remote, whole: this.#options.remote, isFinal, signal });
+    const { remote } = this.#options;
+    const onAppended = (bytes: number) => this.grown.push(bytes);
+    return this.#polls.poll({ remote, whole: remote, onAppended, isFinal, signal });
   }
 
   /** The complete pass; `clock` makes its pauses. */

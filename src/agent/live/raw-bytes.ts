@@ -22,8 +22,8 @@ export class RawBytes {
   }
 
   /**
-   * Whether the back-off allows a request now; the last pass does not wait. A file of which `response` shows that it
-   * changed does not wait longer each time.
+   * Whether the back-off allows a request now; the last pass does not wait. If `response` shows that the file changed,
+   * the pause is the shortest one.
    */
   isDue({ raw }: FileMemory, isFinal: boolean, response?: LiveBytes): boolean {
     const isNew = response !== undefined && raw.endOffset !== undefined && endOffset(response) !== raw.endOffset;

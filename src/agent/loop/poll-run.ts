@@ -118,23 +118,26 @@ export class PollRun {
     };
     const remote = queuedRemote(bare.remote, slot, next);
     const whole = waiting[first === 'live' ? 'raw' : first];
-    const polled = await polls.poll({ remote, whole, waitForTurn, isFinal: false, signal });
+    const onAppended = (bytes: number) => this.#grew(bytes);
+    const polled = await polls.poll({ remote, whole, waitForTurn, onAppended, isFinal: false, signal });
     return { polled, ...(begun ?? begin()) };
+  }
+
+  #grew(bytes: number): void {
+    const { jobId, context, stall } = this.#job;
+    context.log.debug({ jobId, bytes }, 'grown');
+    this.#job.happened('growth');
+    stall.grew();
+    context.events.onAppended(bytes);
   }
 
   /** Logs and stores the result of a poll; waits for the commit only if there was news. */
   async #note({ appended, refused, errors, outcomes }: Polled): Promise<void> {
     const { jobId, context, failures, stall } = this.#job;
-    const { log, events } = context;
+    const { log } = context;
     for (const [file, error] of errors) failures.logged.failed(`job ${jobId} ${file}`, error);
     for (const file of outcomes.keys()) failures.logged.cleared(`job ${jobId} ${file}`);
     const grew = appended > 0;
-    if (grew) {
-      log.debug({ jobId, bytes: appended }, 'grown');
-      this.#job.happened('growth');
-      stall.grew();
-      events.onAppended(appended);
-    }
     if (refused > 0) log.warn({ jobId, refused }, 'unrequested entries ignored');
     const failed = failures.isFailing('poll');
     const stalledMs = stall.stalledMs(jobId);

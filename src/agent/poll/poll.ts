@@ -39,6 +39,8 @@ interface PollOptions extends PollCalls {
   readonly isFinal: boolean;
   /** Waits until requests are allowed; nothing is opened before. Called for each group of files. */
   readonly waitForTurn?: () => Promise<void>;
+  /** Called with the number of bytes that a group of files got, also if the poll fails then. */
+  readonly onAppended?: (bytes: number) => void;
 }
 
 export interface Polled {
@@ -86,7 +88,7 @@ export class JobPolls {
   async #pollTogether(
     rows: readonly LiveFileRow[],
     isFirst: boolean,
-    { isFinal, ...calls }: Omit<PollOptions, 'waitForTurn'>,
+    { isFinal, onAppended, ...calls }: Omit<PollOptions, 'waitForTurn'>,
     polled: Polled,
   ): Promise<void> {
     const { rawBytes, liveFiles, monotonic } = this.#context;
@@ -105,9 +107,11 @@ export class JobPolls {
       });
     } finally {
       await this.#finish(files);
+      const appended = files.reduce((sum, { mirror }) => sum + (mirror?.appended ?? 0), 0);
+      polled.appended += appended;
+      if (appended > 0) onAppended?.(appended);
     }
-    for (const { name, mirror, outcome, error } of files) {
-      polled.appended += mirror?.appended ?? 0;
+    for (const { name, outcome, error } of files) {
       if (outcome !== undefined) polled.outcomes.set(name, outcome);
       if (error !== undefined) polled.errors.set(name, error);
     }

@@ -61,6 +61,8 @@ it('a poll of many files keeps what came before a group that breaks off', async 
     return await readParts(jobId, wanted, signal);
   };
   await expect(engine.poll()).rejects.toMatchObject({ code: 'unreachable' });
+  // The job grew, though its poll failed.
+  expect(engine.grown).toEqual([LINE.length]);
   const { error } = engine.store.liveFiles.ofJob(JOB).find((row) => keyText(row) === names[3]) ?? {};
   expect(error?.code).toBe('fault');
   isAway = false;
