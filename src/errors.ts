@@ -108,7 +108,7 @@ export const ERROR_POLICIES = {
   stuck: policy(EXIT.service),
   'not-found': policy(EXIT.notFound, { nothingDone: true, isRefusal: true, ofOneFile: 'yes' }),
   // Signing in
-  'session-lost': policy(EXIT.signIn, { signIn: true, nothingDone: true }),
+  'session-lost': policy(EXIT.signIn, { signIn: true, secretMends: true, nothingDone: true }),
   'sign-in-refused': signIn('refuses the sign-in'),
   'secret-unavailable': signIn('cannot be signed in to: the secret cannot be read'),
   // Neither

@@ -70,7 +70,7 @@ export class SessionCalls {
 
   /**
    * After a lost session, signs in and repeats the attempt once, unless that did not help the same operation for this job
-   * a moment ago. @throws JobtailError
+   * a moment ago, by the same secret. @throws JobtailError
    */
   async call<T>(operation: string, jobId: string, attempt: Attempt<T>, signal: AbortSignal): Promise<T> {
     const { session, nowMs = () => performance.now() } = this.#options;
@@ -85,7 +85,7 @@ export class SessionCalls {
     try {
       return await attempted(grant);
     } catch (error) {
-      if (!isLost(error) || inVain.remainingMs > 0) throw error;
+      if (!isLost(error) || (inVain.remainingMs > 0 && !(await session.hasOtherSecret()))) throw error;
       session.lost(grant);
     }
     try {

@@ -45,6 +45,10 @@ export class GivenSession implements Session {
     this.lostGrants.push(grant);
     if (this.#grants.length > 1) this.#grants.shift();
   }
+
+  async hasOtherSecret(): Promise<boolean> {
+    return false;
+  }
 }
 
 export interface TestRemote {

@@ -121,4 +121,6 @@ export interface Session {
   current(signal: AbortSignal): Promise<Grant>;
   /** Reports that the service refused `grant`: unless it was replaced meanwhile, the next `current` signs in again. */
   lost(grant: Grant): void;
+  /** Whether the secret is another one than at the last sign-in; false if that is unknown. */
+  hasOtherSecret(): Promise<boolean>;
 }

@@ -87,6 +87,10 @@ export class SignIn implements Session {
     this.signedInAt = Number.POSITIVE_INFINITY;
   }
 
+  hasOtherSecret(): Promise<boolean> {
+    return this.#secret.hasChanged();
+  }
+
   #begin(): OpeningSession {
     const stop = new AbortController();
     const result = Promise.resolve()
