@@ -56,8 +56,9 @@ export class Jobs extends JobTable<JobRow> {
     return this.#ids('WHERE false UNION SELECT job_id FROM former_jobs WHERE job_id = ?', jobId).length > 0;
   }
 
-  /** Removes a job with all that is stored of it, except its id. Called within a transaction. */
+  /** Removes a job with all that is stored of it, except its id and waiting notifications. Called within a transaction. */
   forget(jobId: JobId, now: number): void {
+    this.sql.run('UPDATE outbox SET job_id = NULL WHERE job_id = ? AND due_at IS NOT NULL', jobId);
     this.sql.run('DELETE FROM jobs WHERE job_id = ?', jobId);
     this.sql.run('INSERT OR REPLACE INTO former_jobs (job_id, forgotten_at) VALUES (?, ?)', jobId, now);
   }

@@ -155,6 +155,18 @@ describe('an event', () => {
     expect(place.waiting).toEqual([]);
   });
 
+  it('that waits when its job is removed from the state is sent as well', async () => {
+    let isBroken = true;
+    const { url, events } = await receiver(() => (isBroken ? 503 : 200));
+    const place = withRunningJob(ruleOf({ on: ['started'], url }));
+    await place.clock.passUntil('a failure', () => place.warnings.length > 0);
+    place.setState('ended');
+    place.store.transaction(() => place.store.jobs.forget(JOB, place.clock.now()));
+    isBroken = false;
+    await place.clock.passUntil('the event', () => events().length === 1 && place.waiting.length === 0);
+    expect(events()).toMatchObject([{ type: 'started', jobId: JOB }]);
+  });
+
   it('that is answered with 2xx was received, whatever the body is', async () => {
     const asked: string[] = [];
     const server = http.createServer((request, response) => {
