@@ -31,7 +31,7 @@ export function routesOf(parts: ApiParts): readonly ApiRoute[] {
   return [
     get('/v1/openapi.json', () => JSON.parse(fs.readFileSync(packageFile('docs/openapi.json'), 'utf8')) as object),
     get('/v1/jobs', ({ req }) => work.statusOf(parts, req.query('all') === '1' ? 'all' : undefined)),
-    get('/v1/jobs/:job', (context) => work.statusOf(parts, jobOf(context))),
+    get('/v1/jobs/:job', (context) => work.statusOf(parts, [jobOf(context)])),
     get('/v1/jobs/:job/results', (context) => work.resultsOf(parts, jobOf(context))),
     get('/v1/jobs/:job/wait', (context) =>
       work.waitFor(parts, jobOf(context), { seconds: secondsOf(context), signal: signalOf(context) }),

@@ -9,7 +9,7 @@ import { isOver, type JobId } from '../job.ts';
 import { groupName, ownUserName, userName } from '../system/owners.ts';
 import type { JobFollower } from './follower.ts';
 import type { DeliveryList, ListedJob, ResultList } from './show/lists.ts';
-import type { Surroundings } from './show/status-report.ts';
+import type { Surroundings, Wanted } from './show/status-report.ts';
 import type { ShownReport } from './show/status-table.ts';
 
 /** Whether the state is that of another user, whose agent can be asked instead. */
@@ -87,22 +87,21 @@ async function textFrom(socketPath: string, { path: at, method = 'GET', body, si
 /** The followed jobs, as the agent reports them: as `FollowedJobs`. */
 export function jobsOfAgent(config: Config) {
   const get = <T extends object>(path: string) => askSocket<T>(config, { path });
-  const report = (only: JobId | 'all' | undefined) => {
-    const path = only === undefined ? 'jobs' : only === 'all' ? 'jobs?all=1' : `jobs/${only}`;
-    return get<ShownReport & Surroundings>(path);
+  const report = async (wanted: Wanted) => {
+    const places = typeof wanted === 'object' ? wanted.map((jobId) => `/${jobId}`) : [wanted === 'all' ? '?all=1' : ''];
+    const reports: (ShownReport & Surroundings)[] = [];
+    for (const place of places) reports.push(await get(`jobs${place}`));
+    const [first] = reports as [(typeof reports)[0]];
+    return { ...first, jobs: reports.flatMap(({ jobs }) => jobs) };
   };
   return {
-    job: async (jobId: JobId) => (await report(jobId)).jobs[0],
-    ended: async (jobId: JobId) => (await report(jobId)).jobs.find(isOver),
+    job: async (jobId: JobId) => (await report([jobId])).jobs[0],
+    ended: async (jobId: JobId) => (await report([jobId])).jobs.find(isOver),
     report,
-    // Of its report.
-    surroundings: async ({ disks = [], view = null }: Partial<Surroundings>) => ({ disks, view }),
     reported: async () => (await get<{ readonly jobs: ListedJob[] }>('reported-jobs')).jobs,
     results: (jobId: JobId) => get<ResultList>(`jobs/${jobId}/results`),
     deliveries: () => get<DeliveryList>('notifications'),
     follower: async (): Promise<JobFollower> => ({ by: 'agent', text: 'the running agent follows it' }),
-    isExecuted: async () => true,
-    elsewhere: async () => undefined,
     close: async () => {},
   };
 }

@@ -5,7 +5,15 @@ import type { JobId } from '../job.ts';
 import { isOfAnother, jobsOfAgent } from './agent-socket.ts';
 import { followerOf, type JobFollower } from './follower.ts';
 import type { DeliveryList, ListedJob, ResultList } from './show/lists.ts';
-import { endedIn, type JobReport, jobIn, reportOf, type Surroundings, surroundingsOf } from './show/status-report.ts';
+import {
+  endedIn,
+  type JobReport,
+  jobIn,
+  reportOf,
+  type Surroundings,
+  surroundingsOf,
+  type Wanted,
+} from './show/status-report.ts';
 import type { ShownReport } from './show/status-table.ts';
 
 export interface FollowedJobs {
@@ -13,10 +21,8 @@ export interface FollowedJobs {
   job(jobId: JobId): Promise<JobReport | undefined>;
   /** The same once the agent works on it no more. */
   ended(jobId: JobId): Promise<JobReport | undefined>;
-  /** All followed jobs, or also those of `unwatch`, or only one. */
-  report(only: JobId | 'all' | undefined): Promise<ShownReport & Partial<Surroundings>>;
-  /** What `agent status` shows beside a report. */
-  surroundings(report: Partial<Surroundings>): Promise<Surroundings>;
+  /** What `agent status` shows. */
+  report(wanted: Wanted): Promise<ShownReport & Surroundings>;
   /** The user's jobs, as the middleware reports them. */
   reported(): Promise<ListedJob[]>;
   /** @throws JobtailError job-unknown */
@@ -24,9 +30,9 @@ export interface FollowedJobs {
   deliveries(): Promise<DeliveryList>;
   follower(jobId: JobId): Promise<JobFollower>;
   /** Whether a command for a fleet was executed. @throws JobtailError if it was refused */
-  isExecuted(commandId: string): Promise<boolean>;
-  /** The agent whose machine has the mirrors of a job; undefined if they are here. */
-  elsewhere(jobId: JobId): Promise<string | undefined>;
+  isExecuted?(commandId: string): Promise<boolean>;
+  /** The agent of the fleet whose machine has the mirrors of a job; undefined if they are here. */
+  elsewhere?(jobId: JobId): Promise<string | undefined>;
   close(): Promise<void>;
 }
 
@@ -50,8 +56,7 @@ export function jobsOfThisMachine(config: Config, state: SharedState): FollowedJ
   return {
     job: async (jobId) => jobIn(config, state.store, jobId),
     ended: async (jobId) => endedIn(config, state.store, jobId),
-    report: async (only) => reportOf(config, state.store, only),
-    surroundings: () => surroundingsOf(config),
+    report: async (wanted) => ({ ...reportOf(config, state.store, wanted), ...(await surroundingsOf(config)) }),
     // This user may not be allowed to read the state.
     reported: async () => {
       const { reportedJobs } = await import('./job-service.ts');
@@ -61,8 +66,6 @@ export function jobsOfThisMachine(config: Config, state: SharedState): FollowedJ
     results: async (jobId) => (await import('./show/lists.ts')).resultList(config, state.store, jobId),
     deliveries: async () => (await import('./show/lists.ts')).deliveryList(config, state.store),
     follower: async (jobId) => followerOf(config, state.store, jobId),
-    isExecuted: async () => true,
-    elsewhere: async () => undefined,
     close: async () => state.close(),
   };
 }

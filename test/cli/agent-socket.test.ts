@@ -5,10 +5,11 @@ import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { jobsOfAgent } from '../../src/cli/agent-socket.ts';
 import { loadConfig } from '../../src/config/load.ts';
+import type { JobId } from '../../src/job.ts';
 import { listenAt } from '../../src/system/listen.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
-it('agent status asks for the report of the agent once, with what surrounds the jobs', async () => {
+it('agent status asks for the report of the agent once, or once for each named job', async () => {
   const directory = temporaryDirectory();
   const file = path.join(directory, 'config.yaml');
   const at = { mirror: 'mirror', state: 'state', api: '.' };
@@ -25,7 +26,8 @@ it('agent status asks for the report of the agent once, with what surrounds the 
   await listenAt(server, { path: path.join(directory, 'read.sock') });
   onTestFinished(() => void server.close());
   const jobs = jobsOfAgent(await loadConfig(file));
-  const report = await jobs.report(undefined);
-  expect(await jobs.surroundings(report)).toEqual(surroundings);
+  expect(await jobs.report(undefined)).toEqual({ jobs: [], ...surroundings });
   expect(asked).toEqual(['/v1/jobs']);
+  expect(await jobs.report(['501', '502'] as JobId[])).toEqual({ jobs: [], ...surroundings });
+  expect(asked.slice(1)).toEqual(['/v1/jobs/501', '/v1/jobs/502']);
 });

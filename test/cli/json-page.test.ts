@@ -27,7 +27,7 @@ it('the page has the keys that only a fleet prints, and no others', () => {
     ...{ name: 'anna', host: 'here', pid: 1, version: '1', view: null, state: 'alive', startedAt: 1, seenAt: 1 },
     ...{ jobs: 1, maxJobs: 1, pollAgeMs: null, callsLastMinute: 0, lacks: null, notFollowed: 0 },
   };
-  const { jobs, ...others } = ofFleet([job], [agent], [], undefined);
+  const { jobs, ...others } = ofFleet([job], [agent], []);
   const keys = [others, ...others.agents, ...jobs].flatMap((one) => Object.keys(one));
   expect([...new Set(onPage)].sort()).toEqual(keys.filter((key) => key !== 'jobId').sort());
 });

@@ -35,7 +35,7 @@ it.each<[string, ResultState, WatchState, string | null, number, string[]]>([
   const information = jobOf(JOB, jobState ?? '');
   if (jobState !== null) store.jobInformation.save({ jobId: JOB, information, since: 1, reportedAt: 1 });
   store.jobs.setState(JOB, state);
-  const [end] = reportOf(config, store, JOB).jobs.map(endOf);
+  const [end] = reportOf(config, store, [JOB]).jobs.map(endOf);
   expect(end?.unproven).toEqual(unproven);
   expect(end && exitCodeOf([end])).toBe(code);
 });
@@ -55,7 +55,7 @@ it.each<[string, Partial<LiveFileRow>, string[]]>([
   store.jobInformation.save({ jobId: JOB, information: jobOf(JOB, 'Finished'), since: 1, reportedAt: 1 });
   store.jobs.setState(JOB, 'settled');
   const unproven = reasons.map((reason) => `task 602 stdout: ${reason}`);
-  const [job] = reportOf(config, store, JOB).jobs;
+  const [job] = reportOf(config, store, [JOB]).jobs;
   expect(job && endOf(job)).toMatchObject({ unproven, outcome: reasons.length === 0 ? 'finished' : 'unproven' });
   // Every reader has the same reason.
   expect(job?.files[0]?.unproven).toBe(reasons[0] ?? null);
@@ -71,7 +71,7 @@ it('a settled job with live output, of which the service lists no file, as if it
   compared(store, { ...FILE, position: 5, verified: 5 });
   store.jobInformation.save({ jobId: JOB, information: jobOf(JOB, 'Finished'), since: 1, reportedAt: 1 });
   store.jobs.setState(JOB, 'settled');
-  const [end] = reportOf(config, store, JOB).jobs.map(endOf);
+  const [end] = reportOf(config, store, [JOB]).jobs.map(endOf);
   expect(end).toMatchObject({ outcome: 'unproven', unproven: [NOTHING_LISTED] });
   expect(unprovenIn(store, JOB)).toEqual([NOTHING_LISTED]);
   // One that wrote nothing has nothing that could be listed.
@@ -84,7 +84,7 @@ it('a settled job without a task', async () => {
   watch(store, []);
   store.jobInformation.save({ jobId: JOB, information: jobOf(JOB, 'Finished'), since: 1, reportedAt: 1 });
   store.jobs.setState(JOB, 'settled');
-  const [end] = reportOf(config, store, JOB).jobs.map(endOf);
+  const [end] = reportOf(config, store, [JOB]).jobs.map(endOf);
   expect(end).toMatchObject({ outcome: 'unproven', unproven: [NO_TASK] });
 });
 

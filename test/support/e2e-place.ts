@@ -213,7 +213,12 @@ export class Place {
     const config = await loadConfig(this.configFile);
     const store = await until('the state to be made', () => unlessBeingMade(() => openSharedStore(config)));
     try {
-      return JSON.parse(printableJson(reportOf(config, store, jobId[0] as JobId | undefined), 2)) as Status;
+      return JSON.parse(
+        printableJson(
+          reportOf(config, store, jobId.length === 0 ? undefined : (jobId as readonly string[] as JobId[])),
+          2,
+        ),
+      ) as Status;
     } finally {
       store.close();
     }

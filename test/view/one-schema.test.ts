@@ -54,7 +54,7 @@ it('the last poll is the last one that the service answered: also one that faile
     ['unreachable', 9_500],
   ] as const) {
     store.jobs.endRun(JOB, { polledAt: 20_000, grownAt: null, refused: 0, failures: 4, error: { ...OUTAGE, code } });
-    expect(reportOf(config, store, JOB).jobs).toMatchObject([{ polledAt }]);
+    expect(reportOf(config, store, [JOB]).jobs).toMatchObject([{ polledAt }]);
   }
 });
 

@@ -307,7 +307,7 @@ const TERMINAL = 120;
 /** What `agent status`, and `agent status JOB` of each job, show. @throws Error if a page does not show a value */
 export function shownBy({ config, store }: World['agent']): Report {
   const report = reportOf(config, store, undefined);
-  const ofJobs = report.jobs.map(({ jobId }) => reportOf(config, store, jobId));
+  const ofJobs = report.jobs.map(({ jobId }) => reportOf(config, store, [jobId]));
   const pages = [overview(report, TERMINAL), ...ofJobs.map((one) => detail(one, TERMINAL))];
   for (const page of pages) if (!isReadable(page)) throw new Error(`a value is not shown:\n${page}`);
   const stores = new JobStores(() => store, null);

@@ -9,8 +9,8 @@ import { withJobs } from '../followed-jobs.ts';
 import { untilStopped } from '../process.ts';
 import { isDiskHanging } from '../show/disks.ts';
 import { jsonReport } from '../show/json.ts';
-import { type Surroundings, viewLine } from '../show/status-report.ts';
-import { detail, overview, type ShownReport } from '../show/status-table.ts';
+import { viewLine } from '../show/status-report.ts';
+import { detail, overview } from '../show/status-table.ts';
 import { CLEAR_BELOW, columnsOf } from '../show/terminal.ts';
 
 interface StatusOptions extends JsonOption {
@@ -33,17 +33,13 @@ export async function status(jobIds: readonly JobId[], options: StatusOptions): 
     });
   }
   const config = await configurationAsOwner(options);
-  const wanted = jobIds.length > 0 ? new Set(jobIds) : [options.all === true ? ('all' as const) : undefined];
+  const named = [...new Set(jobIds)];
   await withJobs(config, async (jobs) => {
     const report = async () => {
-      const reports: (ShownReport & Partial<Surroundings>)[] = [];
-      for (const one of wanted) {
-        const found = await jobs.report(one);
-        if (one !== undefined && one !== 'all' && found.jobs.length === 0) throw notWatched(one);
-        reports.push(found);
-      }
-      const [first] = reports as [(typeof reports)[0]];
-      return { ...first, ...(await jobs.surroundings(first)), jobs: reports.flatMap((found) => found.jobs) };
+      const found = await jobs.report(named.length > 0 ? named : options.all === true ? 'all' : undefined);
+      const missing = named.find((jobId) => !found.jobs.some((job) => job.jobId === jobId));
+      if (missing !== undefined) throw notWatched(missing);
+      return found;
     };
     const pageOf = async (): Promise<Page> => {
       const { view, ...shown } = await report();

@@ -54,7 +54,7 @@ async function tailJob(config: Config, jobId: JobId, options: TailArguments): Pr
 type JobSeen = Awaited<ReturnType<typeof seenIn>>;
 
 async function seenIn(jobs: FollowedJobs, jobId: JobId) {
-  const [follower, elsewhere] = [await jobs.follower(jobId), await jobs.elsewhere(jobId)];
+  const [follower, elsewhere] = [await jobs.follower(jobId), await jobs.elsewhere?.(jobId)];
   return { isFollowed: follower.by !== 'nobody', elsewhere, job: await jobs.job(jobId) };
 }
 

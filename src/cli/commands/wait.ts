@@ -159,7 +159,7 @@ function waitOf(config: Config, jobIds: readonly JobId[], options: WaitOptions) 
           served?.pending.get(jobId)?.end();
         }
         if (isDone()) break;
-        for (const command of unanswered) if (await jobs.isExecuted(command)) unanswered.delete(command);
+        for (const command of unanswered) if (await jobs.isExecuted?.(command)) unanswered.delete(command);
         const [jobId] = jobIds.filter((id) => !ended.has(id));
         // Without a fleet, this process serves the state itself.
         isThere &&= served !== undefined || jobId === undefined || (await jobs.follower(jobId)).by !== 'nobody';

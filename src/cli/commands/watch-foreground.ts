@@ -67,7 +67,7 @@ export async function watchHere(config: Config, request: WatchRequest, lines: nu
         begin();
         if (hasBegun) mirrors.tick();
         writeLines();
-        const progress = read((store) => progressText(reportOf(config, store, jobId)));
+        const progress = read((store) => progressText(reportOf(config, store, [jobId])));
         if (progress !== undefined) bottom.show([pc.dim(progress)]);
         await sleep(TICK_MS, undefined, { signal }).catch(() => {});
       }
@@ -93,7 +93,7 @@ function newsOf(config: Config, jobId: JobId): (store: Store) => string {
   const stateChange = jobStateChanges();
   let shown = '';
   return (store) => {
-    const [job] = reportOf(config, store, jobId).jobs;
+    const [job] = reportOf(config, store, [jobId]).jobs;
     const state = stateChange(job);
     const found = `${job?.tasks.found} ${job?.tasks.hint}`;
     if (job === undefined || found === shown) return state;

@@ -138,7 +138,7 @@ function print(paths: readonly string[], registered: Registered, note: string, {
 }
 
 function searchOf({ config, store, isFollowed, request: { jobId } }: Registered): string[] {
-  const [job] = reportOf(config, store, jobId).jobs;
+  const [job] = reportOf(config, store, [jobId]).jobs;
   if (job === undefined) return [];
   const error = job.error === null ? [] : [`it fails: ${printable(job.error.message)}`];
   if (job.tasks.found > 0) return [...error, ...searchLines(job)];

@@ -12,7 +12,7 @@ import { resultOf } from '../ask-agent.ts';
 import { type JobFollower, NOT_FOLLOWED } from '../follower.ts';
 import { reportedJobs } from '../job-service.ts';
 import { commandLog } from '../process.ts';
-import { endedIn, jobIn, type Report, reportOf, viewReport } from '../show/status-report.ts';
+import { endedIn, jobIn, type Report, reportOf, viewReport, type Wanted } from '../show/status-report.ts';
 
 /** For a command that places commands. @throws JobtailError */
 export async function withFleet<T>(config: FleetConfig, work: (client: FleetClient) => Promise<T>): Promise<T> {
@@ -42,11 +42,11 @@ export async function followerIn(client: FleetClient, jobId: JobId): Promise<Job
 
 export type FleetReport = Awaited<ReturnType<typeof fleetReport>>;
 
-async function fleetReport(config: Config, client: FleetClient, wanted: JobId | 'all' | undefined) {
+async function fleetReport(config: Config, client: FleetClient, wanted: Wanted) {
   const [agents, owners] = [await client.agents.all(), await client.owners()];
-  const only = wanted === 'all' ? undefined : wanted;
+  const only = typeof wanted === 'object' && wanted.length === 1 ? wanted[0] : undefined;
   const report = reportOf(config, await client.jobs({ only }), wanted);
-  return { ...report, ...ofFleet(report.jobs, agents, owners, only) };
+  return { ...report, ...ofFleet(report.jobs, agents, owners) };
 }
 
 /** What the report of a fleet has besides that of one agent. */
@@ -54,13 +54,11 @@ export function ofFleet(
   jobs: Report['jobs'],
   agents: readonly AgentRow[],
   owners: Awaited<ReturnType<FleetClient['owners']>>,
-  only: JobId | undefined,
 ) {
   const byJob = new Map(owners.map((row) => [row.jobId, row]));
-  const waiting = owners.filter(({ isWaiting, jobId }) => isWaiting && (only ?? jobId) === jobId);
   return {
     agents,
-    waitingJobs: waiting.length,
+    waitingJobs: jobs.filter(({ jobId }) => byJob.get(jobId)?.isWaiting).length,
     jobs: jobs.map((job) => {
       const { owner = null, attempt = null } = byJob.get(job.jobId) ?? {};
       return { ...job, owner, attempt };
@@ -79,9 +77,10 @@ export function jobsOfFleet(config: FleetConfig) {
     of,
     job: (jobId: JobId) => of(jobId, (store) => jobIn(config, store, jobId)),
     ended: (jobId: JobId) => of(jobId, (store) => endedIn(config, store, jobId)),
-    report: (only: JobId | 'all' | undefined): Promise<FleetReport> =>
-      reader.read((client) => fleetReport(config, client, only)),
-    surroundings: async () => ({ view: await viewReport(config) }),
+    report: async (wanted: Wanted) => {
+      const report = await reader.read((client) => fleetReport(config, client, wanted));
+      return { ...report, view: await viewReport(config) };
+    },
     reported: () => reportedJobs(config, () => of(undefined, (store) => store.jobs.states())),
     results: async (jobId: JobId) => {
       const { resultList } = await import('../show/lists.ts');

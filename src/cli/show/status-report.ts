@@ -27,14 +27,19 @@ const MAX_NOT_SYNCED = 1_000;
 export type Report = ReturnType<typeof reportOf>;
 export type JobReport = Report['jobs'][number];
 
-/** All followed jobs, or also those of `unwatch`, or only one. */
-export function reportOf(config: Config, store: Store, only: JobId | 'all' | undefined) {
+/** All followed jobs if undefined; `all`: also those of `unwatch`. */
+export type Wanted = readonly JobId[] | 'all' | undefined;
+
+export function reportOf(config: Config, store: Store, wanted: Wanted) {
   const holder = lockHolder(config.state.directory);
   const agent = holder?.role === 'agent' ? holder : undefined;
-  const isOne = only !== undefined && only !== 'all';
-  const jobs = (isOne ? [store.jobs.get(only)].filter((job) => job !== undefined) : store.jobs.all())
-    .filter((job) => only !== undefined || job.state !== 'ended')
-    .sort((a, b) => compareIds(a.jobId, b.jobId));
+  const named = typeof wanted === 'object' ? wanted.map((jobId) => store.jobs.get(jobId)) : undefined;
+  const jobs =
+    named?.filter((job) => job !== undefined) ??
+    store.jobs
+      .all()
+      .filter(({ state }) => wanted === 'all' || state !== 'ended')
+      .sort((a, b) => compareIds(a.jobId, b.jobId));
   return {
     agent: {
       running: agent !== undefined,
@@ -49,7 +54,7 @@ export function reportOf(config: Config, store: Store, only: JobId | 'all' | und
     jobService: hasJobService(config.service) ? shownJobService(store.jobInformation.lastListing()) : null,
     watchMine: watchMineReport(store),
     notify: { rules: config.notify.length, ...store.outbox.counts() },
-    jobs: jobs.map((job) => jobReport(config, store, job, isOne)),
+    jobs: jobs.map((job) => jobReport(config, store, job, named !== undefined)),
   };
 }
 
