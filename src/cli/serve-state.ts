@@ -12,6 +12,7 @@ import { SharedState } from '../daemon/state.ts';
 import { FileWatch } from '../daemon/watch-files.ts';
 import { asJobtailError } from '../errors.ts';
 import { LinkedAbort } from '../linked-abort.ts';
+import { UnderWay } from '../notify/deliveries.ts';
 import { Notifications } from '../notify/notifications.ts';
 import { isAgentWaiting, isServed } from '../store/lock.ts';
 import { WAKE_FILE } from '../store/store.ts';
@@ -84,7 +85,8 @@ async function serve(config: Config, signal: AbortSignal): Promise<void> {
     const connection = await connect(config, log, { secrets, capabilities, signsInAgain: true });
     const { agent } = buildEngine({ ...connection, config, store, transfers, log, follows: 'asked' });
     const endKeepUp = transfers.keepUp(connection.remote);
-    const notifications = new Notifications({ config, store, log, secrets });
+    const degraded = () => undefined;
+    const notifications = new Notifications({ config, store, log, secrets, degraded, underWay: new UnderWay() });
     try {
       store.wake();
       watched.watch(new Map([[path.join(directory, WAKE_FILE), () => agent.refresh()]]));

@@ -55,7 +55,7 @@ export async function fleetOf(options: DaemonFleetOptions): Promise<FleetMember>
   const { directory } = config.mirror;
   const address = options.address ?? (await fleetAddress(config.fleet, log, secrets));
   if (isPlainDatabase(address.url)) {
-    const fields = { scope: 'the fleet', code: 'config', err: PLAIN_DATABASE, hint: PLAIN_DATABASE_HINT };
+    const fields = { scope: 'the fleet', code: 'config', err: PLAIN_DATABASE, hint: PLAIN_DATABASE_HINT } as const;
     log.warn(fields, 'connection not encrypted');
   }
   const { FleetMember } = await import('../fleet/member.ts');

@@ -96,7 +96,8 @@ const TICK_MS = 1_000;
 
 export async function serveMetrics(options: MetricsServerOptions): Promise<MetricsServer> {
   const { requestMs = REQUEST_MS } = options;
-  const limits = { requestTimeout: requestMs, headersTimeout: requestMs, connectionsCheckingInterval: TICK_MS };
+  // The time for the headers is at most that.
+  const limits = { requestTimeout: requestMs, connectionsCheckingInterval: TICK_MS };
   // Concurrent requests share one computation.
   let adding: Promise<string> | undefined;
   const metrics = () => {

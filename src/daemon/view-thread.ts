@@ -38,7 +38,7 @@ export class ViewThread {
       onEnded({ settings }, err, isFirst) {
         const address = addressOf(settings.listen);
         const hint = 'the agent goes on, and begins it again; if its address is in use, set view.listen to a free one';
-        const fields = { scope: 'the view', code: 'config', address, err, hint };
+        const fields = { scope: 'the view', code: 'config', address, err, hint } as const;
         log[isFirst ? 'error' : 'debug'](fields, 'cannot listen for the view');
         onState(`there is no view: ${err}`);
       },

@@ -13,13 +13,13 @@ import { phaseOf } from '../job-information.ts';
 import { statesOf, withoutColours } from '../line-states.ts';
 import { MAX_LINE_CHARACTERS, type NotifyEvent } from '../notification.ts';
 import { unprovenIn } from '../proven.ts';
-import { Secrets } from '../redact.ts';
+import type { Secrets } from '../redact.ts';
 import { expressionThread, matchingIn } from '../search/guarded-thread.ts';
 import { type DeliveryRow, MAX_WAITING, type ReadPositionRow } from '../store/outbox.ts';
 import type { JobRow, LiveFileRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
-import { Deliveries, UnderWay } from './deliveries.ts';
+import { Deliveries, type UnderWay } from './deliveries.ts';
 import { type EventOf, newEvent, newsOf } from './events.ts';
 import { type NotifyHttp, notifyHttp } from './http.ts';
 import { readLines } from './lines.ts';
@@ -31,13 +31,13 @@ interface NotificationsOptions {
   readonly log: Log;
   readonly clock?: Clock;
   /** Why the agent cannot do its work, if so. */
-  readonly degraded?: () => string | undefined;
+  readonly degraded: () => string | undefined;
   readonly http?: NotifyHttp;
-  readonly secrets?: Secrets;
+  readonly secrets: Secrets;
   /** In place of a thread. */
   readonly matching?: (source: string, texts: readonly string[]) => Promise<number[] | undefined>;
   /** Deliveries of the configuration before, which may still be under way. */
-  readonly underWay?: UnderWay;
+  readonly underWay: UnderWay;
 }
 
 const TICK_MS = 1_000;
@@ -50,14 +50,13 @@ const KEPT_MS = 7 * 86_400_000;
 const STOP_MS = 500;
 
 export class Notifications {
-  readonly #options: NotificationsOptions & Required<Pick<NotificationsOptions, 'clock' | 'degraded' | 'http'>>;
+  readonly #options: NotificationsOptions & Required<Pick<NotificationsOptions, 'clock' | 'http'>>;
   readonly #rules: readonly Rule[];
   readonly #wantsFiles: boolean;
   readonly #deliveries: Deliveries;
   readonly #thread = expressionThread();
   /** Lines of each rule that were skipped and are not logged yet, and when the last ones were logged. */
   readonly #skipped = new Map<Rule, { since: number; lines: number }>();
-  readonly #underWay: UnderWay;
   /** Whether the jobs of the start were read: one that is found afterwards is new. */
   #hasBegun = false;
   /** When the last report of a job was stored that came before it was watched again. */
@@ -75,11 +74,9 @@ export class Notifications {
   #failures: ReadonlySet<string> = new Set();
 
   constructor(options: NotificationsOptions) {
-    const { config, clock = systemClock, store, log, http = notifyHttp(config), secrets = new Secrets() } = options;
-    const { degraded = () => undefined, underWay = new UnderWay() } = options;
+    const { config, clock = systemClock, store, log, http = notifyHttp(config), secrets, underWay } = options;
     const source = sourceOf(config);
-    this.#underWay = underWay;
-    this.#options = { ...options, clock, degraded, http };
+    this.#options = { ...options, clock, http };
     this.#rules = config.notify.map((settings) => new Rule(settings));
     this.#wantsFiles = this.#rules.some(({ wantsFiles }) => wantsFiles);
     this.#deliveries = new Deliveries({ rules: this.#rules, store, clock, log, http, source, secrets, underWay });
@@ -110,7 +107,7 @@ export class Notifications {
   /** Creates the events of the current state, and waits a little for deliveries under way. */
   async stop(): Promise<void> {
     await this.#lastTick();
-    await this.#underWay.stop(this.#options.clock, STOP_MS);
+    await this.#options.underWay.stop(this.#options.clock, STOP_MS);
     await this.#options.http.close();
   }
 
@@ -118,7 +115,7 @@ export class Notifications {
   async replace(): Promise<void> {
     this.#deliveries.replace();
     await this.#lastTick();
-    void this.#underWay.ended().then(() => this.#options.http.close());
+    void this.#options.underWay.ended().then(() => this.#options.http.close());
   }
 
   async #lastTick(): Promise<void> {

@@ -17,6 +17,7 @@ it('the health check reports since when the service fails, in words', () => {
   expect(health.failure).toBeUndefined();
   health.note('unreachable');
   now += 60_000;
+  expect(health.unhealthy()).toBe('the scheduler made no progress for 60 s');
   const wall = vi.spyOn(Date, 'now').mockImplementation(() => 7);
   onTestFinished(() => wall.mockRestore());
   health.note('timeout');

@@ -25,12 +25,14 @@ test('the agent releases a key seconds after its job is over, hardly reads the s
       const credentials = { username: 'hpc', privateKey: 'private', publicKey: 'public' };
       return { serverHostname: 'h', sharedBasepath: '/', protocol: 'SftpScp', credentials } as TransferMethod;
     },
-    endTransfer: async () => {
+    endTransfer: async (_jobId, _method, signal) => {
+      if (isHanging) await new Promise((_, reject) => signal.addEventListener('abort', reject));
       if (isAway) throw new JobtailError('unreachable', 'connection refused');
       open.delete('public');
     },
   };
   let isAway = false;
+  let isHanging = false;
   const warnings: string[] = [];
   const log = { ...SILENT, warn: (_: object, what: string) => void warnings.push(what) };
   const transfers = new Transfers({ store, log, secrets: new Secrets(), clock });
@@ -56,5 +58,15 @@ test('the agent releases a key seconds after its job is over, hardly reads the s
     expect(open.size).toBe(0);
   }
   await endKeepUp();
+  // A job that goes to another agent waits for no service that hangs: so long, and for the grace of a call.
+  await transfers.leases.take(JOB, remote as Remote, new AbortController().signal);
+  isHanging = true;
+  const left = vi.fn();
+  const leaving = transfers.end(JOB).then(left, left);
+  await clock.pass(9_000);
+  expect(left).not.toHaveBeenCalled();
+  await clock.pass(1_000);
+  expect(left).toHaveBeenCalled();
+  await leaving;
   store.close();
 });

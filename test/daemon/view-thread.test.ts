@@ -85,6 +85,8 @@ it('the thread of the view serves, goes on by the same settings, begins anew by 
   await expect(fetch(address)).rejects.toThrow();
   await view.use(null);
   await expect(fetch(`http://127.0.0.1:${otherPort}/`)).rejects.toThrow();
+  // None of them is begun again.
+  expect(count('cannot listen for the view')).toBe(0);
 });
 
 it('the thread of the view that ends is said, and begun again; this process goes on', async () => {

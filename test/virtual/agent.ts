@@ -18,6 +18,7 @@ import { asJobtailError, type ErrorCode } from '../../src/errors.ts';
 import type { FleetAddress } from '../../src/fleet/database/database.ts';
 import type { FleetMember } from '../../src/fleet/member.ts';
 import type { JobId } from '../../src/job.ts';
+import { UnderWay } from '../../src/notify/deliveries.ts';
 import { Notifications } from '../../src/notify/notifications.ts';
 import { logLine } from '../../src/printable.ts';
 import { Secrets } from '../../src/redact.ts';
@@ -302,7 +303,7 @@ export class SimulatedAgent {
     };
     this.#notifications = new Notifications({
       ...{ config, store, clock, log: this.#log(), http: receiver.http(clock) },
-      degraded: () => health.unready(),
+      ...{ degraded: () => health.unready(), secrets: this.#secrets, underWay: new UnderWay() },
       // Threads are not simulated.
       matching: async (pattern, lines) =>
         lines.flatMap((text, index) => (new RegExp(pattern).test(text) ? [index] : [])),

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import type { JobId } from '../../src/job.ts';
 import { newEvent } from '../../src/notify/events.ts';
+import { outageIn, saveOutage } from '../../src/store/outage.ts';
 import { requestOf, taskOf } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import { until } from '../support/e2e-until.ts';
@@ -34,8 +35,11 @@ test('each metric moves, and the gauges of trouble return', async (context) => {
     notify: [{ on: ['truncated', 'rewritten'], command: ['/bin/sh', '-c', `test -e ${receiver}`] }],
   };
   place.configure(sandbox, sections);
+  // As an agent that was killed while the service was away.
+  fs.mkdirSync(place.state, { mode: 0o700 });
+  saveOutage(place.state, { code: 'timeout', message: 'away', hint: null, since: 1 });
   let linesLost = 0;
-  const { store } = await runDaemon(place, { logLinesLost: () => linesLost });
+  const { said, store } = await runDaemon(place, { logLinesLost: () => linesLost });
 
   const seen = new Map<string, Set<number>>();
   const look = async () => {
@@ -56,6 +60,7 @@ test('each metric moves, and the gauges of trouble return', async (context) => {
     expect(shown / (bavail * bsize), name).toBeCloseTo(1, 1);
   }
   await place.mirrored(job, 'stdout');
+  expect([outageIn(place.state), store.capabilities.get('clock')]).toEqual([undefined, '0']);
   await shows('mirrored_bytes_total', (bytes) => bytes >= 1_200);
   fs.writeFileSync(path.join(path.dirname(files.stdout), 'result.dat'), 'of the job');
   await shows('results{state="synced"}', (count) => count > 0);
@@ -67,6 +72,7 @@ test('each metric moves, and the gauges of trouble return', async (context) => {
 
   place.writeConfig(place.configText(sandbox, { ...sections, nonsense: {} }));
   await shows('reloads_total{outcome="refused"}', (count) => count > 0);
+  expect(said.at(-1)?.['STATUS']).toContain('the changed configuration is refused: ');
   const another = await sandbox.submit({ tasks: [{}] });
   place.configure(sandbox, { ...sections, watch: [requestOf(job), requestOf(another)] });
   await shows('reloads_total{outcome="taken"}', (count) => count > 0);

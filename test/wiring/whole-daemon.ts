@@ -1,6 +1,6 @@
 /** The daemon as `agent run` composes it, in the process of the test: its log, its metrics, and what it says to systemd. */
 import { Writable } from 'node:stream';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
 import { Daemon } from '../../src/daemon/daemon.ts';
 import { createLog, LogStream } from '../../src/daemon/log.ts';
@@ -8,7 +8,11 @@ import { openOwnStore } from '../../src/daemon/own-state.ts';
 import { Secrets } from '../../src/redact.ts';
 import type { Place } from '../support/e2e-place.ts';
 
-export async function runDaemon(place: Pick<Place, 'configFile'>, { logLinesLost = (): number => 0 } = {}) {
+export async function runDaemon(
+  place: Pick<Place, 'configFile'>,
+  { logLinesLost = (): number => 0, watchdogMs }: { logLinesLost?: () => number; watchdogMs?: number } = {},
+) {
+  const listeners = process.listenerCount('SIGHUP');
   const config = await loadConfig(place.configFile);
   const lines: string[] = [];
   const said: Readonly<Record<string, string>>[] = [];
@@ -23,7 +27,7 @@ export async function runDaemon(place: Pick<Place, 'configFile'>, { logLinesLost
   const log = createLog({ level: 'debug', secrets, stream: new LogStream({ output }) });
   const notifier = {
     send: (fields: (typeof said)[number]) => void said.push(fields),
-    watchdogMs: undefined,
+    watchdogMs,
     close() {},
   };
   const owned = openOwnStore(config, log, { secrets });
@@ -37,6 +41,7 @@ export async function runDaemon(place: Pick<Place, 'configFile'>, { logLinesLost
   const end = async () => {
     stop.abort();
     await running.finally(() => owned.close());
+    expect(process.listenerCount('SIGHUP')).toBe(listeners);
   };
   onTestFinished(end);
   await Promise.race([ready, running]);

@@ -6,7 +6,7 @@ import { getRequestListener } from '@hono/node-server';
 import { listenAt, type Place } from '../../system/listen.ts';
 
 const HEADERS_MS = 10_000;
-const LIMITS = { headersTimeout: HEADERS_MS, requestTimeout: HEADERS_MS, connectionsCheckingInterval: 2_000 };
+const LIMITS = { requestTimeout: HEADERS_MS, connectionsCheckingInterval: 2_000 };
 
 export interface Served {
   /** 0 of a Unix socket. */

@@ -4,7 +4,6 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { Place } from '../../support/e2e-place.ts';
 import { until } from '../../support/e2e-until.ts';
-import { freePort } from '../../support/free-port.ts';
 
 it('a refused first sign-in is a warning in the log and a line in status, until the password is corrected', async (context) => {
   const place = Place.make(context);
@@ -27,21 +26,6 @@ it('a refused first sign-in is a warning in the log and a line in status, until 
   const jobs = await place.agent('verify', '501');
   expect(jobs.stderr).not.toContain('next sign-in');
 
-  fs.copyFileSync(sandbox.passwordFile, passwordFile);
-  await agent.logs('signed in');
-  await until('status without it', async () => !(await place.agent('status')).stdout.includes('the service'));
-});
-
-it('a service that is away at the start is named by status, and its return is noticed', async (context) => {
-  const place = Place.make(context);
-  const port = await freePort();
-  const passwordFile = path.join(place.directory, 'password');
-  fs.writeFileSync(passwordFile, 'x\n', { mode: 0o600 });
-  place.configure({ baseUrl: `http://127.0.0.1:${port}`, username: 'alice', passwordFile });
-  const agent = await place.run();
-  await agent.logs('operation failed', { scope: 'the service', code: 'unreachable' });
-  expect((await place.agent('status')).stdout).toMatch(/the service cannot be reached: .*connection refused/);
-  const sandbox = await place.startSandbox(port);
   fs.copyFileSync(sandbox.passwordFile, passwordFile);
   await agent.logs('signed in');
   await until('status without it', async () => !(await place.agent('status')).stdout.includes('the service'));

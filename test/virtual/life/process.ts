@@ -9,6 +9,7 @@ import { buildEngine, type Engine } from '../../../src/daemon/compose.ts';
 import { type OwnedStore, openOwnStore } from '../../../src/daemon/own-state.ts';
 import { configuredJobs } from '../../../src/daemon/state.ts';
 import type { NotifyEvent } from '../../../src/notification.ts';
+import { UnderWay } from '../../../src/notify/deliveries.ts';
 import { Notifications } from '../../../src/notify/notifications.ts';
 import { Secrets } from '../../../src/redact.ts';
 import type { Role } from '../../../src/store/lock.ts';
@@ -76,6 +77,7 @@ export class LifeProcess {
     this.#notifications = new Notifications({
       ...{ config, store, log, clock: this.#clockOfTicks(), matching: async () => [] },
       http: { close: async () => {}, request: async () => TAKEN },
+      ...{ degraded: () => undefined, secrets: new Secrets(), underWay: new UnderWay() },
     });
     // What is delivered is limited by time: what is to be delivered is looked at.
     const { outbox } = store;

@@ -1,0 +1,31 @@
+/** What the whole daemon says of a service that does not answer, without a job that asks for it. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { Agent } from '../../src/agent/loop/agent.ts';
+import { outageIn } from '../../src/store/outage.ts';
+import { Place } from '../support/e2e-place.ts';
+import { until } from '../support/e2e-until.ts';
+import { freePort } from '../support/free-port.ts';
+import { runDaemon } from './whole-daemon.ts';
+
+test('a service that is away at the start is named before the agent is ready, and its return is noticed', async (context) => {
+  const place = Place.make(context);
+  const port = await freePort();
+  const passwordFile = path.join(place.directory, 'password');
+  fs.writeFileSync(passwordFile, 'x\n', { mode: 0o600 });
+  place.configure({ baseUrl: `http://127.0.0.1:${port}`, username: 'alice', passwordFile });
+  const turns = vi.spyOn(Agent.prototype, 'onTurn');
+  context.onTestFinished(() => turns.mockRestore());
+  const { said } = await runDaemon(place, { watchdogMs: 400 });
+  const message = expect.stringMatching(/^the service cannot be reached: .*connection refused/);
+  expect(outageIn(place.state)).toMatchObject({ code: 'unreachable', message });
+  expect(said[0]).toMatchObject({ READY: '1', STATUS: expect.stringMatching(/^the service cannot be reached since/) });
+  // Four times as often as systemd wants it.
+  expect(turns.mock.calls.map(([everyMs]) => everyMs)).toEqual([100]);
+  const sandbox = await place.startSandbox(port);
+  fs.copyFileSync(sandbox.passwordFile, passwordFile);
+  await until('its return', async () => outageIn(place.state) === undefined);
+  await until('the watchdog to be fed with it', async () => said.at(-1)?.['STATUS'] === 'following 0 jobs');
+  expect(said.at(-1)).toMatchObject({ WATCHDOG: '1' });
+});
