@@ -17,7 +17,11 @@ function agentWith({ tripMs = 0 } = {}) {
   const monotonic = () => time.ms;
   const leased = new LeasedJobs({ ...systemClock, monotonic, now: monotonic }, LEASE_MS);
   const counts = { released: 0 };
-  const summary = { own: [], silent: 1, isRestored: false } as Partial<FleetSummary>;
+  const summary: { -readonly [Name in keyof FleetSummary]?: FleetSummary[Name] } = {
+    own: [],
+    silent: 1,
+    isRestored: false,
+  };
   const joined = {
     agents: {
       report: async () => {
@@ -48,7 +52,7 @@ function agentWith({ tripMs = 0 } = {}) {
     heartbeat.tick();
     await heartbeat.ended();
   };
-  return { time, leased, counts, failures, tick };
+  return { time, leased, counts, failures, summary, heartbeat, tick };
 }
 
 it('a lease counts from the request of the heartbeat, not from its response', async () => {
@@ -78,6 +82,19 @@ it('an agent releases the jobs of silent ones a lease after its start, and after
   await seconds(15);
   expect(counts.released).toBeGreaterThan(before);
   expect(failures).toEqual([]);
+});
+
+it('an agent takes no job for a lease after the database was restored', async () => {
+  const { time, summary, heartbeat, tick } = agentWith();
+  await tick(0);
+  expect(heartbeat.mayAcquire).toBe(true);
+  summary.isRestored = true;
+  await heartbeat.refresh();
+  summary.isRestored = false;
+  time.ms += LEASE_MS - 1;
+  expect(heartbeat.mayAcquire).toBe(false);
+  time.ms += 1;
+  expect(heartbeat.mayAcquire).toBe(true);
 });
 
 it('fenced transactions of one agent run one after the other, in the order of the calls', async () => {

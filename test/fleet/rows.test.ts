@@ -5,6 +5,7 @@ import { FleetJobs } from '../../src/fleet/commands/fleet-jobs.ts';
 import type { JobId } from '../../src/job.ts';
 import { until } from '../support/e2e-until.ts';
 import { FleetParts, orderFor } from '../support/fleet-parts.ts';
+import { jobOf } from '../support/model-remote.ts';
 import { needs } from '../support/needs.ts';
 
 const HOSTILE = '../OUT';
@@ -80,6 +81,16 @@ it('many jobs are ordered some at a time, as many as the rule allows', needs('po
   // By transaction.
   expect(given.map(({ jobs }) => jobs)).toEqual([100, 500, 500]);
   expect(await knownJobs.follow(orders, 1_100)).toBe(0);
+  const [first, second] = [orderFor(1).jobId, orderFor(2).jobId];
+  const startTime = { text: '2026-11-05T12:00:00', ms: null };
+  const information = JSON.stringify({ ...jobOf(first, 'Finished'), startTime });
+  await fleet.query(`UPDATE jobtail.jobs SET state = 'settled' WHERE job_id IN ('1', '2')`);
+  const row = JSON.stringify({ job_id: first, information });
+  await fleet.query(`INSERT INTO jobtail.rows VALUES ('1', 'job_information', '[]', $1)`, [row]);
+  expect([...(await knownJobs.settled())].sort()).toEqual([
+    [first, startTime.text],
+    [second, null],
+  ]);
 });
 
 it('an agent that was asked to drain, and joins again, is not asked any more', needs('postgres'), async () => {

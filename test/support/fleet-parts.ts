@@ -36,6 +36,8 @@ interface TestMember {
   readonly log: readonly Line[];
   /** Jobs that it was reported to follow, and not to leave since. */
   readonly followed: ReadonlySet<JobId>;
+  /** Jobs whose temporary keys it was to revoke. */
+  readonly ended: ReadonlySet<JobId>;
 }
 
 interface TestMemberOptions {
@@ -48,6 +50,7 @@ interface TestMemberOptions {
   readonly prepare?: (store: Store) => void;
   /** Jobs with notifications that wait. */
   readonly unsent?: (store: Store) => ReadonlySet<JobId>;
+  readonly onRefresh?: () => void;
   readonly unready?: () => string | undefined;
   readonly pollAgeMs?: () => number | null;
   readonly clock?: Clock;
@@ -134,7 +137,7 @@ export class FleetParts {
     const store = new Store({ directory, service: 'https://cluster.example', owner: true, now: Date.now });
     store.transaction(() => options.prepare?.(store));
     const log: Line[] = [];
-    const followed = new Set<JobId>();
+    const [followed, ended] = [new Set<JobId>(), new Set<JobId>()];
     const { heartbeatMs = HEARTBEAT_SECONDS * 1_000, clock = systemClock } = options;
     const settings = { heartbeatMs, drainOnStop: false, separateMirrors, schema: SCHEMA };
     const member = new FleetMember({
@@ -142,7 +145,7 @@ export class FleetParts {
       ...(options.url === undefined ? {} : { url: options.url }),
       settings: { ...settings, name, maxJobs, url: null, urlFile: null, urlCredential: null },
       about: { host: 'here', pid: process.pid, version: '0', view: null },
-      endTransfer: async () => {},
+      endTransfer: async (jobId) => void ended.add(jobId),
       pollAgeMs: options.pollAgeMs ?? (() => null),
       unready,
     });
@@ -152,7 +155,7 @@ export class FleetParts {
         await onRelease(jobId);
         followed.delete(jobId);
       },
-      refresh: () => {},
+      refresh: options.onRefresh ?? (() => {}),
     };
     this.#test.onTestFinished(async () => {
       await member.stop();
@@ -160,7 +163,7 @@ export class FleetParts {
     });
     member.attach(follower, configured, () => options.unsent?.(store) ?? new Set());
     member.start();
-    return { member, store, log, followed };
+    return { member, store, log, followed, ended };
   }
 
   get address() {

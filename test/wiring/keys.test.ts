@@ -6,6 +6,7 @@ import fs from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import * as v from 'valibot';
 import { expect, onTestFinished, test, vi } from 'vitest';
@@ -329,7 +330,7 @@ test('each key of the schema arrives at the part of the daemon that needs it', a
   vi.spyOn(ApiThread.prototype, 'use').mockImplementation(async (...args) => void parts.recorded('ask', args));
   const leaves = vi.spyOn(FleetMember.prototype, 'detach');
   vi.spyOn(FleetMember.prototype, 'drain').mockImplementation(async () => {
-    await Promise.resolve();
+    await setImmediate();
     parts.recorded('drain', [{ isFollowing: leaves.mock.calls.length === 0 }]);
   });
   onTestFinished(() => {

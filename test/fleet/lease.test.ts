@@ -1,9 +1,10 @@
 /** One lease an agent: who takes jobs, who is offered none, and what keeps a lease alive. */
 import { expect, it } from 'vitest';
-import { until } from '../../support/e2e-until.ts';
-import { FleetParts, fastClock, orderFor } from '../../support/fleet-parts.ts';
-import { needs } from '../../support/needs.ts';
-import type { WithEnd } from '../../support/temp-directory.ts';
+import { systemClock } from '../../src/system/clock.ts';
+import { until } from '../support/e2e-until.ts';
+import { FleetParts, fastClock, orderFor } from '../support/fleet-parts.ts';
+import { needs } from '../support/needs.ts';
+import type { WithEnd } from '../support/temp-directory.ts';
 
 const OPTIONS = needs('postgres');
 
@@ -39,10 +40,15 @@ it.concurrent(
     const anna = fleet.start('anna', { ...FAST, unready: () => trouble });
     // As the only one it keeps what there is.
     await soon('all to be followed', () => anna.followed.size === 6);
-    await soon('it to say what it lacks', async () => (await agent('anna'))?.lacks === trouble);
+    await soon('it to say what it lacks, and its calls', async () => {
+      anna.member.called();
+      const { lacks, callsLastMinute = 0 } = (await agent('anna')) ?? {};
+      return lacks === trouble && callsLastMinute > 0;
+    });
     const ben = fleet.start('ben', {});
     await soon('the other one to follow all', () => ben.followed.size === 6);
     await soon('it to follow none', () => anna.followed.size === 0);
+    expect(anna.ended.size).toBe(6);
     await watch(7, 9);
     await soon('the other one to follow new ones, too', () => ben.followed.size === 9);
     expect(anna.log.filter(({ message }) => message === 'agent not ready')).toHaveLength(1);
@@ -57,7 +63,8 @@ it.concurrent(
   OPTIONS,
   async (test) => {
     const { fleet, commands, database } = await fleetWith(test, 3);
-    const anna = fleet.start('anna', { clock: fastClock(10), heartbeatMs: 100_000 });
+    const relay = await fleet.relay();
+    const anna = fleet.start('anna', { clock: fastClock(10), heartbeatMs: 100_000, port: relay.port });
     await until('all to be followed', () => anna.followed.size === 3);
     const session = await fleet.session();
     await session.query('BEGIN');
@@ -73,6 +80,11 @@ it.concurrent(
     expect(anna.member.numbers).toMatchObject({ lost: 0, jobs: { self: 3 } });
     expect(anna.followed.size).toBe(3);
     await session.query('COMMIT');
+    const says = (what: string) => until(what, () => anna.log.some(({ message }) => message === what));
+    relay.cut();
+    await says('operation failed');
+    relay.open();
+    await says('operation recovered');
   },
 );
 
@@ -114,3 +126,19 @@ it.concurrent(
     await until('it to be in', () => cleo.log.some(({ message }) => message === 'joined the fleet'));
   },
 );
+
+it.concurrent('what the database tells an agent waits for no interval', OPTIONS, async (test) => {
+  const { fleet, commands, database } = await fleetWith(test, 1);
+  const rules = new Set<string | undefined>();
+  const onRefresh = () => void rules.add(store.watchMine.of('command')?.include[0]);
+  // No interval passes.
+  const clock = { ...systemClock, monotonic: () => 1_000_000 };
+  const { store, followed } = fleet.start('anna', { clock, onRefresh });
+  await until('the job to be followed', () => followed.size === 1);
+  await commands.give([{ jobId: orderFor(1).jobId, kind: 'sync' }]);
+  await until('the order to be asked for', () => store.requests.open('pass').length === 1);
+  const rule = { include: ['mine*'], exclude: [], maxAgeMs: 1, maxJobs: 1, since: 1, source: 'command' };
+  await fleet.query('INSERT INTO jobtail.rules (rule) VALUES ($1)', [JSON.stringify(rule)]);
+  await commands.notify(database);
+  await until('the agent to be asked to go by the rule', () => rules.has('mine*'));
+});
