@@ -41,6 +41,8 @@ const MAX_PAUSE_MS = 5 * 60_000;
 const MAX_REQUESTED = 8;
 /** After so many failed requests in a row, tasks are searched by probes. */
 const LASTING_FAILURES = 2;
+/** After so many of one job in a row, about 12 minutes, while the service responds to others: as a refusal. */
+const REFUSED_FAILURES = 6;
 /** Interval for storing unchanged reports again. */
 const STORED_AGAIN_MS = 5 * 60_000;
 
@@ -198,7 +200,8 @@ export class JobStates implements Scheduled {
     if (isAlone && first !== undefined && failed.length === turn.length) throw first.error;
     for (const { thing: job, error } of failed) {
       this.#context.failures.failed(scopeOf(job), error, 0, true);
-      if (this.#pauses.failed(job.jobId, error) >= LASTING_FAILURES) job.unreported('not reported');
+      const failures = this.#pauses.failed(job.jobId, error);
+      if (failures >= LASTING_FAILURES) job.unreported(failures < REFUSED_FAILURES ? 'not reported' : 'report refused');
     }
   }
 

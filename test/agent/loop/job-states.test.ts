@@ -305,6 +305,23 @@ describe('a job that no list names, and whose own report fails', () => {
       ).toHaveLength(1);
   });
 
+  it('is settled after a start, if its last report was its end', async () => {
+    const { clock, service, tell, reported, watchState, restart } = await follow();
+    service.set(jobOf('100', 'Running'));
+    tell('Finished');
+    await reported('Finished');
+    const getJob = service.getJob.bind(service);
+    service.unlisted.add(JOB);
+    service.getJob = async (jobId) => {
+      if (jobId === JOB) throw failure;
+      return await getJob(jobId);
+    };
+    await restart();
+    await clock.pass(5 * MINUTE_MS);
+    expect(watchState()).toBe('watched');
+    await clock.passUntil('its end', () => watchState() === 'settled', 30 * MINUTE_MS);
+  });
+
   it('is asked for at its own back-off', async () => {
     const { clock, asked } = await beside();
     await clock.pass(30 * MINUTE_MS);
