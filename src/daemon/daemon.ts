@@ -50,10 +50,14 @@ export interface DaemonOptions extends ProcessOptions {
 
 /** Another process removed or replaced the state: writes are lost, so it must be opened again. */
 export class StateGone extends JobtailError {
-  constructor(directory: string) {
-    super('store', `the state in ${directory} was removed or replaced while the agent used it`, {
+  /** The one in force. */
+  readonly config: Config;
+
+  constructor(config: Config) {
+    super('store', `the state in ${config.state.directory} was removed or replaced while the agent used it`, {
       hint: 'stop the agent before its state is touched; offsets are recovered from the mirrors',
     });
+    this.config = config;
   }
 }
 
@@ -209,7 +213,7 @@ export class Daemon {
       this.#options.onReady();
       notifier.send({ READY: '1', STATUS: this.#statusText() });
       const gone = new Promise<never>((_, reject) => {
-        this.#stateGone = () => reject(new StateGone(store.directory));
+        this.#stateGone = () => reject(new StateGone(config));
       });
       const stopped = once(stop, 'abort', over).then(() => undefined);
       const next = await Promise.race([reload.next(), stopped, gone, ...(fleet ? [fleet.ended] : [])]);

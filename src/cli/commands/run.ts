@@ -66,16 +66,18 @@ async function runUntil(stop: AbortSignal, options: RunOptions): Promise<void> {
 /** Opens the state again if it was removed. Waits for space if the disk is full at the start. */
 async function followUntilStopped(options: ProcessOptions): Promise<void> {
   const { log, notifier, stop } = options;
+  let { config } = options;
   let isLogged = false;
   while (!stop.aborted) {
     try {
-      const owned = await openAsAgent(options.config, log, options);
+      const owned = await openAsAgent(config, log, options);
       if (owned === undefined) return;
-      const daemon = new Daemon({ ...owned, ...options, onReady: () => (isLogged = false) });
+      const daemon = new Daemon({ ...owned, ...options, config, onReady: () => (isLogged = false) });
       return await daemon.run().finally(() => owned.close());
     } catch (thrown) {
       const { code, message, hint } = asJobtailError(thrown);
       if (thrown instanceof StateGone) {
+        ({ config } = thrown);
         log.error({ scope: 'the state', code, err: message, hint }, 'state directory replaced, creating it again');
         continue;
       }

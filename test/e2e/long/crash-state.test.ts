@@ -1,6 +1,7 @@
 /** The state of the agent when it is gone, older than the mirrors or of another version: no byte of a mirror suffers. */
 import fs from 'node:fs';
 import path from 'node:path';
+import tls from 'node:tls';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { mirroredJob, requestOf, submitQuietJob } from '../../support/e2e-job.ts';
@@ -98,6 +99,28 @@ describe.concurrent('a state', () => {
     const { place, stdout, mirror, database } = found;
     const inode = fs.statSync(mirror).ino;
     const agent = await place.run();
+    for (const suffix of ['', '-wal', '-shm']) fs.rmSync(database + suffix, { force: true });
+    fs.appendFileSync(stdout, CONTENT);
+    await until('the state to be there again', () => fs.existsSync(database));
+    await expectItGoesOn(found, inode);
+    expect(agent.end).toBeUndefined();
+  });
+
+  it('that was deleted after a reload is begun anew with the configuration in force', async (context) => {
+    const found = await leftJob(context);
+    const { place, sandbox, job, stdout, mirror, database } = found;
+    const inode = fs.statSync(mirror).ino;
+    const configureWith = (name: string) => {
+      const caFile = path.join(place.directory, name);
+      fs.writeFileSync(caFile, tls.rootCertificates[0] ?? '');
+      place.configure(sandbox, { service: { tls: { caFile } }, watch: [requestOf(job)], results: { enabled: false } });
+      return caFile;
+    };
+    const former = configureWith('former.pem');
+    const agent = await place.run();
+    configureWith('present.pem');
+    await agent.logs('configuration changed');
+    fs.rmSync(former);
     for (const suffix of ['', '-wal', '-shm']) fs.rmSync(database + suffix, { force: true });
     fs.appendFileSync(stdout, CONTENT);
     await until('the state to be there again', () => fs.existsSync(database));
