@@ -112,7 +112,7 @@ export async function completePass(polls: JobPolls, options: CompletePassOptions
 
 /**
  * In the last pass, and in one of a job that is not followed, a result that is not what it was at its last fetch is
- * fetched again: the same content proves it.
+ * fetched again: the same content proves it, another one counts as a failure.
  * What was not there when it was requested is requested after another listing.
  */
 async function syncResults(jobId: JobId, listed: Listing, options: CompletePassOptions) {
@@ -123,11 +123,13 @@ async function syncResults(jobId: JobId, listed: Listing, options: CompletePassO
   if (queued === 0 && (!isOver || inFlux === 0)) return end;
   const again = await results.sync(jobId, { remote, isFinal: true, onlyInFlux: true, signal });
   const sum = (of: 'fetched' | 'changed' | 'failed' | 'bytes' | 'tookMs') => end[of] + again[of];
+  // No later pass proves these.
+  const left = store.results.counts(jobId);
   return {
     ...again,
     fetched: sum('fetched'),
     changed: sum('changed'),
-    failed: sum('failed'),
+    failed: sum('failed') + (isOver ? left.inFlux + left.queued : 0),
     bytes: sum('bytes'),
     tookMs: sum('tookMs'),
   };

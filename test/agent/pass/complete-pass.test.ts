@@ -128,8 +128,10 @@ it('the complete pass fetches a result once more that changed since its last fet
   const download = remote.downloadFile.bind(remote);
   remote.downloadFile = async (job, name, sink, signal) => await download(job, name, sink, signal).finally(grow);
   grow();
-  await engine.pass(clock, true);
+  const { results } = await engine.pass(clock, true);
   expect(engine.store.results.counts(JOB)).toMatchObject({ synced: 2, inFlux: 1 });
+  // The command that requested it must not report success.
+  expect(results).toMatchObject({ failed: 1 });
 });
 
 it('the complete pass downloads each listed file once, where its path shows whose it is', async () => {
