@@ -10,7 +10,7 @@ import { firstPaths, register, watchReport } from '../cli/register.ts';
 import { endOf, waitReport } from '../cli/show/ends.ts';
 import { deliveryList, listedJobs, resultList } from '../cli/show/lists.ts';
 import { verificationReport } from '../cli/show/pass.ts';
-import { endedIn, jobIn, reportOf, type Surroundings, type Wanted } from '../cli/show/status-report.ts';
+import { endedIn, jobIn, reportOf, type Surroundings, type WantedJobs } from '../cli/show/status-report.ts';
 import type { Config } from '../config/config.ts';
 import { notWatched, requireWatched, type SharedState, watchIfConfigured } from '../daemon/state.ts';
 import { JobtailError } from '../errors.ts';
@@ -37,7 +37,7 @@ const FIRST_FILES_MS = 10_000;
 const MAX_AT_A_TIME = 4;
 const MAX_TASKS = 1_000;
 
-export async function statusOf({ config, state, surroundings }: ApiParts, wanted: Wanted) {
+export async function statusOf({ config, state, surroundings }: ApiParts, wanted: WantedJobs) {
   const missing = typeof wanted === 'object' && wanted.find((id) => jobIn(config, state.store, id) === undefined);
   if (missing) throw notWatched(missing);
   return { ...reportOf(config, state.store, wanted), ...(await surroundings()) };

@@ -9,7 +9,7 @@ import { isOver, type JobId } from '../job.ts';
 import { groupName, ownUserName, userName } from '../system/owners.ts';
 import type { JobFollower } from './follower.ts';
 import type { DeliveryList, ListedJob, ResultList } from './show/lists.ts';
-import type { Surroundings, Wanted } from './show/status-report.ts';
+import type { Surroundings, WantedJobs } from './show/status-report.ts';
 import type { ShownReport } from './show/status-table.ts';
 
 /** Whether the state is that of another user, whose agent can be asked instead. */
@@ -87,7 +87,7 @@ async function textFrom(socketPath: string, { path: at, method = 'GET', body, si
 /** The followed jobs, as the agent reports them: as `FollowedJobs`. */
 export function jobsOfAgent(config: Config) {
   const get = <T extends object>(path: string) => askSocket<T>(config, { path });
-  const report = async (wanted: Wanted) => {
+  const report = async (wanted: WantedJobs) => {
     const places = typeof wanted === 'object' ? wanted.map((jobId) => `/${jobId}`) : [wanted === 'all' ? '?all=1' : ''];
     const reports: (ShownReport & Surroundings)[] = [];
     for (const place of places) reports.push(await get(`jobs${place}`));

@@ -12,7 +12,7 @@ import {
   reportOf,
   type Surroundings,
   surroundingsOf,
-  type Wanted,
+  type WantedJobs,
 } from './show/status-report.ts';
 import type { ShownReport } from './show/status-table.ts';
 
@@ -22,7 +22,7 @@ export interface FollowedJobs {
   /** The same once the agent works on it no more. */
   ended(jobId: JobId): Promise<JobReport | undefined>;
   /** What `agent status` shows. */
-  report(wanted: Wanted): Promise<ShownReport & Surroundings>;
+  report(wanted: WantedJobs): Promise<ShownReport & Surroundings>;
   /** The user's jobs, as the middleware reports them. */
   reported(): Promise<ListedJob[]>;
   /** @throws JobtailError job-unknown */

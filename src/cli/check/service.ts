@@ -17,7 +17,7 @@ import { systemClock } from '../../system/clock.ts';
 import { temporaryDirectory } from '../../system/directories.ts';
 import { commandLog } from '../process.ts';
 import { answerOf, jobsUrlBeside, jsonOf } from './description.ts';
-import { type Finding, note, ok, type CheckStep, warnIf, warning } from './findings.ts';
+import { type CheckStep, type Finding, note, ok, warnIf, warning } from './findings.ts';
 
 const MAX_SHOWN_NAME = 200;
 const MAX_SHOWN_WORD = 60;

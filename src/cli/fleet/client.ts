@@ -12,7 +12,7 @@ import { resultOf } from '../ask-agent.ts';
 import { type JobFollower, NOT_FOLLOWED } from '../follower.ts';
 import { reportedJobs } from '../job-service.ts';
 import { commandLog } from '../process.ts';
-import { endedIn, jobIn, type Report, reportOf, viewReport, type Wanted } from '../show/status-report.ts';
+import { endedIn, jobIn, type Report, reportOf, viewReport, type WantedJobs } from '../show/status-report.ts';
 
 /** For a command that places commands. @throws JobtailError */
 export async function withFleet<T>(config: FleetConfig, work: (client: FleetClient) => Promise<T>): Promise<T> {
@@ -42,7 +42,7 @@ export async function followerIn(client: FleetClient, jobId: JobId): Promise<Job
 
 export type FleetReport = Awaited<ReturnType<typeof fleetReport>>;
 
-async function fleetReport(config: Config, client: FleetClient, wanted: Wanted) {
+async function fleetReport(config: Config, client: FleetClient, wanted: WantedJobs) {
   const [agents, owners] = [await client.agents.all(), await client.owners()];
   const only = typeof wanted === 'object' && wanted.length === 1 ? wanted[0] : undefined;
   const report = reportOf(config, await client.jobs({ only }), wanted);
@@ -77,7 +77,7 @@ export function jobsOfFleet(config: FleetConfig) {
     of,
     job: (jobId: JobId) => of(jobId, (store) => jobIn(config, store, jobId)),
     ended: (jobId: JobId) => of(jobId, (store) => endedIn(config, store, jobId)),
-    report: async (wanted: Wanted) => {
+    report: async (wanted: WantedJobs) => {
       const report = await reader.read((client) => fleetReport(config, client, wanted));
       return { ...report, view: await viewReport(config) };
     },

@@ -28,9 +28,9 @@ export type Report = ReturnType<typeof reportOf>;
 export type JobReport = Report['jobs'][number];
 
 /** All followed jobs if undefined; `all`: also those of `unwatch`. */
-export type Wanted = readonly JobId[] | 'all' | undefined;
+export type WantedJobs = readonly JobId[] | 'all' | undefined;
 
-export function reportOf(config: Config, store: Store, wanted: Wanted) {
+export function reportOf(config: Config, store: Store, wanted: WantedJobs) {
   const holder = lockHolder(config.state.directory);
   const agent = holder?.role === 'agent' ? holder : undefined;
   const named = typeof wanted === 'object' ? wanted.map((jobId) => store.jobs.get(jobId)) : undefined;
