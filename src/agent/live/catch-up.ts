@@ -46,14 +46,14 @@ export async function catchUp(file: LiveFile, context: CatchUpContext): Promise<
 }
 
 /** Where a request starts: at the overlap, which shows a truncation or rewrite; at 0 unless the mirror is intact. */
-export async function nextOffset(file: LiveFile, source: LiveSource): Promise<number> {
+export async function requestFrom(file: LiveFile, source: LiveSource): Promise<number> {
   const start = Math.max(0, file.undisputed - file.overlapBytes);
   return start + source.overlapStart(await file.read(start, file.undisputed));
 }
 
 async function attempt(file: LiveFile, context: CatchUpContext): Promise<PollOutcome> {
   for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts++) {
-    const from = await nextOffset(file, context.source);
+    const from = await requestFrom(file, context.source);
     const known = file.undisputed - from;
     const isThorough = context.isFinal || (known === 0 && file.length > 0);
     const response = await context.request({ from, known, isThorough });
@@ -61,10 +61,11 @@ async function attempt(file: LiveFile, context: CatchUpContext): Promise<PollOut
     file.note({ relativePath: response.relativePath });
     const decision = decide(noteFacts(file, await compare(response, file), response.isRaw ? 'raw bytes' : 'text'));
     if (decision.kind === 'same') return await appendRest(file, response, context);
-    if (decision.kind === 'undetermined' && decision.needs === 'raw-bytes')
-      return wasCompared(file, response)
-        ? 'current'
-        : ((await catchUpByRawBytes(file, response, context)) ?? 'raw-unavailable');
+    if (decision.kind === 'undetermined' && decision.needs === 'raw-bytes') {
+      if (!wasCompared(file, response)) return (await catchUpByRawBytes(file, response, context)) ?? 'raw-unavailable';
+      file.memory.symptoms.noteSame('raw bytes');
+      return 'current';
+    }
     if (!(await act(decision, file))) return 'changing';
   }
   return 'unclear';
@@ -74,10 +75,11 @@ async function attempt(file: LiveFile, context: CatchUpContext): Promise<PollOut
 async function compare(response: LiveBytes, file: LiveFile): Promise<Match> {
   let at = response.from;
   // What shows nothing of a mirror proves nothing about it.
-  if (at === file.length && at > 0) return { kind: 'hidden', at };
+  if (at === file.length && at > 0) return { kind: 'shows-less', at };
   while (at < file.length) {
     const bytes = await response.next(Math.min(COMPARED_BYTES, file.length - at));
-    if (bytes.length === 0) return { kind: (await response.whatFollows()) === 'nothing' ? 'shorter' : 'hidden', at };
+    if (bytes.length === 0)
+      return { kind: (await response.whatFollows()) === 'nothing' ? 'shorter' : 'shows-less', at };
     const there = await file.read(at, at + bytes.length);
     const common = commonLength(bytes, there);
     at += common;
@@ -93,7 +95,7 @@ async function compare(response: LiveBytes, file: LiveFile): Promise<Match> {
 function noteFacts(file: LiveFile, found: Match, by: ShownBy): Facts {
   const { symptoms } = file.memory;
   const { kind, at } = found;
-  if (kind === 'same') symptoms.noteLength(at);
+  if (kind !== 'shorter') symptoms.noteLength(at);
   const isMismatch = kind === 'shorter' || kind === 'different';
   const isConfirmed = isMismatch && symptoms.note(kind, file.length, at, by);
   return { found, by, isConfirmed, mirror: file };

@@ -47,7 +47,7 @@ export class Symptoms {
     return false;
   }
 
-  /** Records that the file has all bytes before `at`. */
+  /** Records that the file has all bytes before `at`, whatever follows. */
   noteLength(at: number): void {
     if ((this.#seen?.get('shorter')?.at ?? at) < at) this.clear('shorter');
   }

@@ -23,11 +23,11 @@ import type { ShownBy } from './debounce.ts';
 import type { Integrity } from './mirror/live-file.ts';
 
 /**
- * What a response shows. same: all of the mirror, and its cursor is at the end of the mirror. hidden: it shows the mirror up to
- * `at` only. shorter: the file ends at `at`. different: the byte at `at` is another one.
+ * What a response shows. same: all of the mirror, and its cursor is at the end of the mirror. shows-less: the mirror up to `at`
+ * only. shorter: the file ends at `at`. different: the byte at `at` is another one.
  */
 export type Match =
-  | { readonly kind: 'same' | 'hidden' | 'shorter'; readonly at: number }
+  | { readonly kind: 'same' | 'shows-less' | 'shorter'; readonly at: number }
   | {
       readonly kind: 'different';
       readonly at: number;
@@ -60,7 +60,7 @@ export function decide({ found, by, isConfirmed, mirror }: Facts): Decision {
   if (found.kind === 'same') return { kind: 'same', at }; // 1
   const isUncommitted = length > undisputed && integrity !== 'unknown';
   if (isUncommitted && found.kind !== 'shorter') return damaged(found, mirror); // 2
-  if (found.kind === 'hidden') return { kind: 'undetermined', at, needs: 'raw-bytes' }; // 3
+  if (found.kind === 'shows-less') return { kind: 'undetermined', at, needs: 'raw-bytes' }; // 3
   if (!isConfirmed) return { kind: 'undetermined', at, needs: 'the-next-poll' }; // 4
   if (isUncommitted) return damaged(found, mirror); // 5
   const isCertain = by === 'raw bytes' || found.kind !== 'different' || found.isByAscii;
@@ -72,7 +72,7 @@ export function decide({ found, by, isConfirmed, mirror }: Facts): Decision {
 }
 
 function damaged({ kind, at }: Match, { undisputed, integrity }: Facts['mirror']): Decision {
-  const theirs = kind === 'hidden' ? 'are not shown by the service' : 'differ from the remote file';
+  const theirs = kind === 'shows-less' ? 'are not shown by the service' : 'differ from the remote file';
   const why = integrity === 'modified' ? 'another process changed it' : `its uncommitted bytes ${theirs}`;
   const from = Math.max(at, undisputed);
   return { kind: 'mirror-damaged', at: from, reason: `${why}: requested again from byte ${from} on` };

@@ -23,7 +23,7 @@ export class RawBytes {
 
   /**
    * Whether the back-off allows a request now; the last pass does not wait. If `response` shows that the file changed,
-   * the pause is the shortest one.
+   * downloads without news before it lengthen no pause.
    */
   isDue({ raw }: FileMemory, isFinal: boolean, response?: LiveBytes): boolean {
     const isNew = response !== undefined && raw.endOffset !== undefined && endOffset(response) !== raw.endOffset;

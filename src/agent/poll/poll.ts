@@ -131,13 +131,15 @@ export class JobPolls {
     for (const slice of slicesOf(files, MAX_FLUSHES)) await Promise.all(slice.map((file) => file.close()));
     for (const file of files) {
       const { mirror, row } = file;
-      const error = storedErrorFrom(file.error, row.error, now());
+      // A poll that broke off shows nothing about a file that waited.
+      const isOpen = file.outcome === undefined && file.error === undefined;
+      const error = isOpen ? row.error : storedErrorFrom(file.error, row.error, now());
       // A mirror that failed to open may have committed a step of its rotation, so only its error is saved.
       if (mirror?.changed) {
         const grownAt = mirror.appended > 0 ? now() : mirror.row.grownAt;
         const after = { ...mirror.row, grownAt, error };
         writes.push(() => store.liveFiles.save(after));
-      } else if (error !== null || row.error !== null) {
+      } else if (!isOpen && (error !== null || row.error !== null)) {
         writes.push(() => store.liveFiles.setError(row.jobId, row, error));
       }
     }
@@ -175,13 +177,11 @@ async function pollFiles(files: readonly FilePoll[], { send, commit }: RoundOpti
   const wait = <Value>(add: (one: Waiting<Value>) => void) =>
     new Promise<Value>((resolve, reject) => {
       if (failures.length > 0) return reject(pollFailed());
-      const isRunning =
-        <Result>(settle: (result: Result) => void) =>
-        (result: Result) => {
-          running += 1;
-          settle(result);
-        };
-      add({ resume: isRunning(resolve), fail: isRunning(reject) });
+      const goOn = (settle: () => void) => {
+        running += 1;
+        settle();
+      };
+      add({ resume: (value) => goOn(() => resolve(value)), fail: (error) => goOn(() => reject(error)) });
       stopsRunning();
     });
   const waits: FileWaits = {

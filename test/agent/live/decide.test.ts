@@ -9,7 +9,7 @@ const MODIFIED = { ...INTACT, undisputed: 0, integrity: 'modified' } as const;
 const LOST = { ...INTACT, undisputed: 0, integrity: 'unknown' } as const;
 
 const SAME: Facts['found'] = { kind: 'same', at: 100 };
-const HIDDEN: Facts['found'] = { kind: 'hidden', at: 90 };
+const HIDDEN: Facts['found'] = { kind: 'shows-less', at: 90 };
 const DIFFERENT: Facts['found'] = { kind: 'different', at: 90, isByAscii: true };
 const NOT_BY_ASCII: Facts['found'] = { ...DIFFERENT, isByAscii: false };
 const SHORTER: Facts['found'] = { kind: 'shorter', at: 90 };
@@ -40,7 +40,12 @@ const ROWS: readonly Row[] = [
     { found: HIDDEN, mirror: UNCOMMITTED },
     cut(90, /^its uncommitted bytes are not shown/),
   ],
-  [2, 'hides committed bytes before others', { found: { kind: 'hidden', at: 70 }, mirror: UNCOMMITTED }, cut(80, /./)],
+  [
+    2,
+    'hides committed bytes before others',
+    { found: { kind: 'shows-less', at: 70 }, mirror: UNCOMMITTED },
+    cut(80, /./),
+  ],
   [2, 'hides bytes of one that was changed', { found: HIDDEN, mirror: MODIFIED }, mended(90)],
   [2, 'differs in uncommitted bytes', { found: DIFFERENT, mirror: UNCOMMITTED }, cut(90)],
   [2, 'differs before others', { found: { ...DIFFERENT, at: 70 }, mirror: UNCOMMITTED }, cut(80)],

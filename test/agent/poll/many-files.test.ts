@@ -19,6 +19,7 @@ class OpenFiles extends ModelDisk {
 }
 
 const LINE = 'a line\n';
+const STUCK = { code: 'stuck', message: 'it is stuck', hint: null, since: 1 } as const;
 
 /** So many groups of files that are polled together; one of each group is written. */
 function setUp(together: number, groups = 2.1) {
@@ -65,9 +66,15 @@ it('a poll of many files keeps what came before a group that breaks off', async 
   expect(engine.grown).toEqual([LINE.length]);
   const { error } = engine.store.liveFiles.ofJob(JOB).find((row) => keyText(row) === names[3]) ?? {};
   expect(error?.code).toBe('fault');
+  // What is known of a file stays until it is polled again.
+  engine.store.liveFiles.setError(JOB, { taskId: '10045' as TaskId, file: 'stdout' }, STUCK);
+  await expect(engine.poll()).rejects.toMatchObject({ code: 'unreachable' });
+  const errorOf = (name = '') => engine.store.liveFiles.ofJob(JOB).find((row) => keyText(row) === name)?.error;
+  expect(errorOf(names[45])).toEqual(STUCK);
   isAway = false;
   time.now += 60_000;
   expect((await engine.poll()).appended).toBe(2 * LINE.length);
+  expect(errorOf(names[45])).toBeNull();
 });
 
 it('a poll of many files asks a few calls for two files as long as none can be read', async () => {

@@ -159,6 +159,19 @@ describe('raw bytes', () => {
     }
   });
 
+  test('that were compared before end the doubt of a stale size: a second one waits as long', async () => {
+    const { remote, engine, poll, mirror } = setUp();
+    const bytes = Buffer.from(`${'x'.repeat(200)}\xffabc`, 'latin1');
+    remote.files.set(NAME, bytes);
+    expect(await poll()).toBe('current');
+    for (const seen of [50, bytes.length, bytes.length, 50]) {
+      remote.staleSizes.set(NAME, seen);
+      for (let polls = 0; polls < 4; polls++) await poll();
+    }
+    expect(engine.mismatches).toEqual([]);
+    expect(mirror()).toBe(bytes.toString('latin1'));
+  });
+
   test('of two listed files that both fit are taken if they are equal, whichever is the file', async () => {
     const { remote, engine, poll, mirror } = setUp();
     remote.files.set(keyText(OTHER), BYTES);
