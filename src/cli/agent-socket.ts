@@ -24,7 +24,7 @@ function isPrivate(directory: string): boolean {
   }
 }
 
-/** For a command that uses the state or the secret itself. @throws JobtailError if they are those of another user */
+/** @throws JobtailError if the state is that of another user */
 export function requireOwner({ state: { directory } }: Config): void {
   if (!isPrivate(directory)) return;
   const owner = ownersOf(directory);

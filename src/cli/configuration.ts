@@ -11,6 +11,7 @@ import { filesOf } from '../config/secrets.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import { keepFile } from '../system/kept-files.ts';
 import { type Step, stepsTo, userName } from '../system/owners.ts';
+import { requireOwner } from './agent-socket.ts';
 
 export interface ConfigOption {
   readonly config?: string;
@@ -44,6 +45,13 @@ export async function configurationAsOwner(options: ConfigOption): Promise<Confi
     become(owner);
     requireEntry(directory, owner);
   }
+  return config;
+}
+
+/** The same for a command that uses the state or the secret itself. @throws JobtailError if they are another user's */
+export async function ownConfiguration(options: ConfigOption): Promise<Config> {
+  const config = await configurationAsOwner(options);
+  requireOwner(config);
   return config;
 }
 

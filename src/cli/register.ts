@@ -36,6 +36,8 @@ export async function firstPaths(
   return paths;
 }
 
+export type WatchReport = ReturnType<typeof watchReport>;
+
 /** The JSON of `agent watch`. */
 export function watchReport({ config, request, isFollowed = false }: Registered, files: readonly string[]) {
   const { jobId } = request;

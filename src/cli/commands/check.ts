@@ -2,7 +2,6 @@
 import { type Config, hasFleet } from '../../config/config.ts';
 import { SharedState } from '../../daemon/state.ts';
 import type { JobId, TaskId } from '../../job.ts';
-import { requireOwner } from '../agent-socket.ts';
 import { Findings } from '../check/findings.ts';
 import {
   checkAgent,
@@ -16,7 +15,7 @@ import {
 import { checkConnection, checkNamespace, serversOf } from '../check/network.ts';
 import { probe } from '../check/probe.ts';
 import { serviceSteps } from '../check/service.ts';
-import { configurationAsOwner, type JsonOption } from '../configuration.ts';
+import { type JsonOption, ownConfiguration } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
 import { forStderr } from '../show/colours.ts';
 import { jsonReport } from '../show/json.ts';
@@ -38,8 +37,7 @@ export async function check(options: CheckOptions): Promise<void> {
   });
   let config: Config | undefined;
   const readConfiguration = async () => {
-    config = await configurationAsOwner(options);
-    requireOwner(config);
+    config = await ownConfiguration(options);
     return checkConfigFile(config);
   };
   await findings.ask([{ name: 'configuration', ask: readConfiguration }]);
@@ -50,8 +48,7 @@ export async function check(options: CheckOptions): Promise<void> {
 }
 
 async function printProbe(options: CheckOptions): Promise<void> {
-  const config = await configurationAsOwner(options);
-  requireOwner(config);
+  const config = await ownConfiguration(options);
   process.stdout.write(jsonReport(await untilStopped((signal) => probe(config, signal))));
 }
 

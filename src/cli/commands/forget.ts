@@ -10,9 +10,8 @@ import { printableLines } from '../../printable.ts';
 import { unprovenIn } from '../../proven.ts';
 import type { Store } from '../../store/store.ts';
 import type { RemovedFiles } from '../../system/remove-tree.ts';
-import { requireOwner } from '../agent-socket.ts';
 import { askIn } from '../ask-agent.ts';
-import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
+import { type ConfigOption, ownConfiguration } from '../configuration.ts';
 import { lineTyped } from '../init/answers.ts';
 import { commandLog, forEach, untilStopped } from '../process.ts';
 
@@ -30,8 +29,7 @@ export async function forget(jobIds: readonly JobId[], options: ForgetArguments)
     throw new JobtailError('usage', 'the id of a job is missing', {
       hint: 'name jobs, or use --older-than 30d for all jobs that ended before',
     });
-  const config = await configurationAsOwner(options);
-  requireOwner(config);
+  const config = await ownConfiguration(options);
   await untilStopped(async (signal) => {
     const { deleteFiles = false } = options;
     const choose = (store: Store, removing: Removal['removing']) =>

@@ -1,7 +1,6 @@
 /** `agent tail JOB...`: the lines of the mirrors of jobs, with or without a running agent. */
 import { once } from 'node:events';
 import fs from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../../config/config.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
@@ -14,6 +13,7 @@ import { forStderr } from '../show/colours.ts';
 import { jobStateChanges } from '../show/job-text.ts';
 import { type LiveFileChoice, startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
 import { columnsOf, cutToColumns } from '../show/terminal.ts';
+import { untilOver } from '../until-over.ts';
 
 interface TailArguments extends ConfigOption, LiveFileChoice {
   readonly follow?: boolean;
@@ -23,9 +23,8 @@ interface TailArguments extends ConfigOption, LiveFileChoice {
   readonly prefix: boolean;
 }
 
-const TICK_MS = 200;
 /** Interval for the job state, which changes seldom. */
-const SLOW_TICK_MS = 1_000;
+const STATE_MS = 1_000;
 const CLEAR_LINE = '\r\u001b[2K';
 
 /** Several jobs one after the other, each below a header, as tail does with files. */
@@ -134,28 +133,21 @@ class ShownFile {
 
   async follow(signal: AbortSignal): Promise<void> {
     this.#warnIfNothingComes();
-    let readAt = Number.NEGATIVE_INFINITY;
-    while (!signal.aborted) {
-      let isOver = false;
-      if (performance.now() - readAt >= SLOW_TICK_MS) {
-        readAt = performance.now();
-        this.#job.known = await this.#job.read();
-        // Before the lines are read, so that no line is missed.
-        isOver = this.#isOver;
-        this.#printState();
-        this.#printErrors();
-      }
+    const isOver = async () => {
+      this.#job.known = await this.#job.read();
+      this.#printState();
+      this.#printErrors();
+      return this.#isOver;
+    };
+    const tick = async () => {
       const more = this.#mirrors.tick();
       await drained(signal);
-      if (isOver && !more) {
-        await this.toEnd(signal);
-        const end = this.#job.known?.job?.state === 'settled' ? 'settled' : 'unwatched';
-        process.stderr.write(`job ${this.#job.jobId} is ${end}: no more lines\n`);
-        return;
-      }
-      if (!more) await sleep(TICK_MS, undefined, { signal }).catch(() => {});
-    }
-    this.#endLine();
+      return more;
+    };
+    if (!(await untilOver({ signal, stateMs: STATE_MS, isOver, tick }))) return this.#endLine();
+    await this.toEnd(signal);
+    const end = this.#job.known?.job?.state === 'settled' ? 'settled' : 'unwatched';
+    process.stderr.write(`job ${this.#job.jobId} is ${end}: no more lines\n`);
   }
 
   #warnIfNothingComes(): void {

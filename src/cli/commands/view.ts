@@ -16,8 +16,7 @@ import { findView, linkTo, unprovenText } from '../../view/link.ts';
 import { type RunningView, serveView } from '../../view/serve.ts';
 import type { ViewSettings } from '../../view/settings.ts';
 import { readToken, tokenFileOf } from '../../view/token.ts';
-import { requireOwner } from '../agent-socket.ts';
-import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
+import { type ConfigOption, ownConfiguration } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
 
 export interface ViewArguments extends ConfigOption {
@@ -27,8 +26,7 @@ export interface ViewArguments extends ConfigOption {
 const ANY_FREE = { host: '127.0.0.1', port: 0 } as const;
 
 export async function view(options: ViewArguments): Promise<void> {
-  const config = await configurationAsOwner(options);
-  requireOwner(config);
+  const config = await ownConfiguration(options);
   const settings = viewSettingsOf(config, { program: versionOfProgram(), agentPid: null });
   const running = await linkOfAgent(config, settings);
   if (running !== undefined) return show(running, settings, options);

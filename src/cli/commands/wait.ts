@@ -1,5 +1,4 @@
 /** `agent wait JOB...`: blocks until each job is over and its last complete pass is done. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, type FleetConfig, hasFleet, hasJobService } from '../../config/config.ts';
 import { withStore } from '../../daemon/own-state.ts';
 import { configuredJobs, type SharedState } from '../../daemon/state.ts';
@@ -19,6 +18,7 @@ import { type Ended, endOf, exitCodeOf, waitReport } from '../show/ends.ts';
 import { hasMessage, hiddenResultsLines, showJobState, taskLine } from '../show/job-text.ts';
 import { jsonReport } from '../show/json.ts';
 import { startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
+import { untilOver } from '../until-over.ts';
 import { refuseNoJob } from './watch.ts';
 
 interface WaitOptions extends JsonOption {
@@ -28,7 +28,6 @@ interface WaitOptions extends JsonOption {
   readonly timeout?: number;
 }
 
-const TICK_MS = 200;
 /** Intervals for reading the state of jobs, here and from the database of a fleet. */
 const STATE_MS = 500;
 const FLEET_STATE_MS = 2_000;
@@ -135,43 +134,34 @@ function waitOf(config: Config, jobIds: readonly JobId[], options: WaitOptions) 
   return async (jobs: FollowedJobs, { signal, served, commands = [] }: WaitContext): Promise<() => void> => {
     await requireEnds(config, jobIds, jobs);
     const unanswered = new Set(commands);
-    let isTimeUp = false;
-    let readAt = Number.NEGATIVE_INFINITY;
     let absentSince: number | undefined;
-    while (!isDone()) {
-      const now = performance.now();
-      if (signal.aborted) throw new JobtailError('aborted', 'it was stopped');
+    const isOver = async (): Promise<boolean> => {
       // A state that is removed is made anew.
-      const isReadable = served === undefined || served.state.ifReadable !== undefined;
-      if (isReadable && now - readAt >= stateMs) {
-        readAt = now;
-        let isThere = true;
-        for (const jobId of jobIds.filter((id) => !ended.has(id))) {
-          served?.pending.get(jobId)?.renew();
-          const job = await jobs.ended(jobId).catch((thrown: unknown) => {
-            // The agent that is asked starts again.
-            if (!isOfAnother(config) || asJobtailError(thrown).code !== 'store') throw thrown;
-            isThere = false;
-          });
-          const end = job && endOf(job);
-          if (end === undefined) continue;
-          ended.set(jobId, end);
-          served?.pending.get(jobId)?.end();
-        }
-        if (isDone()) break;
-        for (const command of unanswered) if (await jobs.isExecuted?.(command)) unanswered.delete(command);
-        const [jobId] = jobIds.filter((id) => !ended.has(id));
-        // Without a fleet, this process serves the state itself.
-        isThere &&= served !== undefined || jobId === undefined || (await jobs.follower(jobId)).by !== 'nobody';
-        if (isThere) absentSince = undefined;
-        else absentSince = waitForAgent(absentSince, now);
+      if (served !== undefined && served.state.ifReadable === undefined) return false;
+      let isThere = true;
+      for (const jobId of jobIds.filter((id) => !ended.has(id))) {
+        served?.pending.get(jobId)?.renew();
+        const job = await jobs.ended(jobId).catch((thrown: unknown) => {
+          // The agent that is asked starts again.
+          if (!isOfAnother(config) || asJobtailError(thrown).code !== 'store') throw thrown;
+          isThere = false;
+        });
+        const end = job && endOf(job);
+        if (end === undefined) continue;
+        ended.set(jobId, end);
+        served?.pending.get(jobId)?.end();
       }
-      isTimeUp = now - startedAt >= timeout;
-      if (isTimeUp) break;
-      const more = lines?.tick() ?? false;
-      const restMs = Math.min(TICK_MS, Math.max(1, startedAt + timeout - now));
-      if (!more) await sleep(restMs, undefined, { signal }).catch(() => {});
-    }
+      if (isDone()) return true;
+      for (const command of unanswered) if (await jobs.isExecuted?.(command)) unanswered.delete(command);
+      const jobId = jobIds.find((id) => !ended.has(id));
+      // Without a fleet, this process serves the state itself.
+      isThere &&= served !== undefined || jobId === undefined || (await jobs.follower(jobId)).by !== 'nobody';
+      absentSince = isThere ? undefined : waitForAgent(absentSince, performance.now());
+      return false;
+    };
+    const tick = () => lines?.tick() ?? false;
+    const isTimeUp = !(await untilOver({ signal, stateMs, endsAt: startedAt + timeout, isOver, tick }));
+    if (isTimeUp && signal.aborted) throw new JobtailError('aborted', 'it was stopped');
     const waitingFor = jobIds.filter((jobId) => !ended.has(jobId));
     const missing = isTimeUp ? await missingOf(jobs, waitingFor) : '';
     return () => {

@@ -1,5 +1,4 @@
 /** `agent watch JOB --foreground`: prints the lines of a job, and follows it here unless an agent does. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../../config/config.ts';
 import { withStore } from '../../daemon/own-state.ts';
 import type { JobId } from '../../job.ts';
@@ -15,10 +14,9 @@ import { startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
 import { reportOf } from '../show/status-report.ts';
 import { progressText } from '../show/status-table.ts';
 import { BottomLines } from '../show/terminal.ts';
+import { untilOver } from '../until-over.ts';
 
-const TICK_MS = 200;
-/** Interval for requesting states. */
-const TICKS_A_SLOW_TICK = 5;
+const STATE_MS = 500;
 
 /** Prints the last `lines` of what each file has at the beginning, and all that comes later. */
 export async function watchHere(config: Config, request: WatchRequest, lines: number): Promise<void> {
@@ -56,21 +54,26 @@ export async function watchHere(config: Config, request: WatchRequest, lines: nu
     const news = newsOf(config, jobId);
     const stateOf = () => read((store) => store.jobs.get(jobId)?.state ?? 'ended') ?? 'watched';
     try {
-      for (let ticks = 0; !signal.aborted; ticks++) {
-        pending.renew();
-        if (stateOf() !== 'watched') break;
-        if (ticks % TICKS_A_SLOW_TICK === 0) {
-          const change = read(news) ?? '';
+      await untilOver({
+        signal,
+        stateMs: STATE_MS,
+        isOver() {
+          pending.renew();
+          const isOver = stateOf() !== 'watched';
+          const change = isOver ? '' : (read(news) ?? '');
           if (change !== '') bottom.clear();
           process.stderr.write(forStderr(change));
-        }
-        begin();
-        if (hasBegun) mirrors.tick();
-        writeLines();
-        const progress = read((store) => progressText(reportOf(config, store, [jobId])));
-        if (progress !== undefined) bottom.show([pc.dim(progress)]);
-        await sleep(TICK_MS, undefined, { signal }).catch(() => {});
-      }
+          return isOver;
+        },
+        tick() {
+          begin();
+          const more = hasBegun && mirrors.tick();
+          writeLines();
+          const progress = read((store) => progressText(reportOf(config, store, [jobId])));
+          if (progress !== undefined) bottom.show([pc.dim(progress)]);
+          return more;
+        },
+      });
     } finally {
       pending.end();
       bottom.clear();

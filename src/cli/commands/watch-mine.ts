@@ -10,8 +10,7 @@ import { printable } from '../../printable.ts';
 import type { WatchMineRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { DAY_MS } from '../../system/clock.ts';
-import { requireOwner } from '../agent-socket.ts';
-import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
+import { type ConfigOption, ownConfiguration } from '../configuration.ts';
 import { listJobs, requireJobsUrl } from '../job-service.ts';
 import { commandLog } from '../process.ts';
 
@@ -26,8 +25,7 @@ interface WatchMineOptions extends ConfigOption {
 const MAX_JOBS = 200;
 
 export async function watchMine({ include, exclude, maxAge, maxJobs, ...options }: WatchMineOptions): Promise<void> {
-  const config = await configurationAsOwner(options);
-  requireOwner(config);
+  const config = await ownConfiguration(options);
   requireJobsUrl(config);
   // The service may take long: an agent that starts meanwhile gets the state.
   const reported = await listJobs(config).catch(unlessAborted);
@@ -72,8 +70,7 @@ const unknownCount = ({ message, hint }: JobtailError) =>
   `how many there are now is unknown: ${printable(message)}${hint === undefined ? '' : ` (${printable(hint)})`}`;
 
 export async function unwatchMine(options: ConfigOption): Promise<void> {
-  const config = await configurationAsOwner(options);
-  requireOwner(config);
+  const config = await ownConfiguration(options);
   await withRules(config, async (store, { save }) => {
     const isConfigured = config.watchMine !== null;
     if (store.watchMine.of('command') === undefined) {

@@ -12,7 +12,7 @@ import { withJobs } from '../followed-jobs.ts';
 import { followerOf, NOT_FOLLOWED } from '../follower.ts';
 import { requireJob } from '../job-service.ts';
 import { commandLog, forEach, untilStopped } from '../process.ts';
-import { firstPaths, pathsOf, type Registered, register, watchReport } from '../register.ts';
+import { firstPaths, pathsOf, type Registered, register, type WatchReport, watchReport } from '../register.ts';
 import { forStderr } from '../show/colours.ts';
 import { searchLines } from '../show/job-text.ts';
 import { jsonReport } from '../show/json.ts';
@@ -69,7 +69,7 @@ async function watch(config: Config, jobId: JobId, options: WatchOptions, signal
       signal,
       (store, note, wasSettled) => {
         const registered = { config, store, request, wasSettled, isFollowed: true };
-        print(pathsOf(registered), registered, note, options);
+        printRegistered(pathsOf(registered), registered, note, options);
       },
     );
     return;
@@ -88,7 +88,7 @@ async function watch(config: Config, jobId: JobId, options: WatchOptions, signal
       const { Mirror } = await import('../../agent/live/mirror/mirror.ts');
       for (const file of paths) await (await Mirror.open(config.mirror.directory, file)).close();
     }
-    print(paths, registered, follower.text, options);
+    printRegistered(paths, registered, follower.text, options);
   });
 }
 
@@ -98,18 +98,11 @@ async function watchByAgent(config: Config, request: WatchRequest, options: Watc
     throw new JobtailError('usage', '--foreground is for the user of the agent', {
       hint: `run agent watch ${request.jobId}, then agent tail ${request.jobId} -f`,
     });
-  const { json, quiet, stallAfter } = options;
+  const { stallAfter } = options;
   const { jobId, tasks, files, results } = request;
   const body = { jobId, tasks, files, results, stallAfterMinutes: stallAfter && stallAfter / 60_000 };
-  const report = await askSocket<ReturnType<typeof watchReport>>(config, {
-    path: 'jobs',
-    method: 'POST',
-    body,
-    signal,
-  });
-  if (json === true) return void process.stdout.write(jsonReport(report));
-  for (const file of report.files) process.stdout.write(`${file}\n`);
-  if (quiet !== true) process.stderr.write(`job ${jobId} is watched; the running agent follows it\n`);
+  const report = await askSocket<WatchReport>(config, { path: 'jobs', method: 'POST', body, signal });
+  print(report, { note: 'the running agent follows it' }, options);
 }
 
 /** A job that was followed before is not checked again. @throws JobtailError job-unknown */
@@ -118,28 +111,36 @@ export async function refuseNoJob(config: Config, jobId: JobId): Promise<void> {
   if (isKnown === undefined) await untilStopped((signal) => requireJob(config, jobId, signal));
 }
 
+function printRegistered(paths: readonly string[], registered: Registered, note: string, options: WatchOptions): void {
+  print(watchReport(registered, paths), { note, ...registered, search: searchOf(registered) }, options);
+}
+
+interface Notes {
+  readonly note: string;
+  readonly wasSettled?: boolean;
+  readonly search?: readonly string[];
+}
+
 /** Paths go to the standard output, for programs; the rest to the standard error. */
-function print(paths: readonly string[], registered: Registered, note: string, { json, quiet }: WatchOptions): void {
-  const { wasSettled, request } = registered;
-  const report = watchReport(registered, paths);
-  const { jobId, results } = report;
+function print(report: WatchReport, { note, wasSettled, search = [] }: Notes, { json, quiet }: WatchOptions): void {
+  const { jobId, results, files } = report;
   if (json === true) return void process.stdout.write(jsonReport(report));
   const { isTTY } = process.stdout;
-  const shown = isTTY ? paths.slice(0, MAX_SHOWN_PATHS) : paths;
+  const shown = isTTY ? files.slice(0, MAX_SHOWN_PATHS) : files;
   for (const file of shown) process.stdout.write(`${isTTY ? shellWord(file) : file}\n`);
-  if (shown.length < paths.length) process.stdout.write(`... and ${paths.length - shown.length} more\n`);
+  if (shown.length < files.length) process.stdout.write(`... and ${files.length - shown.length} more\n`);
   if (quiet === true) return;
   const again = wasSettled === true ? ' was settled, and is watched again until it settles anew' : ' is watched';
   const lines = [`job ${jobId}${again}; ${note}`];
   if (results !== null) lines.push(`results go to ${results}/`);
-  if (request.tasks === null) lines.push(...searchOf(registered));
-  if (paths.length > 0) lines.push(`see them grow: agent tail ${jobId} -f, or tail -F with a path from above`);
+  lines.push(...search);
+  if (files.length > 0) lines.push(`see them grow: agent tail ${jobId} -f, or tail -F with a path from above`);
   process.stderr.write(forStderr(`${lines.join('\n')}\n`));
 }
 
-function searchOf({ config, store, isFollowed, request: { jobId } }: Registered): string[] {
+function searchOf({ config, store, isFollowed, request: { jobId, tasks } }: Registered): string[] {
   const [job] = reportOf(config, store, [jobId]).jobs;
-  if (job === undefined) return [];
+  if (job === undefined || tasks !== null) return [];
   const error = job.error === null ? [] : [`it fails: ${printable(job.error.message)}`];
   if (job.tasks.found > 0) return [...error, ...searchLines(job)];
   // Nothing was searched yet, and the middleware reports the tasks.

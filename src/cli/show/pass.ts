@@ -9,8 +9,6 @@ import { bytesPerSecond } from '../../store/results.ts';
 import type { ResultSyncRow } from '../../store/rows.ts';
 import { BottomLines, bar, type Terminal } from './terminal.ts';
 
-export type ResultsProgress = ReturnType<typeof resultsProgress>;
-
 const PACE = { bar: { firstMs: 1_000, everyMs: 200 }, line: { firstMs: 10_000, everyMs: 10_000 } } as const;
 const BAR_COLUMNS = 24;
 

@@ -42,7 +42,7 @@ it.concurrent('a job is settled when it is over and its last bytes came, over ki
   const settled = await standing();
   expect(settled).toMatchObject({ state: 'settled' });
   expect(settled?.files.filter(({ verified }) => !verified)).toEqual([]);
-  expect(await tail.ended).toMatchObject({ code: 0, stderr: expect.stringContaining(`job ${jobId} has ended`) });
+  expect(await tail.ended).toMatchObject({ code: 0, stderr: expect.stringContaining(`job ${jobId} is Finished`) });
   expect(tail.stdout).toContain('the last line\n');
   // Results are off, so one listed file is not here.
   const verified = await place.agent('verify', jobId);

@@ -1,0 +1,29 @@
+/** A command that waits for the end of jobs, and prints their lines meanwhile. */
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const TICK_MS = 200;
+
+interface Wait {
+  readonly signal: AbortSignal;
+  /** The end of the time, of the monotonic clock. */
+  readonly endsAt?: number;
+  readonly stateMs: number;
+  /** Asked at the start, and every `stateMs`. */
+  readonly isOver: () => boolean | Promise<boolean>;
+  /** Writes new lines; returns whether there may be more at once. */
+  readonly tick: () => boolean | Promise<boolean>;
+}
+
+/** Returns whether the jobs are over: then their last lines are still to be written. */
+export async function untilOver({ signal, endsAt = Infinity, stateMs, isOver, tick }: Wait): Promise<boolean> {
+  for (let askedAt = -Infinity; ; ) {
+    const now = performance.now();
+    if (now - askedAt >= stateMs) {
+      askedAt = now;
+      if (await isOver()) return true;
+    }
+    if (signal.aborted || now >= endsAt) return false;
+    if (!(await tick()))
+      await sleep(Math.min(TICK_MS, Math.max(1, endsAt - now)), undefined, { signal }).catch(() => {});
+  }
+}
