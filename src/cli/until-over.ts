@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const TICK_MS = 200;
 
-interface Wait {
+interface WaitForJobs {
   readonly signal: AbortSignal;
   /** The end of the time, of the monotonic clock. */
   readonly endsAt?: number;
@@ -15,7 +15,7 @@ interface Wait {
 }
 
 /** Returns whether the jobs are over: then their last lines are still to be written. */
-export async function untilOver({ signal, endsAt = Infinity, stateMs, isOver, tick }: Wait): Promise<boolean> {
+export async function untilOver({ signal, endsAt = Infinity, stateMs, isOver, tick }: WaitForJobs): Promise<boolean> {
   for (let askedAt = -Infinity; ; ) {
     const now = performance.now();
     if (now - askedAt >= stateMs) {
