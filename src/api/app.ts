@@ -125,10 +125,14 @@ function secondsOf({ req }: ApiContext): number {
 async function bodyOf({ env }: ApiContext): Promise<unknown> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of env.incoming) {
-    bytes += chunk.length;
-    if (bytes <= MAX_BODY_BYTES) chunks.push(chunk);
-    if (bytes > MAX_READ_BYTES) break;
+  try {
+    for await (const chunk of env.incoming) {
+      bytes += chunk.length;
+      if (bytes <= MAX_BODY_BYTES) chunks.push(chunk);
+      if (bytes > MAX_READ_BYTES) break;
+    }
+  } catch {
+    throw new JobtailError('usage', 'the body is not complete');
   }
   if (bytes > MAX_BODY_BYTES) throw new JobtailError('usage', 'the body is too long');
   try {

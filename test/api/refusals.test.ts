@@ -31,7 +31,7 @@ async function served(thrown: unknown, socket: 'read' | 'control' = 'control') {
     const { error } = JSON.parse(await text(response)) as { error: Readonly<Record<string, unknown>> };
     return { status: response.statusCode, ...error };
   };
-  return { ask, failures };
+  return { ask, failures, socketPath };
 }
 
 const STATUS: Partial<Record<ErrorCode, number>> = {
@@ -74,6 +74,18 @@ it('a body of the greatest length is read, and one byte more is too long', async
   ];
   expect(longest).toMatchObject({ status: 400, message: expect.not.stringContaining('too long') });
   expect(longer).toMatchObject({ status: 400, message: 'the body is too long' });
+});
+
+it('a client that goes away within its body is no defect of the program', async () => {
+  const { ask, failures, socketPath } = await served(new JobtailError('store', 'asked'));
+  const headers = { expect: '100-continue', 'content-length': 100 };
+  const request = http.request({ socketPath, method: 'POST', path: '/v1/jobs', agent: false, headers });
+  request.on('error', () => {}).flushHeaders();
+  await once(request, 'continue');
+  request.destroy();
+  // The end of the first connection is seen before these.
+  for (let times = 0; times < 3; times++) expect(await ask('GET', '/v1/jobs')).toMatchObject({ message: 'asked' });
+  expect(failures).toEqual([]);
 });
 
 it('a wait of more seconds than an hour has, or of no number, is refused', async () => {
