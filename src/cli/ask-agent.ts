@@ -159,7 +159,7 @@ export async function askIn<T extends object>(
   return answer;
 }
 
-interface Wait {
+interface AskWait {
   readonly isThere: () => boolean;
   readonly signal: AbortSignal;
 }
@@ -168,7 +168,7 @@ interface Wait {
 async function answerTo<T extends object>(
   state: SharedState,
   request: AgentRequest,
-  { isThere, signal }: Wait,
+  { isThere, signal }: AskWait,
 ): Promise<T | undefined> {
   const pending = new PendingRequest(state, request);
   try {
