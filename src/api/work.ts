@@ -62,13 +62,12 @@ export async function waitFor({ config, state }: ApiParts, jobId: JobId, { secon
   }
 }
 
-const queues = new Map<string, PQueue>();
+const newQueue = () => new PQueue({ concurrency: MAX_AT_A_TIME });
+const QUEUES = { verification: newQueue(), reports: newQueue(), passes: newQueue(), newJobs: newQueue() };
 
 /** Runs when there is a place among those of its kind. A client that goes away gives up its place. @throws JobtailError */
-function atATime<T>(what: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  const queue = queues.get(what) ?? new PQueue({ concurrency: MAX_AT_A_TIME });
-  queues.set(what, queue);
-  return queue.add(work, { signal });
+function atATime<T>(what: keyof typeof QUEUES, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  return QUEUES[what].add(work, { signal });
 }
 
 interface WantedVerification {
@@ -84,13 +83,13 @@ export const verify = ({ config }: ApiParts, jobId: JobId, { isComplete, signal 
   });
 
 export const reported = ({ config, state }: ApiParts, signal: AbortSignal) =>
-  atATime('report', signal, async () => {
+  atATime('reports', signal, async () => {
     const jobs = await reportsOf(config, null, signal);
     return { jobs: listedJobs(jobs, state.store.jobs.states()) };
   });
 
 const passOf = ({ config }: ApiParts, jobId: JobId, kind: 'sync' | 'unwatch', signal: AbortSignal) =>
-  atATime('complete pass', signal, async () =>
+  atATime('passes', signal, async () =>
     answered(await askAgent<{ readonly summary: PassSummary }>(config, passRequest(config, jobId, kind), signal)),
   );
 
@@ -155,7 +154,7 @@ export async function watch({ config, state }: ApiParts, body: unknown, signal: 
     ...(stallAfterMinutes == null ? {} : { stallAfterMs: stallAfterMinutes * 60_000 }),
   };
   if (state.store.jobs.get(jobId) === undefined)
-    await atATime('check of a new job', signal, () => requireJob(config, jobId, signal));
+    await atATime('newJobs', signal, () => requireJob(config, jobId, signal));
   const { store } = state;
   register(store, request);
   const registered = { config, store, request, isFollowed: true };

@@ -63,6 +63,28 @@ it('a change at the socket for reading names the other one', async () => {
     ['POST', '/v1/jobs/501/sync'],
   ] as const)
     expect(await ask(method, at)).toMatchObject({ status: 403, code: 'permission', hint: 'ask control.sock' });
+  expect(await ask('GET', '/v1/nothing')).toMatchObject({ status: 404, hint: 'see docs/gateway.md' });
+});
+
+it('an order beyond its limits is refused', async () => {
+  const { ask } = await served(new JobtailError('job-unknown', 'asked'));
+  const tasks = (count: number) => Array.from({ length: count }, (_, index) => String(index + 1));
+  const order = (more: object) => ask('POST', '/v1/jobs', JSON.stringify({ jobId: '501', results: false, ...more }));
+  for (const within of [
+    { stallAfterMinutes: 1 },
+    { stallAfterMinutes: 20_160 },
+    { files: ['log'] },
+    { tasks: tasks(1_000) },
+  ])
+    expect(await order(within)).toMatchObject({ message: 'asked' });
+  for (const beyond of [
+    { stallAfterMinutes: 0.9 },
+    { stallAfterMinutes: 20_161 },
+    { files: [] },
+    { tasks: [] },
+    { tasks: tasks(1_001) },
+  ])
+    expect(await order(beyond), JSON.stringify(beyond)).toMatchObject({ status: 400 });
 });
 
 it('a body of the greatest length is read, and one byte more is too long', async () => {

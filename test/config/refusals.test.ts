@@ -99,12 +99,15 @@ const WRONG_VALUES = String.raw`
   logging | level: loud | logging.level: expected one of silent, error, warn, info, debug, trace, found "loud" (text)
   metrics | listen: 9464 | metrics.listen: expected an address and a port such as 127.0.0.1:9464, found 9464 (number)
   view | publicUrl: https://gateway.example.org/?jobs | view.publicUrl: expected an address such as https://gateway.example.org/jobs/, without a query or a password, found "https://gateway.example.org/?jobs" (text)
+  errors | patterns: [${Array.from({ length: 101 }, () => 'x')}] | errors.patterns: expected at most 100 patterns
   view | token: x | view.token: expected no secret in this file
 `;
 
 const UNKNOWN_KEYS = String.raw`
   service | fileTransferURL: x | service.fileTransferURL: unknown key, did you mean fileTransferUrl?
   auth | pasword_file: x | auth.pasword_file: unknown key, did you mean passwordFile?
+  poll | OVERLAP: 5 | poll.OVERLAP: unknown key, did you mean overlapBytes?
+  notify | - {only: [failed]} | notify[0].only: unknown key, expected one of
   pol | minIntervalSeconds: 5 | pol: unknown key, did you mean poll?
   colours | x: 5 | colours: unknown key, expected one of service, auth, mirror, state, poll, results, watch, watchMine, errors, notify, stallAfterMinutes, retention, fleet, logging, metrics, view
   watch | - {job: 1, task: [2]} | watch[0].task: unknown key, did you mean tasks?

@@ -184,7 +184,7 @@ async function pollToEnd(polls: JobPolls, options: CompletePassOptions): Promise
     pauseMs = waits ? Math.max(options.pauseMs, WITNESS_PAUSE_MS) : options.pauseMs;
     appended += polled.appended;
   }
-  return { appended, outcomes, errors, isQuiet: maxPolls === 0 || quiet >= 2 };
+  return { appended, outcomes, errors, isQuiet: quiet >= 2 };
 }
 
 interface Compared {

@@ -27,56 +27,70 @@ const MINUTE_MS = 60_000;
 const STAGES: readonly Stage[] = ['unclear', 'active', 'stored', 'over', 'deleted', 'ending', 'settled', 'ended'];
 const FOLLOWED: readonly Stage[] = ['unclear', 'active', 'stored', 'over', 'deleted'];
 
-const lifeIn = (stage: Stage): Life => ({ ...NOT_FOLLOWED, stage, quietSince: 1, quietPolls: 1 });
+const lifeIn = (stage: Stage): Life => ({ ...NOT_FOLLOWED, stage, quietSince: 1, quietPolls: 1, refusedPasses: 1 });
 
-/** Row by row: the event, the stages in which it happens, the next stage, and the runs that become due or end. */
-const ROWS: readonly (readonly [JobEvent, readonly Stage[], Stage | 'the same', string])[] = [
-  ['watched', ['ending', 'settled', 'ended'], 'unclear', 'poll search results'],
-  ['watched', ['unclear', 'active', 'stored', 'over'], 'the same', 'poll search results'],
+const LIVE: readonly Stage[] = ['unclear', 'active', 'stored', 'over'];
+const ANEW = 'quietSince quietPolls refusedPasses';
+const DELAYED = 'delayedSince';
+
+/** Row by row: the event, its stages, the next stage, the runs that become due or end, and the times that change. */
+const ROWS: readonly (readonly [JobEvent, readonly Stage[], Stage | 'the same', runs: string, times?: string])[] = [
+  ['watched', ['ending', 'settled', 'ended'], 'unclear', 'poll search results', ANEW],
+  ['watched', LIVE, 'the same', 'poll search results'],
   ['watched', ['deleted'], 'deleted', 'ends pass'],
-  ['last reported active', ['unclear'], 'active', ''],
+  ['last reported active', ['unclear'], 'active', '', 'reportedAt'],
   ['last reported over', ['unclear'], 'stored', ''],
   ['last reported deleted', ['unclear'], 'deleted', 'ends pass'],
-  ['reported active', ['unclear', 'active', 'stored', 'over', 'settled'], 'active', ''],
-  ['reported over', ['unclear', 'active'], 'over', 'poll results'],
+  ['reported active', [...LIVE, 'settled'], 'active', '', 'reportedAt'],
+  ['reported over', ['unclear', 'active'], 'over', 'poll results', ANEW],
   ['reported over', ['stored'], 'over', ''],
-  ['reported over anew', ['unclear', 'active', 'stored', 'over', 'settled'], 'over', 'poll results'],
+  ['reported over anew', [...LIVE, 'settled'], 'over', 'poll results', ANEW],
   ['reported unclear', ['active', 'stored', 'over'], 'unclear', ''],
-  ['reported deleted', ['unclear', 'active', 'stored', 'over'], 'deleted', 'ends pass'],
+  ['reported deleted', LIVE, 'deleted', 'ends pass'],
   ['report refused', ['stored'], 'over', ''],
+  ['poll failed', LIVE, 'the same', '', 'quietSince quietPolls'],
+  ['poll refused', ['unclear', 'active', 'stored'], 'the same', '', 'quietSince quietPolls'],
+  ['poll refused', ['over'], 'the same', '', 'quietPolls'],
+  ['quiet poll', LIVE, 'the same', '', 'quietPolls'],
+  ['growth', LIVE, 'the same', '', ANEW],
+  ['end delayed', ['unclear', 'active', 'over'], 'the same', '', DELAYED],
   ['end due', ['unclear', 'active', 'over', 'deleted'], 'the same', 'pass'],
   ['pass equal', ['unclear', 'active', 'over', 'deleted'], 'settled', ''],
   ['pass equal', ['ending'], 'ended', ''],
+  ['pass unequal', LIVE, 'the same', '', ANEW],
   ['pass unequal', ['ending'], 'ended', ''],
+  ['pass refused', [...FOLLOWED, 'ending'], 'the same', '', `${DELAYED} refusedPasses`],
   ['given up', ['unclear', 'active', 'over', 'deleted'], 'settled', ''],
   ['given up', ['ending'], 'ended', ''],
   ['unwatched', [...FOLLOWED, 'settled', 'ended'], 'ending', 'pass'],
   ['left', [...FOLLOWED, 'ending'], 'ended', 'ends'],
 ];
 
-/** Events that change times alone, or nothing. */
-const OTHERS: readonly JobEvent[] = [
-  ...(['not reported', 'listing refused', 'poll failed', 'poll refused', 'quiet poll'] as const),
-  ...(['growth', 'end delayed', 'pass refused', 'pass failed'] as const),
-];
+/** Events that change nothing. */
+const OTHERS: readonly JobEvent[] = ['not reported', 'listing refused', 'pass failed'];
 
 const effectOf = (stage: Stage, event: JobEvent) => {
   const { next = stage, due = [], endsRuns = false } = rowOf(stage, event);
-  expect(happened(lifeIn(stage), event, 5).stage).toBe(next);
-  return [next, [...(endsRuns ? ['ends'] : []), ...due].join(' ')];
+  const { stage: before, ...times } = lifeIn(stage);
+  const { stage: after, ...changed } = happened({ stage: before, ...times }, event, 5);
+  expect(after).toBe(next);
+  const others = Object.entries(changed).flatMap(([name, value]) =>
+    times[name as 'quietPolls'] === value ? [] : [name],
+  );
+  return [next, [...(endsRuns ? ['ends'] : []), ...due].join(' '), others.join(' ')];
 };
 
 describe('the table', () => {
-  it.each(ROWS)('%s: %j', (event, stages, next, runs) => {
+  it.each(ROWS)('%s: %j', (event, stages, next, runs, times = '') => {
     for (const stage of stages)
-      expect(effectOf(stage, event), stage).toEqual([next === 'the same' ? stage : next, runs]);
+      expect(effectOf(stage, event), stage).toEqual([next === 'the same' ? stage : next, runs, times]);
   });
 
-  it('changes no stage, and no run, otherwise', () => {
+  it('changes nothing otherwise', () => {
     for (const event of new Set([...OTHERS, ...ROWS.map(([one]) => one)])) {
       const listed = ROWS.flatMap(([one, stages]) => (one === event ? stages : []));
       for (const stage of STAGES)
-        if (!listed.includes(stage)) expect(effectOf(stage, event), `${event} when ${stage}`).toEqual([stage, '']);
+        if (!listed.includes(stage)) expect(effectOf(stage, event), `${event} when ${stage}`).toEqual([stage, '', '']);
     }
   });
 

@@ -223,6 +223,9 @@ describe('while the service that tells of jobs is down', () => {
     expect(store.taskSearches.get(JOB)).toMatchObject({ foundBy: 'probes' });
     await clock.pass(2 * SECOND_MS);
     expect(fs.readFileSync(mirrorPath(mirrorDirectory, JOB, STDOUT), 'utf8')).toBe('a line\n');
+    // One that is found does not end the search.
+    remote.files.set(keyText({ taskId: '9002' as TaskId, file: 'stderr' }), Buffer.from('late\n'));
+    await clock.passUntil('a later task', () => store.taskSearches.knownTasks(JOB).length > 1);
   });
 });
 

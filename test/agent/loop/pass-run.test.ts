@@ -55,7 +55,11 @@ it.each(['a sync of results', 'the pass that a command requests'])(
     let arrive = () => {};
     const arrived = new Promise<void>((resolve) => (arrive = resolve));
     let isDownloading = false;
-    remote.listChangedFiles = async (...args) => [...(await list(...args)), ...(isLarge ? ['/large'] : [])];
+    const listedAt: number[] = [];
+    remote.listChangedFiles = async (...args) => {
+      listedAt.push(clock.monotonic());
+      return [...(await list(...args)), ...(isLarge ? ['/large'] : [])];
+    };
     remote.downloadFile = async (jobId, path, ...more) => {
       if (path !== '/large') return await download(jobId, path, ...more);
       isDownloading = true;
@@ -77,11 +81,20 @@ it.each(['a sync of results', 'the pass that a command requests'])(
       await clock.passUntil('its growth', () => position() === log.length);
     }
     expect(store.requests.get(request)?.answer).toBeNull();
+    let answeredAt = Number.POSITIVE_INFINITY;
+    const answer = store.requests.answer.bind(store.requests);
+    store.requests.answer = (...args) => {
+      answeredAt = clock.monotonic();
+      answer(...args);
+    };
     arrive();
     await clock.passUntil('the answer', () => store.requests.get(request)?.answer !== null);
     expect(JSON.parse(store.requests.get(request)?.answer ?? '')).toMatchObject({ summary: { liveFiles: 4 } });
     write();
     await clock.passUntil('growth after it', () => position() === log.length);
+    // The pass listed the results just now: the next time is after their interval.
+    await clock.pass(1_500);
+    expect(listedAt.find((at) => at > answeredAt)).toBeGreaterThanOrEqual(answeredAt + 500);
   },
 );
 
