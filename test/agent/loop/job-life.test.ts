@@ -34,36 +34,36 @@ const ANEW = 'quietSince quietPolls refusedPasses';
 const DELAYED = 'delayedSince';
 
 /** Row by row: the event, its stages, the next stage, the runs that become due or end, and the times that change. */
-const ROWS: readonly (readonly [JobEvent, readonly Stage[], Stage | 'the same', runs: string, times?: string])[] = [
+const ROWS: readonly (readonly [JobEvent, readonly Stage[], Stage | 'the same', runs: string, times: string])[] = [
   ['watched', ['ending', 'settled', 'ended'], 'unclear', 'poll search results', ANEW],
-  ['watched', LIVE, 'the same', 'poll search results'],
-  ['watched', ['deleted'], 'deleted', 'ends pass'],
+  ['watched', LIVE, 'the same', 'poll search results', ''],
+  ['watched', ['deleted'], 'deleted', 'ends pass', ''],
   ['last reported active', ['unclear'], 'active', '', 'reportedAt'],
-  ['last reported over', ['unclear'], 'stored', ''],
-  ['last reported deleted', ['unclear'], 'deleted', 'ends pass'],
+  ['last reported over', ['unclear'], 'stored', '', ''],
+  ['last reported deleted', ['unclear'], 'deleted', 'ends pass', ''],
   ['reported active', [...LIVE, 'settled'], 'active', '', 'reportedAt'],
   ['reported over', ['unclear', 'active'], 'over', 'poll results', ANEW],
-  ['reported over', ['stored'], 'over', ''],
+  ['reported over', ['stored'], 'over', '', ''],
   ['reported over anew', [...LIVE, 'settled'], 'over', 'poll results', ANEW],
-  ['reported unclear', ['active', 'stored', 'over'], 'unclear', ''],
-  ['reported deleted', LIVE, 'deleted', 'ends pass'],
-  ['report refused', ['stored'], 'over', ''],
+  ['reported unclear', ['active', 'stored', 'over'], 'unclear', '', ''],
+  ['reported deleted', LIVE, 'deleted', 'ends pass', ''],
+  ['report refused', ['stored'], 'over', '', ''],
   ['poll failed', LIVE, 'the same', '', 'quietSince quietPolls'],
   ['poll refused', ['unclear', 'active', 'stored'], 'the same', '', 'quietSince quietPolls'],
   ['poll refused', ['over'], 'the same', '', 'quietPolls'],
   ['quiet poll', LIVE, 'the same', '', 'quietPolls'],
   ['growth', LIVE, 'the same', '', ANEW],
   ['end delayed', ['unclear', 'active', 'over'], 'the same', '', DELAYED],
-  ['end due', ['unclear', 'active', 'over', 'deleted'], 'the same', 'pass'],
-  ['pass equal', ['unclear', 'active', 'over', 'deleted'], 'settled', ''],
-  ['pass equal', ['ending'], 'ended', ''],
+  ['end due', ['unclear', 'active', 'over', 'deleted'], 'the same', 'pass', ''],
+  ['pass equal', ['unclear', 'active', 'over', 'deleted'], 'settled', '', ''],
+  ['pass equal', ['ending'], 'ended', '', ''],
   ['pass unequal', LIVE, 'the same', '', ANEW],
-  ['pass unequal', ['ending'], 'ended', ''],
+  ['pass unequal', ['ending'], 'ended', '', ''],
   ['pass refused', [...FOLLOWED, 'ending'], 'the same', '', `${DELAYED} refusedPasses`],
-  ['given up', ['unclear', 'active', 'over', 'deleted'], 'settled', ''],
-  ['given up', ['ending'], 'ended', ''],
-  ['unwatched', [...FOLLOWED, 'settled', 'ended'], 'ending', 'pass'],
-  ['left', [...FOLLOWED, 'ending'], 'ended', 'ends'],
+  ['given up', ['unclear', 'active', 'over', 'deleted'], 'settled', '', ''],
+  ['given up', ['ending'], 'ended', '', ''],
+  ['unwatched', [...FOLLOWED, 'settled', 'ended'], 'ending', 'pass', ''],
+  ['left', [...FOLLOWED, 'ending'], 'ended', 'ends', ''],
 ];
 
 /** Events that change nothing. */
@@ -81,7 +81,7 @@ const effectOf = (stage: Stage, event: JobEvent) => {
 };
 
 describe('the table', () => {
-  it.each(ROWS)('%s: %j', (event, stages, next, runs, times = '') => {
+  it.each(ROWS)('%s: %j', (event, stages, next, runs, times) => {
     for (const stage of stages)
       expect(effectOf(stage, event), stage).toEqual([next === 'the same' ? stage : next, runs, times]);
   });

@@ -247,7 +247,12 @@ it('a pass in which nothing is new lists once, and compares live files beside ea
     };
     Object.assign(remote, { [call]: counted });
   }
-  expect(await engine.pass(clock)).toMatchObject({ verified: 4, openEnds: [], results: { listed: 5, failed: 0 } });
+  expect(await engine.pass(clock)).toMatchObject({
+    verified: 4,
+    openEnds: [],
+    results: { listed: 5, failed: 0 },
+    isListingEmpty: false,
+  });
   const [download, answer] = ['downloadFile', 'answer'];
   expect(order).toEqual([
     ...['readParts', answer, 'listChangedFiles', answer],
@@ -255,4 +260,6 @@ it('a pass in which nothing is new lists once, and compares live files beside ea
     ...Array(4).fill(answer),
     ...[download, answer],
   ]);
+  remote.listChangedFiles = async () => [];
+  expect(await engine.pass(clock)).toMatchObject({ results: { listed: 0 }, isListingEmpty: true });
 });
