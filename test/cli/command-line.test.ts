@@ -6,6 +6,7 @@ import type { Command } from 'commander';
 import { describe, expect, it, vi } from 'vitest';
 import { parseSince } from '../../src/cli/arguments.ts';
 import { programOf } from '../../src/cli/program.ts';
+import { PROGRAM } from '../support/e2e-program.ts';
 import { needs } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
@@ -67,7 +68,7 @@ it('an invalid argument is quoted once, after the name of its option', () => {
 function run(args: readonly string[], env: Readonly<Record<string, string>> = {}, cwd = temporaryDirectory()) {
   const inherited = { PATH: process.env['PATH'] ?? '', NO_COLOR: '1' };
   const options = { encoding: 'utf8', cwd, env: { ...inherited, ...env } } as const;
-  const { stdout, stderr, status } = spawnSync(`${ROOT}bin/jobtail`, args, options);
+  const { stdout, stderr, status } = spawnSync(process.execPath, [PROGRAM, ...args], options);
   return { stdout, stderr, status };
 }
 
