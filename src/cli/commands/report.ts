@@ -8,7 +8,7 @@ import { asJobtailError, JobtailError } from '../../errors.ts';
 import { printableJson, printableLines } from '../../printable.ts';
 import { Secrets } from '../../redact.ts';
 import { printedBy } from '../../system/program.ts';
-import { answerOf } from '../check/description.ts';
+import { requestAnswer } from '../check/description.ts';
 import { type ConfigOption, configFileOf, configurationAsOwner } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
 import { notWritten } from '../put-file.ts';
@@ -20,14 +20,11 @@ interface ReportOptions extends ConfigOption {
 }
 
 const MAX_SECTION_BYTES = 1024 * 1024;
-const LOG_LINES = 500;
-const MAX_LOG_BYTES = 256 * 1024;
-const LOG_MS = 30_000;
+const LOG_LINES = '500';
 const JOURNAL_FORMAT = ['--no-pager', '--quiet', '--output', 'short-iso'];
 const STANDARD_OUTPUT = '-';
-/** `check` waits for each step of a connection that does not answer. */
-const MAX_CHECK_MS = 300_000;
-const MAX_STATUS_MS = 30_000;
+/** Of a program: `check` waits for each step of a connection that does not answer. */
+const MAX_PROGRAM_MS = 300_000;
 /** Arguments of configured commands may be secrets. */
 const COMMAND_KEYS = /^argv$|command$/i;
 
@@ -55,13 +52,12 @@ export async function report(options: ReportOptions): Promise<void> {
 }
 
 async function reportText(options: ReportOptions, signal: AbortSignal): Promise<string> {
+  const configFile = configFileOf(options);
+  const own = (...args: readonly string[]) => textOf(() => printedByProgram([...args, '--config', configFile], signal));
   // As the caller: the log may be root's. The commands become the owner of the state by themselves.
-  const own = (args: readonly string[], totalMs: number) =>
-    textOf(() => printedByProgram([...args, '--config', configFileOf(options)], totalMs, signal));
-  const status = await own(['status', '--json'], MAX_STATUS_MS);
-  const check = await own(['check'], MAX_CHECK_MS);
-  const { log: file } = options;
-  const log = await textOf(() => logOf(file, configFileOf(options), signal));
+  const status = await own('status', '--json');
+  const check = await own('check');
+  const log = await textOf(() => logOf(options.log, configFile, signal));
   const config = await configurationAsOwner(options).catch(asJobtailError);
   const secrets = new Secrets(Number.POSITIVE_INFINITY);
   const isRead = !(config instanceof JobtailError);
@@ -117,9 +113,8 @@ async function metricsOf(listen: Config['metrics']['listen'], signal: AbortSigna
   if (listen === null) return 'not available: metrics.listen is not set';
   const host = listen.host.includes(':') ? `[${listen.host}]` : listen.host;
   const url = `http://${host}:${listen.port}/metrics`;
-  const answer = await answerOf(url, signal);
-  if (answer === undefined) return `not available: ${url} does not answer`;
-  return answer.status === 200 ? answer.text : `not available: ${url} answers with status ${answer.status}`;
+  const { status, text } = await requestAnswer(url, signal);
+  return status === 200 ? text : `not available: ${url} answers with status ${status}`;
 }
 
 function withoutCredentials(text: string): string {
@@ -137,43 +132,35 @@ function withoutAssignments(text: string): string {
 }
 
 /** The output of a command of this program, and its exit code. */
-async function printedByProgram(args: readonly string[], totalMs: number, signal: AbortSignal): Promise<string> {
+async function printedByProgram(args: readonly string[], signal: AbortSignal): Promise<string> {
   const { code, printed, stderr } = await printedBy({
     command: process.execPath,
     args: [...process.execArgv, process.argv[1] ?? '', ...args],
     env: { ...process.env, NO_COLOR: '1' },
-    limit: { totalMs },
+    limit: { totalMs: MAX_PROGRAM_MS },
     maxBytes: MAX_SECTION_BYTES,
     signal,
   });
   return `${printed.toString('utf8')}${stderr}exit code: ${code}`;
 }
 
-/** The end of a file, or of the journal of the unit that reads this configuration. */
+/** The last whole lines of a file, or of the journal of the unit that reads this configuration. */
 async function logOf(file: string | undefined, configFile: string, signal: AbortSignal): Promise<string> {
   const instance = /^\/etc\/agent\/([\w.-]+)\/config\.yaml$/.exec(configFile)?.[1];
   const unit = instance === undefined ? 'agent.service' : `agent@${instance}.service`;
   const [command, args, place] =
     file === undefined
-      ? ['journalctl', ['--unit', unit, '--lines', String(LOG_LINES), ...JOURNAL_FORMAT], `the journal of ${unit}`]
-      : ['tail', ['-c', String(MAX_LOG_BYTES + 1), path.resolve(file)], file];
+      ? ['journalctl', ['--unit', unit, '--lines', LOG_LINES, ...JOURNAL_FORMAT], `the journal of ${unit}`]
+      : ['tail', ['-n', LOG_LINES, path.resolve(file)], file];
   const failed = (message: string) => {
     const hint = 'if the standard error of the agent goes to a file, name it: agent report --log FILE';
     return new JobtailError('local-io', `cannot read ${place}: ${message}`, { hint });
   };
-  const limits = { limit: { totalMs: LOG_MS }, maxBytes: 4 * MAX_SECTION_BYTES, signal };
+  const limits = { limit: { totalMs: MAX_PROGRAM_MS }, maxBytes: 4 * MAX_SECTION_BYTES, signal };
   const { code, printed, stderr } = await printedBy({ command, args, ...limits }).catch((thrown) => {
     throw failed(asJobtailError(thrown).message);
   });
   if (code !== 0) throw failed(`${command} ended with exit code ${code}: ${stderr.trim()}`);
-  const text = lastLines(printed.toString('utf8'));
-  if (text === '') throw failed('it has no line');
-  return text;
-}
-
-/** A cut line is omitted: it may begin in the middle of a secret. */
-function lastLines(text: string): string {
-  const end = text.slice(-MAX_LOG_BYTES);
-  const lines = end.split('\n').slice(end.length < text.length ? 1 : 0);
-  return lines.slice(-LOG_LINES - 1).join('\n');
+  if (printed.length === 0) throw failed('it has no line');
+  return printed.toString('utf8');
 }
