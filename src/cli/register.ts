@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config/config.ts';
-import { byTaskAndFile } from '../job.ts';
+import { byTaskAndFile, type JobId } from '../job.ts';
 import { liveParts, resultsParts } from '../safe-names.ts';
 import type { WatchRequest } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
@@ -30,7 +30,8 @@ export async function firstPaths(
   registered: Registered,
   { waits, ...wait }: Until & { readonly waits: boolean },
 ): Promise<string[]> {
-  if (waits && registered.request.tasks === null) await firstTasks(registered, wait);
+  const { store, request } = registered;
+  if (waits && request.tasks === null) await until(() => hasTasks(store, request.jobId), wait);
   const paths = pathsOf(registered);
   await until(() => paths.every((file) => fs.existsSync(file)), wait);
   return paths;
@@ -45,13 +46,10 @@ export function watchReport({ config, request, isFollowed = false }: Registered,
   return { jobId, isFollowed, files, results };
 }
 
-/** Waits until the running agent has found tasks or reports an error, or the time is up. */
-function firstTasks({ store, request: { jobId } }: Registered, wait: Until): Promise<void> {
-  const hasSearched = () => (store.taskSearches.get(jobId)?.searchedAt ?? null) !== null;
-  const isOver = () =>
-    (hasSearched() && store.taskSearches.knownTasks(jobId).length > 0) ||
-    (store.jobs.get(jobId)?.error ?? null) !== null;
-  return until(isOver, wait);
+/** Whether tasks were found by a search, or the job fails. */
+export function hasTasks({ taskSearches, jobs }: Store, jobId: JobId): boolean {
+  const hasSearched = (taskSearches.get(jobId)?.searchedAt ?? null) !== null;
+  return (hasSearched && taskSearches.knownTasks(jobId).length > 0) || (jobs.get(jobId)?.error ?? null) !== null;
 }
 
 interface Until {

@@ -79,14 +79,10 @@ async function write(file: string, { sections, secret }: Answers, options: InitO
   if (there.length > 0 && !options.force) throw isThere(there.join(' and '));
   fs.mkdirSync(path.dirname(file), { recursive: true, mode: options.service ? 0o755 : 0o700 });
   for (const each of there) fs.renameSync(each, `${each}.bak`);
-  const written: string[] = [];
   try {
-    for (const [each, { text, mode }] of texts) {
-      putFile(each, text, mode);
-      written.push(each);
-    }
+    for (const [each, { text, mode }] of texts) putFile(each, text, mode);
   } catch (thrown) {
-    for (const each of written) fs.rmSync(each);
+    for (const each of texts.keys()) fs.rmSync(each, { force: true });
     throw thrown;
   }
   // Validates the answers.

@@ -58,11 +58,16 @@ async function watch(config: Config, jobId: JobId, options: WatchOptions, signal
     ...(options.stallAfter === undefined ? {} : { stallAfterMs: options.stallAfter }),
     source: 'command',
   };
+  if (options.foreground === true && (hasFleet(config) || isOfAnother(config))) {
+    const whose = hasFleet(config) ? 'not for an agent of a fleet' : 'for the user of the agent';
+    throw new JobtailError('usage', `--foreground is ${whose}`, {
+      hint: `run agent watch ${jobId}, then agent tail ${jobId} -f`,
+    });
+  }
   if (isOfAnother(config)) return await watchByAgent(config, request, options, signal);
   await refuseNoJob(config, jobId);
   if (hasFleet(config)) {
     const fleet = await import('../fleet/commands.ts');
-    if (options.foreground === true) fleet.refuseForeground(jobId);
     await fleet.watchByFleet(
       config,
       { request, waitsForTasks: options.wait && request.tasks === null },
@@ -94,10 +99,6 @@ async function watch(config: Config, jobId: JobId, options: WatchOptions, signal
 
 /** By the agent of another user. */
 async function watchByAgent(config: Config, request: WatchRequest, options: WatchOptions, signal: AbortSignal) {
-  if (options.foreground === true)
-    throw new JobtailError('usage', '--foreground is for the user of the agent', {
-      hint: `run agent watch ${request.jobId}, then agent tail ${request.jobId} -f`,
-    });
   const { stallAfter } = options;
   const { jobId, tasks, files, results } = request;
   const body = { jobId, tasks, files, results, stallAfterMinutes: stallAfter && stallAfter / 60_000 };

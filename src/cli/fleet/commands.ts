@@ -11,6 +11,7 @@ import type { WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { answerFrom, resultOf } from '../ask-agent.ts';
 import { untilStopped } from '../process.ts';
+import { hasTasks } from '../register.ts';
 import { followerIn, isAnyThere, withFleet } from './client.ts';
 
 const TICK_MS = 100;
@@ -30,13 +31,11 @@ export async function watchByFleet(
     const wasSettled = (await client.owners(jobId))[0]?.state === 'settled';
     const commandId = await client.command({ jobId, kind: 'watch', body: request });
     const isAnybodyThere = (await client.agents.all()).some(({ state }) => state === 'alive');
-    const isOver = (store: Store) =>
-      store.taskSearches.knownTasks(jobId).length > 0 || (store.jobs.get(jobId)?.error ?? null) !== null;
     const endsAt = performance.now() + (isAnybodyThere ? EXECUTED_MS : 0);
     while (performance.now() < endsAt && (await client.commands.answerOf(commandId)) === undefined)
       await sleep(TICK_MS, undefined, { signal });
     if (waitsForTasks)
-      while (performance.now() < endsAt && !isOver(await client.jobs({ only: jobId })))
+      while (performance.now() < endsAt && !hasTasks(await client.jobs({ only: jobId }), jobId))
         await sleep(5 * TICK_MS, undefined, { signal });
     const note = isAnybodyThere ? (await followerIn(client, jobId)).text : NOT_RUNNING;
     show(await client.jobs({ only: jobId }), note, wasSettled);
@@ -58,13 +57,6 @@ export async function endByFleet(config: FleetConfig, jobId: JobId): Promise<voi
   await withFleet(config, async (client) => {
     await requireKnown(client, jobId);
     await client.command({ jobId, kind: 'end' });
-  });
-}
-
-/** In a fleet, two agents would do the work of this command. */
-export function refuseForeground(jobId: JobId): never {
-  throw new JobtailError('usage', '--foreground is not for an agent of a fleet', {
-    hint: `run agent watch ${jobId}, then agent tail ${jobId} -f`,
   });
 }
 

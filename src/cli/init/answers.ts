@@ -62,12 +62,7 @@ export async function answersOf(file: string, flags: InitFlags, signal: AbortSig
     if (flags.check) found = await findService(answer, flags, signal);
   };
   // A mistyped address is asked again; one of a flag ends the command.
-  const refuse = async (answer: string) =>
-    refuseUrl(answer) ??
-    (await find(answer).then(
-      () => undefined,
-      (thrown) => reasonOf(thrown),
-    ));
+  const refuse = async (answer: string) => refuseUrl(answer) ?? (await find(answer).then(() => undefined, reasonOf));
   const address = flags.url ?? (await ask('--url', { text, refuse }));
   if (flags.url !== undefined) await find(address);
   if (found !== undefined && process.stdin.isTTY) process.stderr.write(`  found: ${foundText(found)}\n`);
