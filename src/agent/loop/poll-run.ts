@@ -134,11 +134,10 @@ export class PollRun {
   /** Logs and stores the result of a poll; waits for the commit only if there was news. */
   async #note({ appended, refused, errors, outcomes }: Polled): Promise<void> {
     const { jobId, context, failures, stall } = this.#job;
-    const { log } = context;
     for (const [file, error] of errors) failures.logged.failed(`job ${jobId} ${file}`, error);
     for (const file of outcomes.keys()) failures.logged.cleared(`job ${jobId} ${file}`);
     const grew = appended > 0;
-    if (refused > 0) log.warn({ jobId, refused }, 'unrequested entries ignored');
+    if (refused > 0) context.log.warn({ jobId, refused }, 'unrequested entries ignored');
     const failed = failures.isFailing('poll');
     const stalledMs = stall.stalledMs(jobId);
     if (grew || refused > 0 || failed) await failures.succeeded(['poll'], { grew, refused, stalledMs });
