@@ -91,7 +91,7 @@ export class Notifications {
     };
     void this.#attempt(() => store.transaction(forget), new Set());
     if (this.#rules.length === 0) return;
-    void this.#attempt(() => this.#readJobs(), new Set());
+    this.#readJobs(new Set());
     this.#plan();
   }
 
@@ -146,7 +146,7 @@ export class Notifications {
     await this.#attempt(async () => {
       const version = store.version();
       if (version === this.#readVersion) return;
-      this.#readJobs();
+      this.#readJobs(failures);
       const unread = this.#wantsFiles ? store.outbox.unreadFiles() : [];
       const names = new Set(unread.map(nameOf));
       for (const name of this.#seen.keys()) if (!names.has(name)) this.#seen.delete(name);
@@ -159,9 +159,11 @@ export class Notifications {
     this.#failures = failures;
   }
 
-  #readJobs(): void {
+  /** A job whose rows cannot be read does not delay the others. */
+  #readJobs(failures: Set<string>): void {
     const { store } = this.#options;
-    for (const jobId of store.outbox.changedJobs(this.#wantsFiles)) store.transaction(() => this.#readJob(jobId));
+    for (const jobId of store.outbox.changedJobs(this.#wantsFiles))
+      void this.#attempt(() => store.transaction(() => this.#readJob(jobId)), failures);
     this.#hasBegun = true;
   }
 

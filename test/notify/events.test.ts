@@ -69,6 +69,22 @@ describe('a job', () => {
     });
   });
 
+  it('whose rows cannot be read fails alone', async () => {
+    const place = withJob(ALL);
+    place.watch('502' as JobId);
+    place.report('Running');
+    place.report('Running', {}, '502' as JobId);
+    const beyondDates = { polledAt: 9, grownAt: null, refused: 0, failures: 0, error: null, stalledAt: 9e15 };
+    place.store.jobs.endRun(JOB, beyondDates);
+    await place.tick();
+    expect(place.waiting.map(({ type, jobId }) => `${jobId} ${type}`)).toContain('502 started');
+    expect(place.waiting.map(({ jobId }) => jobId)).not.toContain(JOB);
+    expect(place.warnings.filter((one) => one === 'creating notifications failed')).toHaveLength(1);
+    place.store.jobs.endRun(JOB, { ...beyondDates, stalledAt: null });
+    await place.tick();
+    expect(place.waiting.map(({ type, jobId }) => `${jobId} ${type}`)).toContain(`${JOB} started`);
+  });
+
   it.each<[string, string, (place: NotifyPlace) => void]>([
     ['deleted', 'Deleted', () => {}],
     [
