@@ -29,13 +29,13 @@ export async function forgetJob(store: Store, jobId: JobId, options: ForgetOptio
   const { mirrorDirectory, deleteFiles, now, onForgotten } = options;
   const claim = (setAside: () => void) =>
     store.transaction(() => {
-      requireForgettable(store, jobId);
+      requireForgettable(store, jobId, now());
       setAside();
     });
-  requireForgettable(store, jobId);
+  requireForgettable(store, jobId, now());
   const removed = deleteFiles ? await removeJobFiles(mirrorDirectory, jobId, claim) : { files: 0, bytes: 0 };
   store.transaction(() => {
-    requireForgettable(store, jobId);
+    requireForgettable(store, jobId, now());
     store.jobs.forget(jobId, now());
     onForgotten?.(removed);
   });
@@ -57,7 +57,7 @@ export async function removeJobFiles(
   return { files: left.files + files, bytes: left.bytes + bytes };
 }
 
-function requireForgettable(store: Store, jobId: JobId): void {
+function requireForgettable(store: Store, jobId: JobId, now: number): void {
   const job = store.jobs.get(jobId);
   if (job === undefined) throw new JobtailError('job-unknown', `job ${jobId} is not known`);
   requireOver(job);
@@ -65,8 +65,7 @@ function requireForgettable(store: Store, jobId: JobId): void {
     throw new JobtailError('unavailable', `a temporary key of job ${jobId} is still valid`, {
       hint: 'run the command again when the service answers: the agent ends the key',
     });
-  const asked = (['pass', 'follow', 'service'] as const).flatMap((kind) => store.requests.open(kind));
-  if (asked.some((request) => request.jobId === jobId))
+  if (store.requests.isWorkedOn(jobId, now))
     throw new JobtailError('unavailable', `another command works on job ${jobId}`, {
       hint: 'run the command again when the other one (sync, wait, verify, watch --foreground) has ended',
     });

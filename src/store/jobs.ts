@@ -252,6 +252,12 @@ export class Requests {
     return open as (Work extends 'service' ? ServiceRequestRow : RequestRow)[];
   }
 
+  /** Whether a command that still waits works on a job: what a killed one requested is left to an agent. */
+  isWorkedOn(jobId: JobId, now: number): boolean {
+    const open = (['pass', 'follow', 'service'] as const).flatMap((work) => this.open(work));
+    return open.some((request) => request.jobId === jobId && Math.abs(now - request.madeAt) <= UNRENEWED_MS);
+  }
+
   answer(requestId: number, answer: string): void {
     this.#sql.run('UPDATE requests SET answer = ? WHERE request_id = ?', answer, requestId);
   }

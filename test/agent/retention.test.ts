@@ -15,7 +15,8 @@ import { SILENT } from '../support/errors.ts';
 import { HeldClock } from '../support/held-clock.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
-const HOUR_MS = 60 * 60_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
 /** The state and the mirrors of a machine whose jobs are removed a day after their last comparison. */
@@ -151,6 +152,11 @@ it.each(['sync', 'follow', 'verify'] as const)(
     place.put('1');
     const { store, clock } = place;
     const requestId = store.transaction(() => store.requests.add('1' as JobId, kind, clock.now()));
+    const renew = () => {
+      store.requests.renew(requestId, clock.now());
+      clock.timer(MINUTE_MS / 2, renew);
+    };
+    renew();
     place.retention.start();
     await clock.pass(DAY_MS + HOUR_MS);
     expect(place.removed).toEqual([]);

@@ -133,3 +133,27 @@ it('the last pass of an unwatched job requests its report once, and finds its ta
   expect(store.liveFiles.ofJob(JOB)).not.toEqual([]);
   expect(jobService.questions).toBe(1);
 });
+
+it('a job is removed beside the request of a command that was killed, not beside one that waits', async () => {
+  const clock = new HeldClock();
+  const remote = new ModelRemote();
+  remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
+  const { agent, store } = await startAgent(remote, { clock, sections: 'results: {enabled: false}\n' });
+  const order = { jobId: JOB, tasks: [TASK as TaskId], files: LIVE_FILE_NAMES, results: false } as const;
+  store.transaction(() => {
+    store.jobs.watch({ ...order, settleAfterMs: null, source: 'command' }, clock.now());
+    store.jobs.setState(JOB, 'settled');
+  });
+  const forget = async () => {
+    const id = store.requests.add(JOB, 'forget', clock.now());
+    agent.refresh();
+    await clock.passUntil('the answer', () => store.requests.get(id)?.answer != null);
+    return store.requests.get(id)?.answer;
+  };
+  const waits = store.requests.add(JOB, 'sync', clock.now());
+  expect(await forget()).toContain('another command works on job');
+  store.requests.remove(waits);
+  store.requests.add(JOB, 'sync', clock.now() - 120_000);
+  expect(await forget()).toContain('"files":0');
+  expect(store.jobs.get(JOB)).toBeUndefined();
+});
