@@ -2,6 +2,7 @@
 import { type Config, hasFleet } from '../../config/config.ts';
 import { SharedState } from '../../daemon/state.ts';
 import type { JobId, TaskId } from '../../job.ts';
+import { requireOwner } from '../agent-socket.ts';
 import { Findings } from '../check/findings.ts';
 import {
   checkAgent,
@@ -15,7 +16,7 @@ import {
 import { checkConnection, checkNamespace, serversOf } from '../check/network.ts';
 import { probe } from '../check/probe.ts';
 import { serviceSteps } from '../check/service.ts';
-import { type JsonOption, ownConfiguration } from '../configuration.ts';
+import { configurationAsOwner, type JsonOption, ownConfiguration } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
 import { forStderr } from '../show/colours.ts';
 import { jsonReport } from '../show/json.ts';
@@ -37,7 +38,9 @@ export async function check(options: CheckOptions): Promise<void> {
   });
   let config: Config | undefined;
   const readConfiguration = async () => {
-    config = await ownConfiguration(options);
+    // The other questions are asked whoever owns the state.
+    config = await configurationAsOwner(options);
+    requireOwner(config);
     return checkConfigFile(config);
   };
   await findings.ask([{ name: 'configuration', ask: readConfiguration }]);
