@@ -38,7 +38,7 @@ export async function check(options: CheckOptions): Promise<void> {
   });
   let config: Config | undefined;
   const readConfiguration = async () => {
-    // The other questions are asked whoever owns the state.
+    // If the state is that of another user, the other questions are still asked.
     config = await configurationAsOwner(options);
     requireOwner(config);
     return checkConfigFile(config);
