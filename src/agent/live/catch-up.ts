@@ -104,6 +104,7 @@ function noteFacts(file: LiveFile, found: Match, by: ShownBy): Facts {
 /** Executes a decision. Returns whether the mirror changed, so that the file can be requested again. */
 async function act(decision: Decision, file: LiveFile): Promise<boolean> {
   if (!('reason' in decision)) return false;
+  file.memory.symptoms.clear('shorter', 'different');
   if (decision.kind === 'mirror-damaged') await file.cut(decision.at, decision.reason);
   else await file.startGeneration(decision);
   return true;

@@ -159,6 +159,32 @@ describe('raw bytes', () => {
     }
   });
 
+  test('that began a generation end the doubt with it: a later difference must be seen twice again', async () => {
+    const { remote, engine, poll, mirror } = setUp();
+    remote.prefix = '';
+    const set = (text: string) => remote.files.set(NAME, Buffer.from(text, 'latin1'));
+    const pollUntil = async (isDone: () => boolean) => {
+      for (let polls = 0; polls < 20 && !isDone(); polls++) await poll();
+      expect(isDone()).toBe(true);
+    };
+    const x = 'x'.repeat(600);
+    set(`a${x}\xffabc`);
+    expect(await poll()).toBe('current');
+    // Only raw bytes show the rewrite.
+    set(`b${x}\xffabcd`);
+    await pollUntil(() => engine.mismatches.length === 1);
+    // Text shows all of the next content, which has the length of the first one.
+    const next = 'y'.repeat(605);
+    set(next);
+    await pollUntil(() => mirror() === next);
+    const before = remote.rawBytes;
+    set(`z${'y'.repeat(604)}\xff\n`);
+    await pollUntil(() => remote.rawBytes > before);
+    set(`${next}\xff\n`);
+    await pollUntil(() => mirror() === `${next}\xff\n`);
+    expect(engine.mismatches.map(([kind]) => kind)).toEqual(['rewritten']);
+  });
+
   test('that were compared before end the doubt of a stale size: a second one waits as long', async () => {
     const { remote, engine, poll, mirror } = setUp();
     const bytes = Buffer.from(`${'x'.repeat(200)}\xffabc`, 'latin1');
