@@ -255,7 +255,9 @@ export class CallSlot {
     this.#signal = signal;
   }
 
+  /** In place of a slot that no call needed. */
   async take(): Promise<void> {
+    this.end();
     this.#slot = await this.#calls.slot(this.#lane, this.#signal);
   }
 

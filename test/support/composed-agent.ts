@@ -2,7 +2,7 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import type { Log } from '../../src/agent/ports/host.ts';
 import type { JobService, Remote } from '../../src/agent/ports/server.ts';
 import { loadConfig } from '../../src/config/load.ts';
@@ -55,6 +55,8 @@ ${sections}`,
   onTestFinished(async () => {
     await stop();
     owned.close();
+    // What an agent waits for ends with it.
+    if (clock !== undefined) expect(clock.timers).toBe(0);
   });
   agent.start([]);
   /** Another agent takes its place, on the same state. */

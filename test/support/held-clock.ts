@@ -40,6 +40,11 @@ export class HeldClock implements Clock {
     return () => void this.#waiting.delete(waiting);
   };
 
+  /** Timers that were neither due nor cancelled. */
+  get timers(): number {
+    return this.#waiting.size;
+  }
+
   /** Moves on, timer by timer, and lets what they begin have a few turns. */
   async pass(ms: number): Promise<void> {
     const end = this.#passed + ms;

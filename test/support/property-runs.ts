@@ -1,5 +1,10 @@
-/** Properties: how often they are tried, also those that say nothing else (a setup file of vitest), and of which texts. */
+/**
+ * A setup file of vitest, for all tests: a listener that is kept fails them. Properties: how often they are tried, also
+ * those that say nothing else, and of which texts.
+ */
 import fc from 'fast-check';
+
+if (!process.listeners('warning').includes(onWarning)) process.on('warning', onWarning);
 
 /**
  * How often properties are tried: JOBTAIL_PROPERTY_TIMES multiplies it. `npm test` tries a tenth, to end
@@ -19,3 +24,7 @@ fc.configureGlobal({ ...numRuns(100), ...(seed && { seed: Number(seed) }), ...(p
 export const anyCharacter = fc
   .oneof(fc.integer({ min: 0, max: 0xd7ff }), fc.integer({ min: 0xe000, max: 0x10ffff }))
   .map((point) => String.fromCodePoint(point));
+
+function onWarning(warning: Error): void {
+  if (warning.name === 'MaxListenersExceededWarning') throw warning;
+}

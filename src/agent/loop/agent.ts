@@ -158,8 +158,7 @@ export class Agent {
     this.#update(asked === undefined ? changed : this.#askedOf(changed, asked));
     this.#revision = changed.at(-1)?.revision ?? this.#revision;
     // After the changes: leaving a job cancels its runs, but a requested pass runs anyway.
-    for (const jobId of jobsWithRequests(this.#context))
-      if (ownership.owns(jobId)) this.#jobOf(jobId).due.plan('pass', 0);
+    for (const jobId of jobsWithRequests(this.#context)) if (ownership.owns(jobId)) this.#jobOf(jobId).due.plan('pass');
     this.#updateRule();
     this.#serviceRequests.serve();
     this.#forgetting.serve((jobId) => ownership.owns(jobId));
@@ -237,10 +236,10 @@ export class Agent {
     const filesOf = ({ jobId }: FollowedJob) => store.liveFiles.ofJob(jobId);
     const job = jobs.find((one) => filesOf(one).length > 0) ?? jobs[0];
     if (job === undefined) return;
-    const wanted = filesOf(job).slice(0, 1);
-    if (kind === 'listing' || wanted.length === 0) return void (await remote.listChangedFiles(job.jobId, signal));
-    const request = wanted.map(({ taskId, file }) => ({ taskId, file, offset: BEHIND_EVERY_END }));
-    const { parts } = await remote.readParts(job.jobId, request, signal);
+    const [one] = filesOf(job);
+    if (kind === 'listing' || one === undefined) return void (await remote.listChangedFiles(job.jobId, signal));
+    const { taskId, file } = one;
+    const { parts } = await remote.readParts(job.jobId, [{ taskId, file, offset: BEHIND_EVERY_END }], signal);
     for (const { content } of parts) await content.release();
   }
 

@@ -1,5 +1,4 @@
 /** One followed job: its life, and its runs, which are due, end or fail. */
-import { setMaxListeners } from 'node:events';
 import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { EARLY_START_HINT, type JobInformation, startedEarlyMs } from '../../job-information.ts';
@@ -37,9 +36,8 @@ import { Stall } from './stall.ts';
 
 /** Maximum time that a search waits for the listing of a sync. */
 const LISTING_MS = 30_000;
-/** Maximum time that results wait until tasks are found, and until the first poll of live files ends. */
+/** Maximum time that results wait until tasks are found; for a poll that runs they wait anyway. */
 const TASKS_MS = 4_000;
-const FIRST_POLL_MS = 30_000;
 
 export class FollowedJob implements OneJob {
   readonly jobId: JobId;
@@ -94,8 +92,7 @@ export class FollowedJob implements OneJob {
     if (areKnown || (liveFiles.length === 0 && store.taskSearches.get(this.jobId) === undefined)) return 0;
     // The service was not reached, so results do not come either.
     if (liveFiles.length > 0 && this.failures.isFailing('poll')) return TASKS_MS;
-    const maxMs = liveFiles.length > 0 ? FIRST_POLL_MS : TASKS_MS;
-    return Math.max(0, this.#begunAt + maxMs - clock.monotonic());
+    return Math.max(0, this.#begunAt + TASKS_MS - clock.monotonic());
   }
 
   happened(event: JobEvent, delays: Delays = {}): void {
@@ -103,7 +100,7 @@ export class FollowedJob implements OneJob {
     const { due = [], endsRuns = false } = rowOf(before, event);
     this.#life = happened(this.#life, event, this.context.clock.monotonic());
     if (endsRuns) this.due.endAll();
-    for (const kind of due) this.#plan(kind, delays[kind] ?? 0);
+    for (const kind of due) this.#plan(kind, delays[kind]);
     if (!isFollowed(this.#life)) this.due.cancel(WORK);
     if (this.#life.stage === 'over' && before !== 'over') this.pace.quicken();
     if (event === 'reported deleted' && this.#life.stage !== before)
@@ -185,11 +182,11 @@ export class FollowedJob implements OneJob {
     // Saved before the last pass: a settled job is not reported again.
     if (event === 'reported deleted' && this.#life.stage !== 'deleted') saveDeleted(information, context);
     this.happened(event);
-    if (newTasks > 0) this.#plan('poll', 0);
+    if (newTasks > 0) this.#plan('poll');
   }
 
   tryAgain(isMended: (policy: ErrorPolicy) => boolean): void {
-    for (const kind of this.failures.mended(isMended)) this.due.plan(kind, 0);
+    for (const kind of this.failures.mended(isMended)) this.due.plan(kind);
   }
 
   /** Cancels calls in flight; resolves when no run is left. */
@@ -202,7 +199,7 @@ export class FollowedJob implements OneJob {
     if (!this.isFollowed) this.#onOver();
   }
 
-  #plan(kind: DueRun, delayMs: number): void {
+  #plan(kind: DueRun, delayMs?: number): void {
     if (kind === 'search') this.#search.plan(delayMs);
     else this.due.plan(kind, delayMs);
   }
@@ -210,8 +207,6 @@ export class FollowedJob implements OneJob {
   /** A run is entered, admitted and left here; the others that it waits for have ended. */
   async #run(kind: DueRun, signal: AbortSignal): Promise<void> {
     const { failures } = this;
-    // Every call in flight adds a listener.
-    setMaxListeners(0, signal);
     try {
       if (kind !== 'pass' && !this.isFollowed) return;
       if (kind === 'poll') await this.#poll.run(signal);

@@ -171,7 +171,8 @@ export const isFollowed = ({ stage }: Life) => stage !== 'ending' && stage !== '
 
 /** The quiet time of a newly followed job, also before this start. By the wall clock, once: it may be set at any time. */
 export function quietBefore(life: Life, { grownAt, watchedAt }: JobRow, last: JobInformationRow | undefined): number {
-  return Math.max(grownAt ?? 0, watchedAt, life.stage === 'stored' ? (last?.since ?? 0) : 0);
+  const reportedAt = life.stage === 'stored' ? last?.since : undefined;
+  return Math.max(watchedAt, grownAt ?? watchedAt, reportedAt ?? watchedAt);
 }
 
 /** How the last report before it is followed reads now. */

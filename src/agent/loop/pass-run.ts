@@ -77,7 +77,7 @@ export class PassRun {
     } finally {
       for (const { requestId } of requests) served.delete(requestId);
     }
-    if (store.requests.open('pass').some((request) => request.jobId === jobId)) due.plan('pass', 0);
+    if (store.requests.open('pass').some((request) => request.jobId === jobId)) due.plan('pass');
   }
 
   /** What is left of a deleted job: of a followed one, in the pass that its deletion makes due instead of this one. */

@@ -54,7 +54,7 @@ export class PollRun {
       leave();
       if (!isAway && !this.hasEnded && context.store.liveFiles.hasAny(jobId)) {
         this.hasEnded = true;
-        if (isFollowed(this.#job.life)) due.plan('results', 0);
+        if (isFollowed(this.#job.life)) due.plan('results');
       }
     }
   }
@@ -85,7 +85,7 @@ export class PollRun {
     if (!this.#hasFiles && outcomes.some((outcome) => outcome !== 'absent')) {
       this.#hasFiles = true;
       // The first results come with the first live files.
-      due.plan('results', 0);
+      due.plan('results');
     }
     if (hasResponse) failures.worked('poll', ofService);
     // After a timeout, the raw bytes are tried: `raw-unavailable` may be without any response.
@@ -111,7 +111,6 @@ export class PollRun {
     const begin = () => ({ beganAt: clock.monotonic(), ofService: failures.logged.ofService });
     let begun: ReturnType<typeof begin> | undefined;
     const waitForTurn = async () => {
-      slot.end();
       await slot.take();
       leave();
       begun ??= begin();

@@ -23,7 +23,7 @@ export class SearchRun {
     this.#isNeeded = context.jobService === null;
   }
 
-  plan(delayMs: number): void {
+  plan(delayMs?: number): void {
     const { jobId, context, due } = this.#job;
     if (this.#isNeeded && context.store.taskSearches.get(jobId) !== undefined) due.plan('search', delayMs);
   }
@@ -32,12 +32,12 @@ export class SearchRun {
   reported(namesTasks: boolean | undefined): void {
     const wasNeeded = this.#isNeeded;
     this.#isNeeded = namesTasks === undefined ? wasNeeded || this.#hasNoTask : !namesTasks;
-    if (!wasNeeded) this.plan(0);
+    if (!wasNeeded) this.plan();
   }
 
   /** Takes the names of a listing; plans a round at once if they suggest other tasks. */
   async listed(names: readonly string[]): Promise<void> {
-    if (await this.#search.listed(names)) this.plan(0);
+    if (await this.#search.listed(names)) this.plan();
   }
 
   /** Searches for tasks; polls found ones at once. */
@@ -48,7 +48,7 @@ export class SearchRun {
     const { found, nextMs } = await this.#search.probe(store.jobs.get(jobId)?.results === true, signal);
     if (!isFollowed(this.#job.life)) return;
     this.#job.wasQuiet(startedAt, true);
-    if (found > 0) due.plan('poll', 0);
+    if (found > 0) due.plan('poll');
     if (nextMs !== null && this.#isNeeded) due.planAgain('search', withJitter(nextMs, random()));
   }
 

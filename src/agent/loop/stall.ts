@@ -24,7 +24,7 @@ export class Stall {
   /** `last`: the report that was stored before. */
   followed({ grownAt, watchedAt }: JobRow, last: JobInformationRow | undefined): void {
     const { clock } = this.#context;
-    const since = Math.max(grownAt ?? 0, watchedAt, last?.since ?? 0);
+    const since = Math.max(watchedAt, grownAt ?? watchedAt, last?.since ?? watchedAt);
     this.#grewAt = clock.monotonic() - Math.max(0, clock.now() - since);
     this.#jobState = last?.information.state ?? null;
   }

@@ -73,7 +73,7 @@ export async function compareFile(
   untilDifferent = false,
 ): Promise<Proof> {
   const handle = await openToRead(file);
-  if (handle === undefined) return unproven(0, `${file} is not a regular file: it is not read`);
+  if (handle === undefined) return unproven(`${file} is not a regular file: it is not read`);
   let remoteBytes = 0;
   let at: number | undefined;
   let taken: Promise<void> = Promise.resolve();
@@ -96,7 +96,7 @@ export async function compareFile(
     } catch (thrown) {
       const { policy, message, inPlace } = asJobtailError(thrown);
       if (!(thrown instanceof Enough) && !policy.isRefusal) throw thrown;
-      if (policy.isRefusal) return { ...unproven(bytes, message), inPlace };
+      if (policy.isRefusal) return { ...unproven(message, bytes), inPlace };
     }
     if (bytes > remoteBytes) at ??= remoteBytes;
     return at === undefined
@@ -109,7 +109,7 @@ export async function compareFile(
   }
 }
 
-export const unproven = (bytes: number, reason: string) => ({ outcome: 'unproven', bytes, reason }) as const;
+export const unproven = (reason: string, bytes = 0) => ({ outcome: 'unproven', bytes, reason }) as const;
 
 /** Undefined for a link, a directory, a named pipe and the like. */
 async function openToRead(file: string): Promise<fs.FileHandle | undefined> {

@@ -94,7 +94,7 @@ async function proveMirror(
   const bytes = await lengthOf(file).catch(asJobtailError);
   if (bytes instanceof JobtailError) return bytes;
   if (bytes < row.position && row.rotation === null)
-    return without(unproven(bytes, `${row.position - bytes} of its bytes are gone: ${row.position} were mirrored`));
+    return without(unproven(`${row.position - bytes} of its bytes are gone: ${row.position} were mirrored`, bytes));
   if (bytes === 0 && absent.has(keyText(row))) return without({ outcome: 'equal', bytes, remoteBytes: 0 });
   const fitting = await namesThatMayBe(listed, row.relativePath);
   const likely = likelyPaths(row, shift ?? '0');
@@ -126,7 +126,7 @@ async function proveMirror(
   if (best !== undefined) return equal.length > 1 ? without(best.proof) : best;
   const isListed = known.length > 0 || sure.length > 0;
   const unlisted = isListed ? undefined : await proveUnlisted(file, likely, compare, options);
-  return unlisted ?? first ?? without(unproven(bytes, NO_FILE));
+  return unlisted ?? first ?? without(unproven(NO_FILE, bytes));
 }
 
 /** Of files that begin alike, the empty one; the others are compared to their first byte only. */
@@ -145,7 +145,7 @@ async function proveEmpty(
     if (!('proof' in one) || one.proof.outcome === 'equal') first ??= one;
     else refused ??= one.proof.outcome === 'unproven' && one.proof.inPlace === undefined ? one : undefined;
   }
-  return first ?? refused ?? without(unproven(0, NO_FILE));
+  return first ?? refused ?? without(unproven(NO_FILE));
 }
 
 /** Some files are never listed: one at a likely path, as that of the mirror was filled, is its source if it is equal. */

@@ -81,14 +81,14 @@ export async function* proofs(
   const { capabilities } = store;
   const absent = await absentFiles(rows, download);
   const live = await proveMirrors(rows, { ...download, mirrorDirectory, capabilities, listed, absent });
-  if (rows.length === 0) yield { name: 'live files', proof: unproven(0, NO_LIVE_FILES) };
+  if (rows.length === 0) yield { name: 'live files', proof: unproven(NO_LIVE_FILES) };
   const missing = new Set(listed);
   const sources = new Map<string | null, string | null>();
   const known = new KnownPaths();
   for (const [index, row] of rows.entries()) {
     const found = live[index];
     const isFailed = found === undefined || found instanceof JobtailError;
-    const one = isFailed ? { proof: unproven(0, found?.message ?? ''), listedName: row.listedName } : found;
+    const one = isFailed ? { proof: unproven(found?.message ?? ''), listedName: row.listedName } : found;
     if (one.listedName !== null) missing.delete(one.listedName);
     sources.set(keyText(row), one.listedName);
     known.addLive(row, one.listedName, one.proof);
@@ -99,7 +99,7 @@ export async function* proofs(
     remote,
     signal,
     onFile: async ({ row, target }, arrived) => void brought.set(row.name, await proveBrought(target, arrived, signal)),
-    onIrregular: ({ row }, kind) => brought.set(row.name, { ...unproven(0, `it is ${kind}`), inPlace: 'nothing' }),
+    onIrregular: ({ row }, kind) => brought.set(row.name, { ...unproven(`it is ${kind}`), inPlace: 'nothing' }),
   });
   const withoutFile = new Map<string, FileProof>();
   for (const row of store.results.ofJob(jobId)) {
@@ -150,7 +150,7 @@ function proofOnCluster(name: string, bytes: number, known: FileProof | undefine
     return { outcome: 'missing', reason: `the service does not list it; the cluster does (${showBytes(bytes)})` };
   }
   if (known.outcome !== 'equal' || known.bytes !== known.remoteBytes || known.bytes === bytes) return undefined;
-  return unproven(known.bytes, `the cluster lists it with ${bytes} bytes`);
+  return unproven(`the cluster lists it with ${bytes} bytes`, known.bytes);
 }
 
 /** The compared files by their path on the cluster. */
@@ -213,19 +213,19 @@ async function proveNoFile(name: string, { remote, jobId, signal }: DownloadOpti
   } catch (thrown) {
     const error = thrown === isFile ? undefined : asJobtailError(thrown);
     if (error?.policy.ofOneFile === 'no' && !error.policy.isRefusal) throw error;
-    if (error !== undefined) return error.policy.isRefusal ? undefined : unproven(0, error.message);
+    if (error !== undefined) return error.policy.isRefusal ? undefined : unproven(error.message);
   }
   return { outcome: 'missing', reason: 'it is a file by now' };
 }
 
 /** What the service failed to send before, and SSH brought. */
 function notForService(failure: JobtailError | undefined): Proof {
-  return unproven(0, `only a direct transfer brings it, and none did: ${failure?.message ?? 'it is not there'}`);
+  return unproven(`only a direct transfer brings it, and none did: ${failure?.message ?? 'it is not there'}`);
 }
 
 async function proveResult(local: string, name: string, options: DownloadOptions): Promise<Proof> {
   const refused = options.remote.reasonAgainst?.(name);
-  return refused === undefined ? await proveWhole(local, () => proveFile(local, name, options)) : unproven(0, refused);
+  return refused === undefined ? await proveWhole(local, () => proveFile(local, name, options)) : unproven(refused);
 }
 
 /** `arrived`: what the cluster has now. */
@@ -244,10 +244,10 @@ async function proveWhole(local: string, compare: () => Promise<Proof>): Promise
     return { ...proof, outcome: 'different', at: proof.bytes };
   } catch (thrown) {
     if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') {
-      return unproven(0, `${local} is missing`);
+      return unproven(`${local} is missing`);
     }
     const error = asJobtailError(thrown);
     if (error.policy.ofOneFile === 'no' && !error.policy.isRefusal) throw error;
-    return unproven(0, error.message);
+    return unproven(error.message);
   }
 }

@@ -59,7 +59,7 @@ export class DueRuns implements Scheduled {
   }
 
   /** Makes a run due after `delayMs`, or earlier if that was requested. */
-  plan(kind: DueRun, delayMs: number): void {
+  plan(kind: DueRun, delayMs = 0): void {
     this.#dueBy(kind, this.#options.clock.monotonic() + delayMs);
   }
 
@@ -115,7 +115,7 @@ export class DueRuns implements Scheduled {
     const pass = this.#running.get('pass');
     if (pass === undefined) return;
     pass.admitsPolls = true;
-    this.plan('poll', 0);
+    this.plan('poll');
   }
 
   #mayStart(kind: DueRun): boolean {
@@ -148,7 +148,7 @@ export class DueRuns implements Scheduled {
       .finally(() => {
         running.stop?.release();
         this.#running.delete(kind);
-        if (running.isDueAgain) this.plan(kind, 0);
+        if (running.isDueAgain) this.plan(kind);
         if (this.areIdle) onIdle();
       });
   }

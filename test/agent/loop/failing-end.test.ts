@@ -1,9 +1,10 @@
 /** The end of a job whose last pass fails: it is retried with back-off, its error stays visible, and it is given up. */
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { Parts } from '../../../src/agent/ports/server.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
 import { unprovenIn } from '../../../src/proven.ts';
+import { sleep } from '../../../src/system/clock.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { until } from '../../support/e2e-until.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
@@ -197,6 +198,22 @@ it('a last pass that was refused for a quarter of an hour is not given up by an 
   expect(job()?.error).toMatchObject({ code: 'http-status' });
 });
 
+it.each<[string, (remote: FailingRemote, service: ModelJobService) => void]>([
+  ['finds it active', (_, service) => service.set(jobOf(JOB, 'Running', { tasks: tasksOf(TASK) }))],
+  ['brings one more byte', (remote) => remote.files.set(keyText(STDOUT), Buffer.from('a line\n.'))],
+])('a last pass that %s does not settle its job', async (_, changes) => {
+  const remote = new FailingRemote();
+  const { clock, service, said } = await follow(remote, false);
+  vi.spyOn(remote, 'listChangedFiles').mockImplementationOnce(async () => {
+    changes(remote, service);
+    await sleep(clock, MINUTE_MS);
+    return ['/9001/stdout.txt'];
+  });
+  const ends = () => said.filter((line) => line.startsWith('complete pass ended'));
+  await clock.passUntil('the pass', () => ends().length > 0, 5 * MINUTE_MS);
+  expect(ends()[0]).toContain('state=watched');
+});
+
 it('a job that is reported as active during the last pass that would give it up is followed on', async () => {
   const remote = new FailingRemote();
   remote.failing = 'listings';
@@ -255,7 +272,13 @@ it('a run that fails with a requested pause is retried after it', async () => {
   const remote = new FailingRemote();
   remote.failing = 'listings';
   remote.failure = new JobtailError('unavailable', 'it is down', { retryAfterMs: 10 * MINUTE_MS });
-  const { clock, job } = await follow(remote, true, []);
+  const { clock, agent, job } = await follow(remote, true, []);
   await clock.passUntil('its error', () => job()?.error !== null);
   expect((job()?.error?.retryAt ?? 0) - clock.now()).toBeGreaterThan(9 * MINUTE_MS);
+  remote.failing = undefined;
+  agent.tryAgain((policy) => policy.secretMends);
+  await clock.pass(MINUTE_MS);
+  expect(job()?.error).not.toBeNull();
+  agent.tryAgain((policy) => policy.isOfService);
+  await clock.passUntil('its recovery', () => job()?.error === null, 2_000);
 });

@@ -101,7 +101,7 @@ describe('a job of which the middleware says that it is over', () => {
   });
 
   it('goes on if it is started again before, and after', async () => {
-    const { clock, tell, reported, grow, mirror, watchState } = await follow();
+    const { clock, tell, reported, grow, mirror, watchState, restart } = await follow();
     tell('Finished');
     await reported('Finished');
     tell('Queued');
@@ -110,6 +110,8 @@ describe('a job of which the middleware says that it is over', () => {
     expect(watchState()).toBe('watched');
     tell('Failed');
     await clock.passUntil('its end', () => watchState() === 'settled');
+    await restart();
+    await clock.pass(2_000);
     tell('Running');
     await clock.passUntil('it to be watched again', () => watchState() === 'watched');
     grow('once more\n');
@@ -230,14 +232,26 @@ describe('while the service that tells of jobs is down', () => {
 });
 
 it('a quiet job costs no calls but its polls, and one list for all jobs every half minute', async () => {
-  const { clock, remote, service } = await follow();
+  const { clock, remote, service, agent, store } = await follow();
+  // Who says that something changed asks for one look, not for more ever after.
+  for (let times = 0; times < 20; times++) agent.refresh();
   await clock.pass(10 * MINUTE_MS);
   const before = { calls: remote.calls, lists: service.lists };
+  const looks = vi.spyOn(store.jobs, 'changedSince');
   await clock.pass(10 * MINUTE_MS);
+  expect(looks.mock.calls.length).toBeLessThanOrEqual(11);
   // Polls come once a minute, or a tenth oftener.
   expect(remote.calls - before.calls).toBeLessThanOrEqual(12);
   expect(service.lists - before.lists).toBeLessThanOrEqual(23);
   expect(service.questions).toBe(0);
+  // What brings no news is committed later, with others.
+  const calls = remote.calls;
+  while (remote.calls === calls) await clock.pass(100);
+  await clock.pass(500);
+  const polledAt = () => store.jobs.get(JOB)?.polledAt ?? 0;
+  expect(polledAt()).toBeLessThan(clock.now() - 5_000);
+  await clock.pass(1_000);
+  expect(polledAt()).toBeGreaterThan(clock.now() - 5_000);
 });
 
 it('a job that no list names is asked for by itself, and its late tasks are followed', async () => {

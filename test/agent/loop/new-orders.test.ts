@@ -60,7 +60,12 @@ it('a watched job gets its results when the newer order wants them, and no more 
 });
 
 it('a watched job has the files of a new task, too', async () => {
-  const { remote, store, order, polls, until } = await setUp();
+  const { remote, store, agent, clock, order, polls, until } = await setUp();
+  // Without a live file, polls are no calls, however many they are.
+  const none = { jobId: JOB, tasks: [], files: [], results: false, settleAfterMs: null, source: 'command' } as const;
+  store.jobs.watch(none, clock.now());
+  agent.refresh();
+  await clock.pass(MINUTE_MS);
   order(STDOUT, false);
   await polls(3);
   const other: LiveFileKey = { ...STDOUT, taskId: '9002' as TaskId };

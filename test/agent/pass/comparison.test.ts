@@ -24,23 +24,28 @@ it.each([
 });
 
 it.each([
-  [undefined, 'equal'],
-  ['unreadable', 'equal'],
-  ['nothing', 'unproven'],
+  [undefined, 4, 'equal'],
+  ['unreadable', 4, 'equal'],
+  ['unreadable', 0, 'unproven'],
+  ['nothing', 4, 'unproven'],
 ] as const)(
-  'a file that the service refuses (%s) is compared by the other way if it may be there: %s',
-  async (inPlace, outcome) => {
+  'a file that the service refuses (%s) is compared by the other way if it may be there, and that brings %i bytes: %s',
+  async (inPlace, bytes, outcome) => {
     const file = path.join(temporaryDirectory(), 'stdout.log');
     fs.writeFileSync(file, 'text');
     const remote = new ModelRemote();
     const refusal: { inPlace?: NoFile } = inPlace === undefined ? {} : { inPlace };
     remote.downloadFile = () => Promise.reject(new JobtailError('fault', 'refused', refusal));
     const downloadFile: Remote['downloadFile'] = async (_job, _name, sink) => {
+      if (bytes === 0) throw new JobtailError('unreachable', 'away');
       await sink(Buffer.from('text'));
       return 4;
     };
     const direct = { isOpen: () => true, downloadFile };
     const options = { remote, direct, jobId: '501' as JobId, signal: new AbortController().signal };
-    expect(await proveFile(file, 'stdout.txt', options)).toMatchObject({ outcome });
+    expect(await proveFile(file, 'stdout.txt', options)).toMatchObject({
+      ...{ outcome, bytes: 4 },
+      ...(outcome === 'unproven' && { reason: 'refused' }),
+    });
   },
 );

@@ -151,21 +151,24 @@ it('the complete pass downloads each listed file once, where its path shows whos
   expect(downloads.sort()).toEqual(names);
 });
 
-it('the complete pass keeps what is proven of the others when a download fails, and says so', async () => {
-  const tasks = ['9001', '9002', '9003'].map((taskId): LiveFileKey => ({ taskId: taskId as TaskId, file: 'stdout' }));
-  engine.watch(tasks);
-  for (const key of tasks) remote.files.set(keyText(key), Buffer.from(`task ${key.taskId}\n`));
-  const download = remote.downloadFile.bind(remote);
-  remote.downloadFile = async (job, name, sink, signal) => {
-    if (name.includes('9002')) throw new JobtailError('http-status', 'the service answers 500');
-    return await download(job, name, sink, signal);
-  };
-  const reason = 'the service answers 500';
-  expect(await engine.pass(clock)).toMatchObject({ verified: 2, openEnds: [{ taskId: '9002', reason }] });
-  expect(engine.store.liveFiles.ofJob(JOB).map(({ verified }) => verified)).toEqual([10, null, 10]);
-  remote.downloadFile = download;
-  expect(await engine.pass(clock)).toMatchObject({ verified: 3, openEnds: [] });
-});
+it.each(['http-status', 'timeout'] as const)(
+  'the complete pass keeps what is proven of the others when a download fails, and says so: %s',
+  async (code) => {
+    const tasks = ['9001', '9002', '9003'].map((taskId): LiveFileKey => ({ taskId: taskId as TaskId, file: 'stdout' }));
+    engine.watch(tasks);
+    for (const key of tasks) remote.files.set(keyText(key), Buffer.from(`task ${key.taskId}\n`));
+    const reason = 'the service answers 500';
+    const download = remote.downloadFile.bind(remote);
+    remote.downloadFile = async (job, name, sink, signal) => {
+      if (name.includes('9002')) throw new JobtailError(code, reason);
+      return await download(job, name, sink, signal);
+    };
+    expect(await engine.pass(clock)).toMatchObject({ verified: 2, openEnds: [{ taskId: '9002', reason }] });
+    expect(engine.store.liveFiles.ofJob(JOB).map(({ verified }) => verified)).toEqual([10, null, 10]);
+    remote.downloadFile = download;
+    expect(await engine.pass(clock)).toMatchObject({ verified: 3, openEnds: [] });
+  },
+);
 
 it('the complete pass says of a mirror whose raw bytes are not to be had that it is not verified', async () => {
   engine.watch([STDOUT]);
@@ -189,7 +192,7 @@ it('the complete pass finds by the raw bytes a rewrite that left the overlap as 
   remote.files.set(NAME, after);
   for (let polls = 0; polls < 3; polls += 1) await engine.poll();
   expect(fs.readFileSync(engine.mirror(STDOUT)).equals(before)).toBe(true);
-  expect(await engine.pass(clock)).toMatchObject({ verified: 1, openEnds: [] });
+  expect(await engine.pass(clock)).toMatchObject({ appended: after.length, verified: 1, openEnds: [] });
   expect(fs.readFileSync(engine.mirror(STDOUT)).equals(after)).toBe(true);
   expect(fs.readFileSync(`${engine.mirror(STDOUT)}.1`).equals(before)).toBe(true);
 });
@@ -231,7 +234,7 @@ it('the complete pass of a job that stays followed fails where a mirror cannot b
 it('a pass in which nothing is new lists once, and compares live files beside each other', async () => {
   const keys = LIVE_FILE_NAMES.map((file) => ({ taskId: TASK, file }));
   engine.watch(keys);
-  for (const key of keys) remote.files.set(keyText(key), Buffer.from(`${key.file}\n`));
+  for (const key of keys) remote.files.set(keyText(key), Buffer.from('.'));
   remote.files.set('9001/out', Buffer.from('a result\n'));
   engine.store.jobs.watch(
     { jobId: JOB, tasks: null, files: [], results: true, settleAfterMs: null, source: 'command' },

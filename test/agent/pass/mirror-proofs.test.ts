@@ -202,10 +202,17 @@ it('the first source that is found shows the likely paths of the others', async 
     proofs.unknown(`task ${task}\n`);
     proofs.remote.set(`/${41 + task}/stdout.txt`, `task ${task}\n`);
   }
+  proofs.remote.pieceBytes = 1;
+  let pieces = 0;
+  proofs.remote.onPiece = () => {
+    pieces += 1;
+  };
   expect(await proofs.prove()).toMatchObject(
     Array.from({ length: 20 }, (_, task) => ({ listedName: `/${41 + task}/stdout.txt`, proof: { outcome: 'equal' } })),
   );
   expect(proofs.remote.downloads).toHaveLength(20 + 19);
+  // Of the others, up to the first byte that differs.
+  expect(pieces).toBe(10 * 7 + 10 * 8 + 19 * 5);
 });
 
 it.each([undefined, '9000'])(

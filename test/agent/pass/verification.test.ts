@@ -1,25 +1,33 @@
 /** A complete verification: what the cluster lists beside what the service lists. */
 import fs from 'node:fs';
-import { expect, it } from 'vitest';
-import { isHere, proofs } from '../../../src/agent/pass/verification.ts';
+import { expect, it, vi } from 'vitest';
+import { isHere, type Verified, verifyJob } from '../../../src/agent/pass/verification.ts';
 import type { ClusterList } from '../../../src/agent/ports/transfer.ts';
 import { JobtailError, type NoFile } from '../../../src/errors.ts';
 import { MemoryContent } from '../../support/model-remote.ts';
 import { directBy, JOB, ModelTransfer, ResultsPlace } from '../results/place.ts';
 
-async function notEqual(place: ResultsPlace, files: ClusterList['files']): Promise<string[]> {
+/** `clusterFiles`: what the cluster lists; without them, it is not asked. */
+async function verified(place: ResultsPlace, clusterFiles?: ClusterList['files']): Promise<Verified[]> {
   const { mirror: mirrorDirectory, store, remote, results } = place;
   const { signal } = new AbortController();
-  const lines: string[] = [];
+  const list = vi.spyOn(results, 'listCluster').mockResolvedValue({ files: clusterFiles ?? [], links: 3 });
+  const options = { mirrorDirectory, store, remote, results, isComplete: clusterFiles !== undefined, signal };
+  const reported: Verified[] = [];
+  const hide = (name: string) => `hidden ${name}`;
+  const found = await verifyJob(JOB, { ...options, hide, onVerified: (one) => reported.push(one) });
+  expect(found).toEqual({ files: reported, cluster: clusterFiles ? { files: clusterFiles.length, links: 3 } : null });
+  expect(list.mock.calls).toEqual(clusterFiles ? [[JOB, remote, signal]] : []);
+  list.mockRestore();
+  return reported.map(({ name, proof }) => ({ name: /^hidden (.*)/.exec(name)?.[1] ?? 'not hidden', proof }));
+}
+
+async function notEqual(place: ResultsPlace, files: ClusterList['files']): Promise<string[]> {
   // No job here has a task.
-  for await (const { name, proof } of proofs(
-    JOB,
-    { mirrorDirectory, store, remote, results, signal },
-    { files, links: 0 },
-  ))
-    if (proof.outcome !== 'equal' && name !== 'live files')
-      lines.push(`${name}: ${'reason' in proof ? proof.reason : proof.outcome}`);
-  return lines;
+  const found = (await verified(place, files)).filter(({ name }) => name !== 'live files');
+  return found.flatMap(({ name, proof }) =>
+    proof.outcome === 'equal' ? [] : [`${name}: ${'reason' in proof ? proof.reason : proof.outcome}`],
+  );
 }
 
 it('a file of the cluster is known by its path, a live file also by the end of it; another size is named', async () => {
@@ -102,9 +110,14 @@ it('a result that became a directory, or a link that leads to no file, is gone: 
 it('a link that led to no file is asked for again, and is missing if it leads to one', async () => {
   const place = new ResultsPlace();
   place.remote.files.set('/11/link', new JobtailError('fault', 'refused', { inPlace: 'nothing' }));
+  place.remote.files.set('/11/no', new JobtailError('fault', 'not for you'));
   await place.sync(true);
   await place.sync(true);
-  expect(await notEqual(place, [])).toEqual(['/11/link: it is a link to a missing file']);
+  expect(await notEqual(place, [])).toEqual([
+    '/11/link: it is a link to a missing file',
+    '/11/no: failed: not for you',
+  ]);
+  place.remote.files.delete('/11/no');
   place.remote.set('/11/link', 'a file');
   expect(await notEqual(place, [])).toEqual(['/11/link: it is a file by now']);
   place.remote.files.clear();
@@ -147,9 +160,5 @@ it('an empty mirror is compared: with the text of the service, and with its raw 
     refused: 0,
   });
   place.remote.set('/9001/stdout.txt', 'x');
-  const { mirror: mirrorDirectory, store, remote, results } = place;
-  const found: unknown[] = [];
-  const options = { mirrorDirectory, store, remote, results, signal: new AbortController().signal };
-  for await (const one of proofs(JOB, options)) found.push(isHere(one));
-  expect(found).toEqual([false]);
+  expect((await verified(place)).map(isHere)).toEqual([false]);
 });

@@ -73,7 +73,7 @@ it('a pass begins when the poll of its job that runs has ended', async () => {
     onIdle: () => {},
     signal: new AbortController().signal,
   });
-  due.plan('poll', 0);
+  due.plan('poll');
   due.plan('pass', RUN_MS / 2);
   await clock.pass(3 * RUN_MS);
   expect(steps).toEqual(['poll begins', 'poll ends', 'pass begins', 'pass ends']);
@@ -105,7 +105,7 @@ it('polls begin beside a pass while it waits for results, and once it admits the
   await clock.pass(1);
   due.plan('pass', 0);
   for (let ms = 0; ms < 25 * RUN_MS; ms += RUN_MS / 2) {
-    due.plan('poll', 0);
+    due.plan('poll');
     due.plan('search', 0);
     await clock.pass(RUN_MS / 2);
   }
