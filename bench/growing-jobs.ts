@@ -1,9 +1,8 @@
-/** Jobs that grow all the time, against `ssh host tail -F` for each: processor time, memory, and how late bytes are. */
+/** Jobs that grow all the time, against `ssh host tail -F` for each: processor time and memory. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LINE_BYTES, textOf } from './growth.ts';
-import { Lateness } from './lateness.ts';
 import { startSshd } from './loopback-sshd.ts';
 import type { Figures, Measurement, Prepared } from './measurement.ts';
 import { type Started, startProcess, type Usage, usageOf } from './processes.ts';
@@ -27,15 +26,6 @@ export const growingJobs: Measurement = {
       what: 'the same: memory (shared pages divided)',
       ...{ kind: 'ratio', figure: 'proportionalBytes', ours: 'agent', peer: 'ssh', atMost: 0.2 },
     },
-    {
-      what: 'the same: memory (resident, as `ps` shows it)',
-      ...{ kind: 'ratio', figure: 'residentBytes', ours: 'agent', peer: 'ssh', atMost: 0.2 },
-    },
-    {
-      what: 'from a byte at the middleware to the mirror, polled every second: median',
-      ...{ kind: 'limit', figure: 'medianMs', ours: 'agent', atMost: 500 },
-    },
-    { what: 'the same: 99 %', kind: 'limit', figure: 'latest99Ms', ours: 'agent', atMost: 1_100 },
   ],
   prepare: async (place): Promise<Prepared> => {
     const jobs = place.quick ? 10 : 100;
@@ -67,13 +57,10 @@ async function followByAgent(directory: string, jobs: number, seconds: number): 
   place.prepare(middleware, watching);
   const agent = place.start();
   await untilAsked(agent, middleware, jobs * 3);
-  const growth = { startedAt: middleware.startedAt, fileBytes: FILE_BYTES, bytesPerSecond: BYTES_PER_SECOND };
-  const lateness = new Lateness(growth, place.mirrorsOfStdout(jobs));
   const used = await usageWithin(seconds, () => [usageOf(agent.pid)]);
-  const { medianMs, latest99Ms } = lateness.end();
   await agent.stop();
   await middleware.stop();
-  return { ...used, medianMs, latest99Ms };
+  return used;
 }
 
 interface BySsh {

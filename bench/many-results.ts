@@ -1,6 +1,6 @@
-/** Very many small results by SOAP: what a call costs, and a look at a long listing in which nothing is due. */
+/** Very many small results by SOAP: what a call costs. */
 import path from 'node:path';
-import type { Figures, Measurement, Place, Prepared, Side } from './measurement.ts';
+import type { Measurement, Place, Prepared, Side } from './measurement.ts';
 import { runProcess } from './processes.ts';
 import { leastCode, synced } from './result-sides.ts';
 import { SMALL_RESULT_BYTES, smallNames } from './service/answers.ts';
@@ -61,30 +61,5 @@ export const manyResults: Measurement = {
     sides[LEAST] = leastCode(work, { files: count, bytes: count * SMALL_RESULT_BYTES }, place);
     sides['curl'] = curlLoop(service, count, place);
     return { sides, close: () => service.stop() };
-  },
-};
-
-export const longListing: Measurement = {
-  name: 'long-listing',
-  needs: [],
-  goals: [
-    {
-      what: 'a sync of 100,000 listed names, none of them due: processor time',
-      ...{ kind: 'limit', figure: 'cpuSeconds', ours: 'agent', atMost: 1 },
-    },
-    {
-      what: 'longest block of the event loop in it',
-      ...{ kind: 'limit', figure: 'longestBlockMs', ours: 'agent', atMost: 50 },
-    },
-  ],
-  prepare: async (place): Promise<Prepared> => {
-    const names = smallNames(place.quick ? 2_000 : 100_000);
-    const service = await startService({ listed: names }, place.directory);
-    const look = async (): Promise<Figures> => {
-      const { costs } = await synced(service, { files: 0, bytes: 0, how: 'quiet' }, place);
-      const { cpuSeconds, longestBlockMs } = costs.at(-1) ?? costs[0];
-      return { cpuSeconds, longestBlockMs };
-    };
-    return { sides: { agent: look }, close: () => service.stop() };
   },
 };

@@ -5,13 +5,11 @@ import { firstPoll } from './first-poll.ts';
 import { growingJobs } from './growing-jobs.ts';
 import { idleMemory } from './idle-memory.ts';
 import { manyJobs } from './many-jobs.ts';
-import { longListing, manyResults } from './many-results.ts';
+import { manyResults } from './many-results.ts';
 import type { Measurement } from './measurement.ts';
 import { quietJobs } from './quiet-jobs.ts';
 import { result, resultMemory } from './result.ts';
-import { searchOfMirrors } from './search.ts';
 import { syncOfNothing } from './sync-of-nothing.ts';
-import { viewers } from './viewers.ts';
 import { wan } from './wan.ts';
 
 export const MEASUREMENTS: readonly Measurement[] = [
@@ -24,11 +22,8 @@ export const MEASUREMENTS: readonly Measurement[] = [
   directMany,
   quietJobs,
   growingJobs,
-  viewers,
   manyJobs,
-  searchOfMirrors,
   wan,
   idleMemory,
-  longListing,
   manyResults,
 ];

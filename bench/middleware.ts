@@ -9,7 +9,6 @@
  */
 import http from 'node:http';
 import { performance } from 'node:perf_hooks';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { actionOf } from '../src/remote/soap/contract.ts';
 import { LINE_BYTES, textOf } from './growth.ts';
 import { NAMESPACE } from './service/job.ts';
@@ -19,8 +18,6 @@ export interface MiddlewareSetting {
   readonly fileBytes: number;
   /** What a stdout grows by, in whole lines; 0 for quiet jobs. */
   readonly growingBytesPerSecond: number;
-  /** How long it works on an answer before the first byte, in milliseconds; calls beside each other do not slow it down. */
-  readonly workMs?: number;
 }
 
 /** What it was asked; times are wall-clock milliseconds. */
@@ -30,10 +27,6 @@ export interface MiddlewareFigures {
   /** Jobs that were asked for at least once, and the longest time between two calls for one of them. */
   readonly jobs: number;
   readonly longestGapMs: number;
-  /** How long a line of a stdout was there when it was first asked for: the median. */
-  readonly waitedMs: number;
-  /** Milliseconds in which it worked on at least one answer. */
-  readonly busyMs: number;
 }
 
 export const SESSION = 'a-session';
@@ -63,27 +56,10 @@ class Middleware {
   #firstCallAt: number | null = null;
   #longestGapMs = 0;
   readonly #lastCallOf = new Map<string, number>();
-  /** What was shown of each stdout, by task, and how long each line had waited for that. */
-  readonly #shownOf = new Map<string, number>();
-  #waitsMs: number[] = [];
-  #working = 0;
-  #busySince = 0;
-  #busyMs = 0;
 
   constructor(setting: MiddlewareSetting, startedAt: number) {
     this.#setting = setting;
     this.#startedAt = startedAt;
-  }
-
-  /** Works on an answer. */
-  async work(): Promise<void> {
-    const { workMs = 0 } = this.#setting;
-    if (workMs === 0) return;
-    if (this.#working === 0) this.#busySince = performance.now();
-    this.#working += 1;
-    await sleep(workMs);
-    this.#working -= 1;
-    if (this.#working === 0) this.#busyMs += performance.now() - this.#busySince;
   }
 
   answer(request: string): string {
@@ -91,7 +67,6 @@ class Middleware {
     let entries = '';
     for (const [, task = '', type = '', offset] of request.matchAll(ENTRY)) {
       const length = this.#lengthOf(type);
-      if (type === 'StandardOutputFile') this.#show(task, length);
       const text = textOf(Number(offset), length);
       entries +=
         `<JobFileContentExt><content>${text}</content><relativePath>${PATHS[type]}</relativePath>` +
@@ -107,8 +82,6 @@ class Middleware {
       firstCallAt: this.#firstCallAt,
       jobs: this.#lastCallOf.size,
       longestGapMs: this.#longestGapMs,
-      waitedMs: this.#waitsMs.toSorted((a, b) => a - b)[Math.floor(this.#waitsMs.length / 2)] ?? 0,
-      busyMs: this.#busyMs + (this.#working > 0 ? performance.now() - this.#busySince : 0),
     };
   }
 
@@ -118,9 +91,6 @@ class Middleware {
     this.#firstCallAt = null;
     this.#longestGapMs = 0;
     this.#lastCallOf.clear();
-    this.#waitsMs = [];
-    this.#busyMs = 0;
-    this.#busySince = performance.now();
   }
 
   #note(job: string): void {
@@ -130,14 +100,6 @@ class Middleware {
     const last = this.#lastCallOf.get(job);
     if (last !== undefined) this.#longestGapMs = Math.max(this.#longestGapMs, now - last);
     this.#lastCallOf.set(job, now);
-  }
-
-  #show(task: string, length: number): void {
-    const { fileBytes, growingBytesPerSecond } = this.#setting;
-    const now = performance.timeOrigin + performance.now();
-    for (let end = (this.#shownOf.get(task) ?? length) + LINE_BYTES; end <= length; end += LINE_BYTES)
-      this.#waitsMs.push(now - this.#startedAt - ((end - fileBytes) / growingBytesPerSecond) * 1000);
-    this.#shownOf.set(task, length);
   }
 
   #lengthOf(type: string): number {
@@ -159,8 +121,7 @@ async function serve(setting: MiddlewareSetting): Promise<void> {
     }
     const pieces: Buffer[] = [];
     request.on('data', (bytes: Buffer) => pieces.push(bytes));
-    request.on('end', async () => {
-      await middleware.work();
+    request.on('end', () => {
       const body = Buffer.from(middleware.answer(Buffer.concat(pieces).toString('latin1')), 'latin1');
       response.writeHead(200, { 'content-type': 'application/soap+xml; charset=utf-8', 'content-length': body.length });
       response.end(body);
@@ -170,7 +131,7 @@ async function serve(setting: MiddlewareSetting): Promise<void> {
   server.listen(0, '127.0.0.1', () => {
     const address = server.address();
     if (address === null || typeof address === 'string') throw new Error('it has no port');
-    process.stdout.write(`${JSON.stringify({ port: address.port, startedAt })}\n`);
+    process.stdout.write(`${JSON.stringify({ port: address.port })}\n`);
   });
   process.once('SIGTERM', () => process.exit(0));
 }

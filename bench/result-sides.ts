@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ServiceAt, writeConfig } from './agent-config.ts';
-import type { Figures, Place, Side } from './measurement.ts';
+import type { Place, Side } from './measurement.ts';
 import { OUR_NODE_ARGS, run, runProcess } from './processes.ts';
 import { base64In, RESULT_BLOCK_BYTES, resultDigest, resultName } from './service/answers.ts';
 import { JOB_ID } from './service/job.ts';
@@ -34,7 +34,7 @@ interface Sync {
   readonly files: number;
   readonly bytes: number;
   readonly sha256?: string;
-  readonly how?: 'once' | 'twice' | 'quiet';
+  readonly how?: 'once' | 'twice';
   readonly transfer?: 'service' | 'direct';
 }
 
@@ -67,21 +67,17 @@ export function agentOf({ url, bytes }: ResultService, place: Place, protocol: P
   return agent({ url, protocol }, { files: 1, bytes, sha256: resultDigest(bytes) }, place);
 }
 
-/** By SOAP: the document as it comes, and the file in it. */
-export function curl({ bytes, curl }: ResultService, { directory }: Place): { bare: Side; decoded: Side } {
+/** By SOAP: the file in the document. */
+export function curl({ bytes, curl }: ResultService, { directory }: Place): Side {
   const words = curl('DownloadFileFromCluster', `<relativeFilePath>${resultName(bytes)}</relativeFilePath>`);
   const file = path.join(directory, 'curl.out');
-  const cleared = async (side: Promise<Figures>) => {
-    const figures = await side;
-    fs.rmSync(file);
-    return figures;
-  };
   const { start, length } = base64In(bytes);
   const cut = `tail -c +${start + 1} | head -c ${length}`;
   const pipe = `file=$1; shift; "$@" | ${cut} | base64 -d > "$file" && test "$(stat -c %s "$file")" = ${bytes}`;
-  return {
-    bare: () => cleared(runProcess('curl', [...words.slice(1), '-o', file])),
-    decoded: () => cleared(runProcess('sh', ['-c', pipe, 'sh', file, ...words])),
+  return async () => {
+    const figures = await runProcess('sh', ['-c', pipe, 'sh', file, ...words]);
+    fs.rmSync(file);
+    return figures;
   };
 }
 

@@ -13,7 +13,6 @@ export const result: Measurement = {
   needs: ['curl', 'base64', 'tail', 'head'],
   goals: [
     { ...ratio, what: against('`curl`, cut, `base64 -d`'), peer: 'base64', atMost: 1.1 },
-    { ...ratio, what: against('bare `curl -o`'), peer: 'curl', atMost: 2.8 },
     { ...ratio, what: against('the least code for the same work'), peer: 'least', atMost: 1.3 },
     { ...ratio, what: 'a 512 MiB result by REST, against the same by SOAP', ours: 'rest', peer: 'agent', atMost: 1 },
     { ...memory, what: 'peak memory of a 512 MiB result by REST', ours: 'rest' },
@@ -21,7 +20,7 @@ export const result: Measurement = {
   prepare: async (place) => {
     const bytes = sized(place.quick ? 24 * MIB : 512 * MIB);
     const service = await serveResult(bytes, place);
-    const { bare, decoded } = curl(service, place);
+    const decoded = curl(service, place);
     const least = leastCode(
       { url: service.url, names: [resultName(bytes)], callsAtATime: 1 },
       { bytes, sha256: resultDigest(bytes) },
@@ -33,7 +32,6 @@ export const result: Measurement = {
         rest: agentOf(service, place, 'rest'),
         least,
         base64: decoded,
-        curl: bare,
       },
       before: () => warmDisk(place.directory, bytes),
       close: () => service.stop(),

@@ -1,15 +1,13 @@
-/** A long wire: many small results over a relay, beside `curl` and `rsync` over the same relay; and polls of a quiet job. */
+/** A long wire: many small results over a relay, beside `curl` and `rsync` over the same relay. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { startSshd } from './loopback-sshd.ts';
-import type { Figures, Goal, Measurement, Place, Prepared, Side } from './measurement.ts';
+import type { Goal, Measurement, Place, Prepared, Side } from './measurement.ts';
 import { runProcess } from './processes.ts';
 import { startRelay, type Wire } from './relay.ts';
 import { agent } from './result-sides.ts';
 import { SMALL_RESULT_BYTES, smallNames } from './service/answers.ts';
 import { startService } from './service/process.ts';
-import { AgentPlace, ALL_FILES, startMiddleware, untilAsked } from './watching.ts';
 
 const COUNT = 400;
 const ROUND_TRIP_MS = 100;
@@ -24,25 +22,6 @@ const WORDS: Readonly<Record<WireName, string>> = {
   clean: 'a round trip of 100 ms',
   slow: 'the same, 2 MB/s',
 };
-
-/** What a poll of a quiet job with 4 files costs on the wire. */
-async function quietPolls({ directory, quick }: Place): Promise<Figures> {
-  const seconds = quick ? 5 : 20;
-  const middleware = await startMiddleware({ fileBytes: 3_000, growingBytesPerSecond: 0 });
-  const relay = await startRelay(Number(new URL(middleware.url).port), WIRES.clean);
-  const place = new AgentPlace(fs.mkdtempSync(path.join(directory, 'agent-')));
-  const far = { ...middleware, url: `http://127.0.0.1:${relay.port}` };
-  place.prepare(far, { jobs: 1, files: ALL_FILES, intervalSeconds: 1, requestsPerMinute: 60_000 });
-  const started = place.start();
-  await untilAsked(started, middleware, 4);
-  const before = relay.roundTrips();
-  await sleep(seconds * 1_000);
-  const roundTrips = (relay.roundTrips() - before) / seconds;
-  await started.stop();
-  await relay.close();
-  await middleware.stop();
-  return { roundTrips };
-}
 
 /** Emptied before each run, not measured. */
 const side =
@@ -83,7 +62,6 @@ async function prepare(place: Place): Promise<Prepared> {
       runProcess('rsync', ['-r', '-e', shell, from, `${at('rsync')}/`]),
     );
   }
-  sides['polls'] = () => quietPolls(place);
   return {
     sides,
     close: async () => {
@@ -107,11 +85,6 @@ export const wan: Measurement = {
     {
       what: `${COUNT} results of 20 KB, ${WORDS.clean}, against ${COUNT} round trips / ${PLACES} places`,
       ...{ kind: 'limit', figure: 'ofIdeal', ours: 'agent, clean', atMost: 1.3 },
-    },
-    {
-      what: 'round trips a poll of a quiet job with 4 files',
-      // One more poll may fall into the time.
-      ...{ kind: 'limit', figure: 'roundTrips', ours: 'polls', atMost: 1.1 },
     },
     ...(Object.keys(WIRES) as WireName[]).flatMap((name) => [against(name, 'curl', 1.3), against(name, 'rsync', 3)]),
   ],

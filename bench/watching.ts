@@ -14,8 +14,6 @@ const AGENT = path.join(import.meta.dirname, '../../dist/cli/main.js');
 /** The middleware, as a process of its own. */
 export interface RunningMiddleware {
   readonly url: string;
-  /** Wall-clock milliseconds: since then the files grow. */
-  readonly startedAt: number;
   readonly figures: () => Promise<MiddlewareFigures>;
   /** Forgets what it was asked so far. */
   readonly reset: () => Promise<void>;
@@ -25,12 +23,11 @@ export interface RunningMiddleware {
 export async function startMiddleware(setting: MiddlewareSetting): Promise<RunningMiddleware> {
   const script = path.join(import.meta.dirname, 'middleware.js');
   const started = startProcess(process.execPath, [script, JSON.stringify(setting)]);
-  const { port, startedAt } = JSON.parse((await started.says(/^\{.*\}$/m))[0]) as { port: number; startedAt: number };
+  const { port } = JSON.parse((await started.says(/^\{.*\}$/m))[0]) as { port: number };
   const url = `http://127.0.0.1:${port}`;
   const look = async (at: string) => (await (await fetch(`${url}/${at}`)).json()) as MiddlewareFigures;
   return {
     url,
-    startedAt,
     figures: () => look('figures'),
     reset: async () => void (await look('reset')),
     stop: () => started.stop(),
@@ -44,8 +41,6 @@ interface Watching {
   readonly intervalSeconds?: number;
   /** Null: the measured share of the server. */
   readonly requestsPerMinute: number | null;
-  /** As in the configuration. */
-  readonly view?: { readonly listen: string };
 }
 
 /** The directories and the configuration of one agent. */
@@ -56,28 +51,17 @@ export class AgentPlace {
     this.#directory = directory;
   }
 
-  get mirror(): string {
-    return path.join(this.#directory, 'mirror');
-  }
-
-  /** Those of so many jobs, in the order of their numbers. */
-  mirrorsOfStdout(jobs: number): string[] {
-    return Array.from({ length: jobs }, (_, index) =>
-      path.join(this.mirror, String(index + 1), 'live', String(index + 1), 'stdout.log'),
-    );
-  }
-
   /** Writes the configuration, and registers the jobs 1, 2, ... with one task each: that of the same number. */
   prepare({ url }: Pick<RunningMiddleware, 'url'>, watching: Watching): void {
     const state = path.join(this.#directory, 'state');
     fs.mkdirSync(state, { recursive: true });
     const fileTransferUrl = `${url}/FileTransferWs`;
-    const { intervalSeconds, requestsPerMinute, view = null } = watching;
+    const { intervalSeconds, requestsPerMinute } = watching;
     const interval = { minIntervalSeconds: intervalSeconds, maxIntervalSeconds: intervalSeconds };
     writeConfig(
       this.#directory,
       { url: fileTransferUrl, concurrency: 8, requestsPerMinute },
-      { poll: intervalSeconds === undefined ? {} : interval, results: { enabled: false }, view },
+      { poll: intervalSeconds === undefined ? {} : interval, results: { enabled: false } },
     );
     const store = new Store({ directory: state, service: fileTransferUrl, owner: true, now: Date.now });
     store.transaction(() => {
@@ -89,18 +73,9 @@ export class AgentPlace {
     store.close();
   }
 
-  /** What the requests to its view need. */
-  get viewToken(): string {
-    return fs.readFileSync(path.join(this.#directory, 'state', 'view-token'), 'utf8').trim();
-  }
-
   start(nodeOptions: readonly string[] = []): Started {
     const options = [AS_PACKAGED, ...OUR_NODE_ARGS, ...nodeOptions];
-    return startProcess(process.execPath, [...options, AGENT, 'run', '-c', this.configFile]);
-  }
-
-  get configFile(): string {
-    return path.join(this.#directory, 'config.yaml');
+    return startProcess(process.execPath, [...options, AGENT, 'run', '-c', path.join(this.#directory, 'config.yaml')]);
   }
 }
 

@@ -2,14 +2,14 @@
  * Our side for results: the parts of the agent as `agent sync` puts them together, over one store, without the polls of
  * live files that the command does before. The listing, the call or the direct transfer, hash, flush, name and row are in it.
  *
- *     results.js CONFIG JOB once|twice|quiet
+ *     results.js CONFIG JOB once|twice
  *
- * once: fetches all. twice: and all once more, as a complete pass does, and nothing of them is new. quiet: registers all
- * that are listed as fetched a moment ago, and looks at them twice when nothing is due. Prints `SyncCost` as JSON, one a
- * sync. The agent is a daemon that has called its service before, for another job, so its start is not among the seconds.
+ * once: fetches all. twice: and all once more, as a complete pass does, and nothing of them is new. Prints
+ * `SyncCost` as JSON, one a sync. The agent is a daemon that has called its service before, for another job, so its start
+ * is not among the seconds.
  */
 import '../../src/system/small-heap.ts';
-import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
+import { performance } from 'node:perf_hooks';
 import type { JobId } from '../../src/job.ts';
 
 const { buildEngine } = await import('../../src/daemon/compose.ts');
@@ -24,8 +24,6 @@ export interface SyncCost {
   readonly sha256: string | null;
   readonly seconds: number;
   readonly cpuSeconds: number;
-  /** Without the resolution of the timer that measures it. */
-  readonly longestBlockMs: number;
 }
 
 const OTHER_JOB = '1' as JobId;
@@ -45,7 +43,6 @@ for (const watched of [jobId, OTHER_JOB]) {
   store.jobs.watch({ ...order, source: 'command' }, Date.now());
 }
 await results.sync(OTHER_JOB, { remote, isFinal: true, signal });
-if (how === 'quiet') await register();
 const costs = [await costOf()];
 if (how !== 'once') costs.push(await costOf());
 await transfers.endAll(remote, signal);
@@ -54,31 +51,11 @@ close();
 process.stdout.write(`${JSON.stringify(costs)}\n`);
 
 async function costOf(): Promise<SyncCost> {
-  const delay = monitorEventLoopDelay({ resolution: 1 });
-  delay.enable();
   const [cpu, startedMs] = [process.cpuUsage(), performance.now()];
-  const { fetched, bytes, failed } = await results.sync(jobId, { remote, isFinal: how !== 'quiet', signal });
+  const { fetched, bytes, failed } = await results.sync(jobId, { remote, isFinal: true, signal });
   const seconds = (performance.now() - startedMs) / 1000;
   const { user, system } = process.cpuUsage(cpu);
-  delay.disable();
   if (failed > 0) throw new Error(`${failed} failed`);
   const sha256 = how === 'once' ? ([...store.results.ofJob(jobId)].at(-1)?.sha256 ?? null) : null;
-  const longestBlockMs = Math.max(0, delay.max / 1e6 - 1);
-  return { files: fetched, bytes, sha256, seconds, cpuSeconds: (user + system) / 1e6, longestBlockMs };
-}
-
-async function register(): Promise<void> {
-  const now = Date.now();
-  const names = await remote.listChangedFiles(jobId, signal);
-  const nothing = {
-    bytes: 0,
-    sha256: '',
-    live: null,
-    reason: null,
-    stamp: null,
-    stampProven: false,
-    hangs: 0,
-  } as const;
-  const times = { listedAt: now, fetchedAt: now, dueAt: now + 3_600_000, intervalMs: 3_600_000 };
-  store.results.saveAll(names.map((name) => ({ jobId, name, state: 'synced', ...nothing, ...times })));
+  return { files: fetched, bytes, sha256, seconds, cpuSeconds: (user + system) / 1e6 };
 }
