@@ -36,7 +36,7 @@ const NIGHTLY =
   process.env['JOBTAIL_NIGHTLY'] === '1'
     ? []
     : [
-        'test/contract/long/{php,zeep}.test.ts',
+        'test/contract/long/php.test.ts',
         'test/view/long/slow-readers.test.ts',
         'test/view/page/browser/long/{accessible-all,big-log,firefox,long-lines,many}.test.ts',
       ];

@@ -45,7 +45,6 @@ const PACKAGE_OF = {
   systemd: 'systemd',
   'systemd-analyze': 'systemd',
   unshare: 'util-linux',
-  zeep: 'python3-zeep',
   zsh: 'zsh',
 } as const;
 
@@ -57,7 +56,6 @@ const IS_THERE: Partial<Record<Need, () => boolean>> = {
   'php-soap': () => spawnSync('php', ['-r', 'exit(extension_loaded("soap") ? 0 : 1);']).status === 0,
   postgres: () => findDatabasePrograms([FLEET_PLACE]) !== undefined,
   systemd: () => fs.existsSync('/lib/systemd/systemd'),
-  zeep: () => spawnSync(PYTHON, ['-c', 'import zeep']).status === 0,
 };
 
 /** What a transfer by SSH needs. */
