@@ -4,7 +4,8 @@
  */
 import fc from 'fast-check';
 
-if (!process.listeners('warning').includes(onWarning)) process.on('warning', onWarning);
+// This file is loaded anew for each test file.
+if (!process.listeners('warning').some(({ name }) => name === onWarning.name)) process.on('warning', onWarning);
 
 /**
  * How often properties are tried: JOBTAIL_PROPERTY_TIMES multiplies it. `npm test` tries a tenth, to end
@@ -26,5 +27,5 @@ export const anyCharacter = fc
   .map((point) => String.fromCodePoint(point));
 
 function onWarning(warning: Error): void {
-  if (warning.name === 'MaxListenersExceededWarning') throw warning;
+  if (warning.name === 'MaxListenersExceededWarning') throw new Error(warning.message);
 }
