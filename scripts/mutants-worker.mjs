@@ -51,9 +51,10 @@ process.on('message', async ({ tests, sources }) => {
     return project.createSpecification(moduleId);
   });
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications);
-  const failed = testModules.find(isFailed);
-  const isOk = testModules.length > 0 && unhandledErrors.length === 0 && failed === undefined;
-  process.send({ isOk, failed: failed && path.relative(root, failed.moduleId) });
+  const [unhandled] = unhandledErrors;
+  const failed = testModules.find(isFailed)?.moduleId ?? unhandled?.VITEST_TEST_PATH;
+  const isOk = testModules.length > 0 && unhandled === undefined && failed === undefined;
+  process.send({ isOk, failed: failed && path.relative(root, failed) });
 });
 
 function isFailed(module) {

@@ -32,10 +32,6 @@ export class Rule {
     return this.settings.on.some((type) => type === 'truncated' || type === 'rewritten' || type === 'match');
   }
 
-  get wantsLines(): boolean {
-    return this.settings.match !== null && this.settings.on.includes('match');
-  }
-
   takes({ type, jobId, jobName, file }: NotifyEvent): boolean {
     if (type === 'test') return true;
     const names = [jobId, jobName].filter((name) => name !== undefined && name !== '');
@@ -44,7 +40,7 @@ export class Rule {
   }
 
   readsFile(about: EventOf): boolean {
-    return this.wantsLines && this.takes(newEvent('match', 0, about));
+    return this.takes(newEvent('match', 0, about));
   }
 }
 

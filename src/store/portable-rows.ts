@@ -200,7 +200,7 @@ export class RowChanges {
     const valuesOf = (of: string) => `(${news.map((name) => `${of}.${name}`).join(', ')})`;
     const isNews = event === 'UPDATE' ? `AND ${valuesOf('old')} IS NOT ${valuesOf('new')}` : '';
     // Not REPLACE: the conflict clause of a statement also applies to the triggers that it fires.
-    this.#sql.run(`CREATE TEMP TRIGGER ${table}_${event.toLowerCase()}ed AFTER ${event} ON main.${table}
+    this.#sql.run(`CREATE TEMP TRIGGER ${table}_${event} AFTER ${event} ON main.${table}
       WHEN ${row}.job_id IS NOT NULL ${isNews} BEGIN
       DELETE FROM row_changes WHERE job_id = ${row}.job_id AND of = '${table}' AND key = ${key};
       INSERT INTO row_changes (of, job_id, key) VALUES ('${table}', ${row}.job_id, ${key});

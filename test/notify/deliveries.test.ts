@@ -10,8 +10,9 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { JobId } from '../../src/job.ts';
 import { MAX_ATTEMPTS, UnderWay } from '../../src/notify/deliveries.ts';
 import { newEvent } from '../../src/notify/events.ts';
-import { mailText, SIGNATURE_HEADER } from '../../src/notify/senders.ts';
-import { MAX_WAITING } from '../../src/store/outbox.ts';
+import { Rule } from '../../src/notify/rules.ts';
+import { mailText, SIGNATURE_HEADER, send } from '../../src/notify/senders.ts';
+import { Secrets } from '../../src/redact.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { JOB, NotifyPlace, ruleOf } from './place.ts';
 
@@ -302,25 +303,6 @@ describe('an event', () => {
     expect(events().reduce((sum, { count }) => sum + count, 0)).toBe(21);
   });
 
-  it('that was attempted counts no later one: one more waits for the next attempts', () => {
-    const place = placeWith();
-    place.watch();
-    const { outbox } = place.store;
-    const row = (line: number) => ({
-      ...{ deliveryId: `delivery ${line}`, jobId: JOB, rule: 'rule', madeAt: line, dueAt: line, attempts: 0 },
-      ...{ lastError: null, event: { ...newEvent('match', line, { count: 1 }), id: `${line}` } },
-    });
-    const first = Array.from({ length: MAX_WAITING }, (_, line) => row(line));
-    outbox.add(first);
-    const attempted = first.map((each) => ({ ...each, attempts: 1, dueAt: 5_000 + each.madeAt }));
-    for (const each of attempted) outbox.save(each);
-    for (let line = 100; line < 110; line++) outbox.add([row(line)]);
-    expect(outbox.all()).toEqual([
-      ...attempted,
-      { ...row(100), dueAt: attempted.at(-1)?.dueAt, event: { ...row(100).event, count: 10 } },
-    ]);
-  });
-
   it('is given up after about a day, and listed', async () => {
     const place = withRunningJob(ruleOf({ on: ['started'], command: ['false'] }));
     // An attempt is committed before it is made, and once more with its failure.
@@ -361,6 +343,16 @@ it('many events of a rule are gathered: one a minute, with their number and jobs
   await place.clock.passUntil('them', () => place.waiting.length === 0 && events().length > 0);
   expect(events()).toHaveLength(1);
   expect(events()[0]).toMatchObject({ type: 'failed', count: 300, jobs: jobs.slice(0, 100) });
+  // Then ten in a minute by themselves, and the others after it.
+  await place.clock.pass(60_000);
+  for (const jobId of jobs.slice(0, 13)) {
+    place.report('Running', {}, jobId);
+    await place.tick();
+    place.report('Failed', {}, jobId);
+    await place.tick();
+  }
+  expect(events()).toHaveLength(1 + 10);
+  await place.clock.passUntil('the others', () => events().length === 1 + 13, 60_000);
 });
 
 it('events of an outage come within a minute of its end, combined, whichever came meanwhile', async () => {
@@ -460,6 +452,18 @@ it('mail has nothing of a job in its headers', () => {
   const decoded = Buffer.from(body, 'base64').toString();
   expect(decoded).toContain('jobName: x\\u{000A}Bcc: evil@example.org\n');
   expect(decoded).toContain('text: a\\u{000D}\\u{000A}.\\u{000D}\\u{000A}b\n');
+});
+
+it('without a program for mail, the event is not sent, and the failure says what to do', async () => {
+  const asked = vi.spyOn(fs, 'existsSync').mockReturnValue(false);
+  onTestFinished(() => asked.mockRestore());
+  const options = { http: { request: () => Promise.reject() }, source: 'jobtail/test', secrets: new Secrets() };
+  const rule = new Rule(ruleOf({ mail: 'me@example.org' }));
+  await expect(send(rule, newEvent('test', 0, {}), options, new AbortController().signal)).rejects.toMatchObject({
+    message: 'there is no /usr/sbin/sendmail',
+    hint: 'install a mail server, or use command or url',
+  });
+  expect(asked.mock.calls.flat()).toEqual(['/usr/sbin/sendmail', '/usr/lib/sendmail']);
 });
 
 it('the id of an event writes no header of a mail', () => {

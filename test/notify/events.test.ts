@@ -1,7 +1,7 @@
 /** Which events follow from what happens to a job, and to the agent. */
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { jobTimeOf } from '../../src/job-information.ts';
 import { EVENT_TYPES } from '../../src/notification.ts';
@@ -112,6 +112,11 @@ describe('a job', () => {
     place.setState('settled');
     await place.tick();
     expect(place.shown).toEqual([]);
+    await place.tick();
+    // What did not change is not read again.
+    const reads = vi.spyOn(place.store.outbox, 'changedJobs');
+    await place.clock.pass(10_000);
+    expect(reads).not.toHaveBeenCalled();
   });
 
   it.each([
@@ -325,14 +330,18 @@ describe('a job', () => {
     expect(place.waiting[0]).toMatchObject({ type: 'match', line: 1, text: 'ERROR' });
   });
 
-  it('whose lines are long, binary or without an end is read in bounded pieces', async () => {
-    const place = withJob(ruleOf({ match: 'END$' }), ruleOf({ match: 'BEGIN' }));
-    place.grow(`BEGIN${'x'.repeat(3_000_000)}END\n`);
-    place.grow(Buffer.from([0xff, 0xfe, 0x00, 0x0a]));
-    place.grow('BEGIN and END\n');
-    await place.tick();
-    expect(place.waiting.map(({ text = '' }) => text.length)).toEqual([4_096, 456, 13, 13]);
-  });
+  it.each(['watched', 'settled'] as const)(
+    'whose lines are long, binary or without an end is read in bounded pieces: %s',
+    async (state) => {
+      const place = withJob(ruleOf({ match: 'END$' }), ruleOf({ match: 'BEGIN' }));
+      place.setState(state);
+      place.grow(`BEGIN${'x'.repeat(3_000_000)}END\n`);
+      place.grow(Buffer.from([0xff, 0xfe, 0x00, 0x0a]));
+      place.grow('BEGIN and END\n');
+      await place.tick();
+      expect(place.waiting.map(({ text = '' }) => text.length)).toEqual([4_096, 456, 13, 13]);
+    },
+  );
 
   it('is read on where a pattern takes too long', async () => {
     const place = withJob(ruleOf({ match: '^(a+)+$' }), ruleOf({ match: 'b$' }));

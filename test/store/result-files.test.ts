@@ -108,6 +108,7 @@ it('the table of results is a tree of names, level by level, in pages of any siz
         for (let after = ''; ; ) {
           const page = store.results.level(job as JobId, { under, after, max });
           if (page.length === 0) break;
+          expect(new Set(page.map(({ name }) => name)).size).toBeLessThanOrEqual(max);
           level.push(...page);
           after = page.at(-1)?.name ?? '';
         }
