@@ -12,6 +12,7 @@ import type { JobDescription } from '../../simulator/control.ts';
 import { LIVE_FILE_NAMES } from '../../src/job.ts';
 import { Place, readIfThere } from '../support/e2e-place.ts';
 import { until } from '../support/e2e-until.ts';
+import { Chance } from '../virtual/chance.ts';
 
 const KILLS = Number(process.env['JOBTAIL_KILLS'] ?? (process.env['JOBTAIL_LONG'] === '1' ? 4 : 1));
 /** JOBTAIL_SEED repeats a run as far as kills can be repeated. */
@@ -41,17 +42,6 @@ function keepEvidence(place: Place, seed: number): void {
   process.stderr.write(`everything is kept in ${kept}\n`);
 }
 
-/** mulberry32: numbers from 0 up to 1. */
-function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 const WRITER = fileURLToPath(new URL('../support/e2e-writer.mjs', import.meta.url));
 
 it.for(KILL_ROUNDS)('survives $kills kills while it grows (JOBTAIL_SEED=$seed)', async (round, context) => {
@@ -59,7 +49,7 @@ it.for(KILL_ROUNDS)('survives $kills kills while it grows (JOBTAIL_SEED=$seed)',
   const { job, sandbox } = await startJob(place, round.seed);
   const mirrors = mirrorsOf(place, job);
   keepEvidenceIfFailed(place, context, round.seed);
-  const random = randomFrom(round.seed);
+  const { next: random } = new Chance(round.seed, 'kills');
 
   let [kills, growing, uncommitted] = [0, 0, 0];
   while (growing < round.kills) {

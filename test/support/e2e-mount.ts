@@ -40,10 +40,6 @@ export class SmallDisk {
     });
   }
 
-  makeWritable(): void {
-    mount('-o', 'remount,rw', this.directory);
-  }
-
   /** Takes all the room that is left. */
   fill(name = 'ballast'): void {
     const { bavail, bsize } = fs.statfsSync(this.directory);

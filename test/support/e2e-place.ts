@@ -21,7 +21,7 @@ import { SILENT } from './errors.ts';
 /** Sections of the configuration file, to be laid over the defaults. */
 export type Sections = Readonly<Record<string, unknown>>;
 
-/** The parts of `status --json` that tests look at; test/e2e/long/each-command.test.ts checks the whole shape. */
+/** The parts of `status --json` that tests look at; test/cli/long/json-keys.test.ts checks the whole shape. */
 export interface Status {
   readonly agent: { readonly running: boolean; readonly pid: number | null };
   readonly watchMine: Readonly<Record<string, unknown>> | null;

@@ -65,6 +65,7 @@ test('each exit code is one that a command ends with', async (context) => {
     return await waiting.ended;
   };
   const any = place.agent('wait', '--any', '--json', '603', job.jobId);
+  const timedOut = place.agent('wait', job.jobId, '--json', '--timeout', '0.1s');
   // All at the same time.
   const started: Readonly<Record<number, Promise<Ended>>> = {
     0: place.plain(['version']),
@@ -79,7 +80,7 @@ test('each exit code is one that a command ends with', async (context) => {
     // Of several, the worst.
     10: place.agent('wait', '603', '602'),
     11: any,
-    12: place.agent('wait', job.jobId, '--timeout', '0.1s'),
+    12: timedOut,
     130: stopped('SIGINT'),
     143: stopped('SIGTERM'),
   };
@@ -92,4 +93,6 @@ test('each exit code is one that a command ends with', async (context) => {
     ...{ version: 2, exitCode: 11, timedOut: false, waitingFor: [job.jobId] },
     jobs: [{ jobId: '603', outcome: 'canceled', jobState: 'Canceled', state: 'settled' }],
   });
+  const late = JSON.parse((await timedOut).stdout);
+  expect(late).toMatchObject({ timedOut: true, jobs: [], waitingFor: [job.jobId] });
 });

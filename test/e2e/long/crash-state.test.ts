@@ -94,18 +94,6 @@ describe.concurrent('a state', () => {
     await expectItGoesOn({ place, job, stdout, mirror }, inode);
   });
 
-  it('that was deleted under the running agent is begun anew', async (context) => {
-    const found = await leftJob(context);
-    const { place, stdout, mirror, database } = found;
-    const inode = fs.statSync(mirror).ino;
-    const agent = await place.run();
-    for (const suffix of ['', '-wal', '-shm']) fs.rmSync(database + suffix, { force: true });
-    fs.appendFileSync(stdout, CONTENT);
-    await until('the state to be there again', () => fs.existsSync(database));
-    await expectItGoesOn(found, inode);
-    expect(agent.end).toBeUndefined();
-  });
-
   it('that was deleted after a reload is begun anew with the configuration in force', async (context) => {
     const found = await leftJob(context);
     const { place, sandbox, job, stdout, mirror, database } = found;

@@ -186,25 +186,3 @@ async function endlessFor(jobId: string, url: string) {
     },
   };
 }
-
-it('a mirror directory that becomes read-only is waited out', async (context) => {
-  const place = Place.make(context);
-  const disk = SmallDisk.mount(context, place.mirror, 1_024);
-  const { sandbox, job, task, mirror } = await startJob(place, text(1));
-  place.configure(sandbox, { watch: [requestOf(job)], results: { enabled: false } });
-  const agent = await place.run();
-  await place.mirrored(job, 'stdout');
-  await disk.makeReadOnly();
-  fs.appendFileSync(task.files.stdout, 'written meanwhile\n');
-  const said = await agent.logs('operation failed', { err: 'read-only' });
-  expect(said).toMatchObject({
-    level: 'error',
-    code: 'permission',
-    hint: expect.stringContaining('mount the file system for writing'),
-  });
-  expect(said['err']).toContain(mirror);
-  expect(isPrefix(mirror, task.files.stdout)).toBe(true);
-  disk.makeWritable();
-  await place.mirrored(job, 'stdout');
-  await agent.logs('operation recovered');
-});

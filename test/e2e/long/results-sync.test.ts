@@ -52,11 +52,3 @@ it('a name is refused and a place is taken: 1, and the others came', async (cont
   // Told once: the next pass says it no more.
   expect((await e2e.place.agent('sync', '501')).stderr).toBe('');
 });
-
-it('nothing was done: the code says why', async (context) => {
-  const e2e = await ResultsE2e.start(context, { results: { transfer: 'service' } });
-  expect(await e2e.place.agent('sync', '502')).toMatchObject({ code: 7, stdout: '' });
-  await e2e.place.watch('501');
-  await e2e.sandbox.close();
-  expect(await e2e.place.agent('sync', '501')).toMatchObject({ code: 6, stdout: '' });
-});

@@ -38,20 +38,3 @@ it('agent verify names each listed file that is not here, and ends with 1: exit 
   expect(off.stdout).toMatch(/^MISSING +\S*off\.dat: results of this job are off$/m);
   expect(off.code).toBe(1);
 });
-
-it('agent verify goes on after a result that the server refuses, names it, and ends with 1', async (context) => {
-  const place = Place.make(context);
-  const sandbox = await place.startSandbox();
-  const job = await sandbox.submit({ tasks: [{}] });
-  const [task] = job.tasks;
-  if (task === undefined) throw new Error('a job has a task');
-  for (const name of ['a.dat', 'b.dat', 'c.dat']) fs.writeFileSync(path.join(task.directory, name), `result ${name}`);
-  place.configure(sandbox, { watch: [requestOf(job)] });
-  expect(await place.agent('sync', job.jobId)).toMatchObject({ code: 0 });
-  await sandbox.fault({ kind: 'fault', operation: 'DownloadFileFromCluster', text: 'not this one', times: 1 });
-  const { code, stdout } = await place.agent('verify', job.jobId);
-  expect(stdout.match(/^UNPROVEN .*$/gm)).toEqual([expect.stringMatching(/\.dat: .*not this one/)]);
-  expect(stdout.match(/^equal .*\.dat/gm)).toHaveLength(2);
-  expect(stdout).toContain('1 of ');
-  expect(code).toBe(1);
-});

@@ -127,6 +127,10 @@ it('the view is served by the command where no agent serves it, beside one or wi
   expect((await view.bytes(`lines?${content}`)).equals(fs.readFileSync(mirror))).toBe(true);
   beside.signal('SIGINT');
   expect(await beside.ended).toMatchObject({ code: 0 });
+  // One link, with a ticket for the token.
+  expect(beside.stdout.match(/http:\/\/\S+/g)).toHaveLength(1);
+  const token = fs.readFileSync(path.join(place.state, 'view-token'), 'utf8').trim();
+  expect(beside.stdout + beside.stderr).not.toContain(token);
   await expect(view.ask(`lines?${content}`)).rejects.toThrow();
   const alone = place.start(['view']);
   await linkOf(alone);

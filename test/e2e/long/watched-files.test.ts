@@ -80,18 +80,3 @@ it.concurrent('renewed certificates are read anew, also after broken ones', need
   await until('those after them', () => read() === 2);
   expect(agent.end).toBeUndefined();
 });
-
-it.concurrent('the agent notices a command although its wake-up file was missing before', async (context) => {
-  const place = Place.make(context);
-  const { sandbox, job, task } = await submitQuietJob(place);
-  place.configure(sandbox, { results: { enabled: false } });
-  await place.run();
-  for (let round = 0; round < 2; round++) {
-    fs.rmSync(path.join(place.state, 'wake'), { force: true });
-    const watched = round === 0 ? job : await sandbox.submit({ tasks: [{}] });
-    const { taskId = '', files } = watched.tasks[0] ?? { files: task.files };
-    expect(await place.agent('watch', watched.jobId, '--task', taskId)).toMatchObject({ code: 0 });
-    fs.writeFileSync(files.stdout, 'hello\n');
-    await place.mirrored(watched, 'stdout');
-  }
-});
