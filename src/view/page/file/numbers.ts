@@ -21,12 +21,11 @@ export interface LineKind {
  */
 export function kindsNear(window: TextWindow, chosenByte: number | undefined): LineKind[] {
   const { rows } = window;
-  const found = chosenByte === undefined ? -1 : rows.indexOf(chosenByte);
+  const found = rows.findIndex(({ start }) => start === chosenByte);
   const chosen = found < 0 ? rows.length : found;
   const first = Math.max(0, Math.min(chosen + MAX_SEARCHED_ROWS / 2, rows.length) - MAX_SEARCHED_ROWS);
   const kinds = new Map<string, { byte: number; count: number; rank: number }>();
-  for (const [index, byte] of rows.slice(first, first + MAX_SEARCHED_ROWS).entries()) {
-    const bytes = window.bytesOf(first + index);
+  for (const [index, { start: byte, bytes }] of rows.slice(first, first + MAX_SEARCHED_ROWS).entries()) {
     const { words, values } = numbersIn(bytes.length > MAX_LINE_BYTES ? '' : decode(bytes));
     if (values.length === 0) continue;
     const { count = 0, rank = 0 } = kinds.get(words) ?? {};

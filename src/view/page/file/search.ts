@@ -4,6 +4,7 @@ import { literal } from '../../../quick-pattern.ts';
 import type { ContentQuery, SearchLine } from '../../contract/addresses.ts';
 import { address, askLines } from '../api.ts';
 import { decode, plainLine } from '../text/terminal.ts';
+import type { WindowRow } from './text-window.ts';
 
 export interface TextQuery {
   readonly text: string;
@@ -95,13 +96,13 @@ export class Search {
     if (match !== undefined) this.current.value = [match[0], match[1]];
   }
 
-  /** The ranges to mark in a row that starts at a byte: for a regular expression, the reported matches. */
-  needleIn(bytes: Uint8Array, start: number): RegExp | undefined {
+  /** What is marked in a row: of a regular expression, the reported matches. */
+  needleIn({ shownFrom, bytes }: Pick<WindowRow, 'shownFrom' | 'bytes'>): RegExp | undefined {
     const { regex, errors } = this.query.value;
     if (!regex && errors !== true) return this.#needle.value;
     const matched = this.#reported
-      .filter(([byte]) => byte >= start && byte < start + bytes.length)
-      .map(([byte, length]) => decode(bytes.subarray(byte - start, byte - start + length)))
+      .filter(([byte]) => byte >= shownFrom && byte < shownFrom + bytes.length)
+      .map(([byte, length]) => decode(bytes.subarray(byte - shownFrom, byte - shownFrom + length)))
       // As a terminal shows it, and with its control characters.
       .flatMap((text) => [text, plainLine(text)]);
     return matched.length === 0 ? undefined : new RegExp([...new Set(matched)].map(literal).join('|'), 'gu');

@@ -25,45 +25,41 @@ interface Begin {
   readonly beginsLine: boolean;
 }
 
-/** What is held of a row: its bytes to its end, after the folded states of a progress bar. */
-interface RowBytes {
-  /** Where they begin in the held bytes. */
-  at: number;
-  /** The row goes on with the line of the row before. */
-  isContinued: boolean;
-  /** How many states are folded: at least so many if some were skipped. */
-  states: number;
-  hasSkipped: boolean;
+/** Another object when anything of it is another. */
+export interface WindowRow {
+  /** Where it begins in the content. */
+  readonly start: number;
+  /** It goes on with the line of the row before. */
+  readonly isContinued: boolean;
+  /** How many lines begin between the first row that was here and this one. */
+  readonly lines: number;
+  /** How many states of a progress bar are folded: at least so many if some were skipped. */
+  readonly states: number;
+  readonly hasSkipped: boolean;
+  /** Where the bytes begin: after the folded states. */
+  readonly shownFrom: number;
+  /** With the end of its line. */
+  readonly bytes: Uint8Array;
 }
 
 export class TextWindow {
   #begin: Begin = { start: 0, line: 0, beginsLine: true };
-  #end = 0;
-  /** Those of all rows, one after the other. */
-  #bytes = new Uint8Array(0);
-  #length = 0;
-  /** Where each row begins, as a position in the content. */
-  #rows: number[] = [];
-  #rowBytes: RowBytes[] = [];
-  #eras = 0;
+  #rows: WindowRow[] = [];
 
-  /** Changes when rows may have other bytes than before; else they only grow. */
-  get era(): number {
-    return this.#eras;
-  }
-
-  get start(): number {
-    return this.#begin.start;
-  }
-
-  get end(): number {
-    return this.#end;
-  }
-
-  get rows(): readonly number[] {
+  get rows(): readonly WindowRow[] {
     return this.#rows;
   }
 
+  get start(): number {
+    return this.#rows[0]?.start ?? this.#begin.start;
+  }
+
+  get end(): number {
+    const last = this.#rows.at(-1);
+    return last === undefined ? this.#begin.start : endOf(last);
+  }
+
+  /** The number of the first line, from 0; undefined while it is not counted yet. */
   get line(): number | undefined {
     return this.#begin.line;
   }
@@ -74,20 +70,20 @@ export class TextWindow {
 
   /** Other bytes instead of these. */
   replace(begin: Begin, bytes: Uint8Array): void {
-    this.#eras++;
     this.#begin = begin;
-    this.#end = begin.start;
-    this.#bytes = new Uint8Array(0);
-    this.#length = 0;
     this.#rows = [];
-    this.#rowBytes = [];
     this.#take(bytes);
   }
 
   /** Bytes that follow; the first rows go where there are too many. */
   append(bytes: Uint8Array): void {
     this.#take(bytes);
-    this.#dropFirstRows();
+    const rows = this.#rows.length;
+    let [first, length] = [0, this.shownBytes];
+    for (; first < rows - 1 && (rows - first > MAX_ROWS || length > MAX_BYTES); first++)
+      length -= this.#rows[first]?.bytes.length ?? 0;
+    // A quarter at once: to drop a row with each one that comes would draw the list anew each time.
+    if (first > 0) this.#dropBefore(Math.min(rows - 1, first + Math.floor(rows / 4)));
   }
 
   /** The same; all between the last row and `start` are states of the progress bar that it is. */
@@ -98,214 +94,159 @@ export class TextWindow {
 
   /** Bytes that end where these begin; the last rows go where there are too many. */
   prepend(begin: Begin, bytes: Uint8Array): void {
-    const behind = this.#bytes.subarray(0, this.#length);
-    const bars = this.#rowBytes.flatMap((row, index) =>
-      row.states > 0 || row.hasSkipped ? [{ ...row, shownFrom: this.shownFrom(index) }] : [],
-    );
     const line = begin.line ?? (this.line === undefined ? undefined : this.line - count(bytes, NEWLINE));
+    const behind = this.#rows;
     this.replace({ ...begin, line }, bytes);
-    let from = 0;
-    for (const { at, shownFrom, states, hasSkipped } of bars) {
-      this.#take(behind.subarray(from, at));
-      this.#skip(shownFrom, states, hasSkipped);
-      from = at;
+    for (const row of behind) {
+      if (isBar(row)) this.#skip(row.shownFrom, row.states, row.hasSkipped);
+      this.#take(row.bytes);
     }
-    this.#take(behind.subarray(from));
-    this.#dropLastRows();
+    let length = this.shownBytes;
+    while (this.#rows.length > 1 && (this.#rows.length > MAX_ROWS || length > MAX_BYTES))
+      length -= this.#rows.pop()?.bytes.length ?? 0;
   }
 
   /** The first row is a progress bar, whose line begins before: all between are states of it. */
   beginLineAt(start: number, line: number): void {
-    this.#eras++;
     this.#begin = { start, line, beginsLine: true };
-    this.#rows[0] = start;
-    this.#rowBytes[0] = { ...(this.#rowBytes[0] as RowBytes), isContinued: false, hasSkipped: true };
+    this.#rows[0] = { ...(this.#rows[0] as WindowRow), start, isContinued: false, hasSkipped: true };
   }
 
   /** Takes away what lies behind `end`. */
   cutBack(end: number): void {
-    this.#eras++;
-    const last = () => this.#rows.length - 1;
-    while (last() >= 0 && end < this.#end && end <= this.shownFrom(last())) {
-      this.#end = this.#rows.pop() ?? 0;
-      this.#length = this.#rowBytes.pop()?.at ?? 0;
+    for (let last = this.#rows.at(-1); last !== undefined && end < this.end; last = this.#rows.at(-1)) {
+      this.#rows.pop();
+      if (end > last.shownFrom) this.#rows.push({ ...last, bytes: last.bytes.subarray(0, end - last.shownFrom) });
     }
-    this.#length -= Math.max(0, this.#end - end);
-    this.#end = Math.min(this.#end, end);
-  }
-
-  /** The bytes that a row shows, with the end of its line. */
-  bytesOf(index: number): Uint8Array {
-    return this.#bytes.subarray(
-      this.#rowBytes[index]?.at ?? this.#length,
-      this.#rowBytes[index + 1]?.at ?? this.#length,
-    );
-  }
-
-  /** Where the bytes begin that a row shows: after the folded states of a progress bar. */
-  shownFrom(index: number): number {
-    const length = (this.#rowBytes[index + 1]?.at ?? this.#length) - (this.#rowBytes[index]?.at ?? this.#length);
-    return (this.#rows[index + 1] ?? this.#end) - length;
   }
 
   /** `hasMore`: there are others, which were not counted. */
   foldedStates(index: number): { readonly states: number; readonly hasMore: boolean } {
-    const { states = 0, hasSkipped = false } = this.#rowBytes[index] ?? {};
-    return { states, hasMore: hasSkipped || (index === 0 && !this.#begin.beginsLine) };
+    const { states = 0, hasSkipped = false, isContinued = false } = this.#rows[index] ?? {};
+    return { states, hasMore: hasSkipped || (index === 0 && isContinued) };
   }
 
   /** The first row is a progress bar whose first states are not here. */
   get beginsInStates(): boolean {
-    return !this.#begin.beginsLine && this.foldedStates(0).states > 0;
+    const [first] = this.#rows;
+    return first?.isContinued === true && first.states > 0;
   }
 
   /** The last row is a progress bar whose line may go on. */
   get endsInStates(): boolean {
-    return this.foldedStates(this.#rows.length - 1).states > 0 && this.#bytes[this.#length - 1] !== NEWLINE;
+    const last = this.#rows.at(-1);
+    return last !== undefined && last.states > 0 && !isWhole(last);
   }
 
   get shownBytes(): number {
-    return this.#length;
-  }
-
-  /** The held bytes before a row: at most so many. */
-  bytesBefore(index: number, max: number): Uint8Array {
-    const to = this.#rowBytes[index]?.at ?? 0;
-    return this.#bytes.subarray(Math.max(0, to - max), to);
+    return this.#rows.reduce((sum, { bytes }) => sum + bytes.length, 0);
   }
 
   /** The number of the line of a row, from 0; undefined if it is not known, or if the row goes on with a line. */
   lineOf(index: number): number | undefined {
-    if (this.line === undefined || this.#rows[index] === undefined || this.isContinued(index)) return undefined;
-    return this.line + this.#rowBytes.slice(1, index + 1).filter((one) => !one.isContinued).length;
+    return this.#rows[index]?.isContinued === false ? this.#lineAt(index) : undefined;
+  }
+
+  /** The number of the line that a row is part of. */
+  #lineAt(index: number): number | undefined {
+    if (this.line === undefined) return undefined;
+    return this.line + (this.#rows[index]?.lines ?? 0) - (this.#rows[0]?.lines ?? 0);
   }
 
   /** Where the line of a row begins, or what is here of it. */
   lineStartOf(index: number): number {
-    return this.#rows[this.#firstOf(index)] ?? this.start;
-  }
-
-  /** The first row here of the line that a row is part of. */
-  #firstOf(index: number): number {
-    let first = index;
-    while (first > 0 && this.isContinued(first)) first--;
-    return first;
-  }
-
-  isContinued(index: number): boolean {
-    return this.#rowBytes[index]?.isContinued ?? false;
+    return this.#rows.slice(0, index + 1).findLast(({ isContinued }) => !isContinued)?.start ?? this.start;
   }
 
   /** The row that a byte is in; the nearest one if it is not here. */
   rowAt(byte: number): number {
-    let [low, high] = [0, this.#rows.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((this.#rows[middle] ?? 0) <= byte) low = middle + 1;
-      else high = middle;
-    }
-    return Math.max(0, low - 1);
+    return Math.max(
+      0,
+      this.#rows.findLastIndex(({ start }) => start <= byte),
+    );
   }
 
   /** Bytes that follow, as rows. */
   #take(bytes: Uint8Array): void {
-    if (bytes.length === 0) return;
-    this.#needRow();
-    let at = this.#length;
-    this.#hold(bytes);
-    while (at < this.#length) {
-      const newline = this.#bytes.subarray(0, this.#length).indexOf(NEWLINE, at);
-      let end = newline < 0 ? this.#length : newline + 1;
-      for (let next = this.#nextCut(); next < end; next = this.#nextCut()) {
-        const cut = cutBefore(this.#bytes, next);
-        if (this.#bytes[cut - 1] === RETURN) end -= this.#fold(cut);
-        else this.#addRow(cut, true);
+    for (let from = 0; from < bytes.length; ) {
+      const to = bytes.indexOf(NEWLINE, from) + 1 || bytes.length;
+      this.#extend(bytes.subarray(from, to));
+      from = to;
+    }
+  }
+
+  /** Bytes of one line. */
+  #extend(bytes: Uint8Array): void {
+    let row = this.#takeLast();
+    row = { ...row, bytes: joined(row.bytes, bytes) };
+    for (let next = cutOf(row); next < row.bytes.length; next = cutOf(row)) {
+      const cut = cutBefore(row.bytes, next);
+      if (row.bytes[cut - 1] === RETURN) row = folded(row, cut);
+      else {
+        this.#rows.push({ ...row, bytes: row.bytes.subarray(0, cut) });
+        row = { ...this.#rowAfter(), bytes: row.bytes.subarray(cut) };
       }
-      if (end < this.#length) this.#addRow(end, false);
-      at = end;
     }
+    this.#rows.push(row);
   }
 
-  #hold(bytes: Uint8Array): void {
-    const length = this.#length + bytes.length;
-    if (length > this.#bytes.length) {
-      const larger = new Uint8Array(Math.max(length, Math.min(2 * length, length + MAX_BYTES)));
-      larger.set(this.#bytes.subarray(0, this.#length));
-      this.#bytes = larger;
-    }
-    this.#bytes.set(bytes, this.#length);
-    this.#length = length;
-    this.#end += bytes.length;
+  /** The row that is extended: the last one, unless that ended its line. */
+  #takeLast(): WindowRow {
+    const last = this.#rows.at(-1);
+    if (last === undefined || isWhole(last)) return this.#rowAfter();
+    this.#rows.pop();
+    return last;
   }
 
-  /** A row that begins at an index of the held bytes. */
-  #addRow(at: number, isContinued: boolean): void {
-    this.#rows.push(this.#end - (this.#length - at));
-    this.#rowBytes.push({ at, isContinued, states: 0, hasSkipped: false });
-  }
-
-  /** What follows belongs to the last row, unless that ended its line. */
-  #needRow(): void {
-    const last = this.#rowBytes.at(-1);
-    if (last === undefined) this.#addRow(this.#length, !this.#begin.beginsLine);
-    else if (this.#length > last.at && this.#bytes[this.#length - 1] === NEWLINE) this.#addRow(this.#length, false);
-  }
-
-  /** Folds what the last row holds before an index; how many bytes went. */
-  #fold(to: number): number {
-    const last = this.#rowBytes.at(-1) as RowBytes;
-    last.states += count(this.#bytes.subarray(last.at, to), RETURN);
-    this.#bytes.copyWithin(last.at, to, this.#length);
-    this.#length -= to - last.at;
-    return to - last.at;
+  #rowAfter(): WindowRow {
+    const last = this.#rows.at(-1);
+    const isContinued = last === undefined ? !this.#begin.beginsLine : !isWhole(last);
+    const lines = last === undefined ? 0 : last.lines + (isContinued ? 0 : 1);
+    const start = this.end;
+    return { start, isContinued, lines, states: 0, hasSkipped: false, shownFrom: start, bytes: new Uint8Array(0) };
   }
 
   /** The row at the end is a progress bar, whose states before a position are not held. */
-  #skip(to: number, states: number, hasSkipped: boolean): void {
-    this.#needRow();
-    this.#fold(this.#length);
-    const last = this.#rowBytes.at(-1) as RowBytes;
-    last.states += states;
-    last.hasSkipped ||= hasSkipped;
-    this.#end = to;
-  }
-
-  /** The index at which the last row ends if its line goes on: the same byte whatever comes before it. */
-  #nextCut(): number {
-    const index = this.#rows.length - 1;
-    const from = this.shownFrom(index);
-    const least = from !== this.#rows[index] || this.isContinued(index) ? CUT_BYTES / 2 : CUT_BYTES;
-    return Math.ceil((from + least) / CUT_BYTES) * CUT_BYTES - this.#end + this.#length;
-  }
-
-  #dropFirstRows(): void {
-    const rows = this.#rows.length;
-    const isTooMuch = (first: number) =>
-      rows - first > MAX_ROWS || this.#length - (this.#rowBytes[first]?.at ?? 0) > MAX_BYTES;
-    let first = 0;
-    while (first < rows - 1 && isTooMuch(first)) first++;
-    // A quarter at once: to drop a row with each one that comes would move all bytes each time.
-    if (first > 0) this.#dropBefore(Math.min(rows - 1, first + Math.floor(rows / 4)));
+  #skip(shownFrom: number, states: number, hasSkipped: boolean): void {
+    const last = this.#takeLast();
+    const row = folded(last, last.bytes.length);
+    this.#rows.push({
+      ...row,
+      shownFrom,
+      states: row.states + states,
+      hasSkipped: row.hasSkipped || hasSkipped,
+    });
   }
 
   #dropBefore(row: number): void {
-    this.#eras++;
-    const first = this.#firstOf(row);
-    const line = first === 0 ? this.line : this.lineOf(first);
-    const at = this.#rowBytes[row]?.at ?? 0;
-    this.#begin = { start: this.#rows[row] ?? this.#end, line, beginsLine: !this.isContinued(row) };
+    const { isContinued, start } = this.#rows[row] as WindowRow;
+    this.#begin = { start, line: this.#lineAt(row), beginsLine: !isContinued };
     this.#rows = this.#rows.slice(row);
-    this.#rowBytes = this.#rowBytes.slice(row).map((each) => ({ ...each, at: each.at - at }));
-    this.#bytes = this.#bytes.slice(at, this.#length);
-    this.#length = this.#bytes.length;
   }
+}
 
-  #dropLastRows(): void {
-    let last = this.#rows.length;
-    while (last > 1 && (last > MAX_ROWS || (this.#rowBytes[last]?.at ?? this.#length) > MAX_BYTES)) last--;
-    const end = this.#rows[last];
-    if (end !== undefined) this.cutBack(end);
-  }
+const endOf = ({ shownFrom, bytes }: WindowRow) => shownFrom + bytes.length;
+const isWhole = ({ bytes }: WindowRow) => bytes.at(-1) === NEWLINE;
+const isBar = ({ states, hasSkipped }: WindowRow) => states > 0 || hasSkipped;
+
+/** Where a row ends if its line goes on, in its bytes: at the same byte of the content whatever comes before it. */
+function cutOf({ start, isContinued, shownFrom }: WindowRow): number {
+  const least = shownFrom !== start || isContinued ? CUT_BYTES / 2 : CUT_BYTES;
+  return Math.ceil((shownFrom + least) / CUT_BYTES) * CUT_BYTES - shownFrom;
+}
+
+/** The states before an index of its bytes are counted instead of held. */
+function folded(row: WindowRow, to: number): WindowRow {
+  const states = row.states + count(row.bytes.subarray(0, to), RETURN);
+  return { ...row, states, shownFrom: row.shownFrom + to, bytes: row.bytes.slice(to) };
+}
+
+function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
+  if (one.length === 0) return other;
+  const all = new Uint8Array(one.length + other.length);
+  all.set(one);
+  all.set(other, one.length);
+  return all;
 }
 
 /** A place shortly before, which is within no character, no sequence of a terminal, and no state of a progress bar. */
@@ -335,7 +276,7 @@ const MAX_REMOVED = 2_000;
 /** Forgets heights of rows that are gone: the virtual list keeps all that it measured. */
 export function forgetSizes(
   sizes: Map<number | string | bigint, number>,
-  { start, end, rows }: Pick<TextWindow, 'start' | 'end' | 'rows'>,
+  { start, end, rows }: Pick<TextWindow, 'start' | 'end'> & { readonly rows: readonly unknown[] },
 ): void {
   if (sizes.size <= rows.length + MAX_REMOVED) return;
   for (const row of sizes.keys()) if (Number(row) < start || Number(row) >= end) sizes.delete(row);

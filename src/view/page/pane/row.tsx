@@ -1,22 +1,16 @@
 /** One row of a file: the number of its line, and its text as a terminal would show it. */
 import { Component } from 'preact';
+import type { WindowRow } from '../file/text-window.ts';
 import { coloursOf, decode, pieces, type Run, shown, type TextStyle } from '../text/terminal.ts';
 import { levelOf } from '../text/values.ts';
 
 interface RowProps {
-  /** Where it begins in the content. */
-  readonly start: number;
-  /** While it is the same, bytes of a row only ever grow. */
-  readonly era: number;
-  readonly bytes: Uint8Array;
-  /** What stands before it, as far as colours may reach. */
-  readonly before: Uint8Array;
+  readonly row: WindowRow;
+  /** The colours that the rows before leave switched on. */
+  readonly coloursBefore: () => string;
   /** From 0; undefined where it is not known. */
   readonly line: number | undefined;
-  /** It goes on with the line of the row before. */
-  readonly isContinued: boolean;
-  /** Where its bytes begin: after the folded states of a progress bar, which are so many in words. */
-  readonly shownFrom: number;
+  /** How many states of a progress bar are folded, in words. */
   readonly folded: string;
   readonly isSelected: boolean;
   readonly isFound: boolean;
@@ -24,45 +18,52 @@ interface RowProps {
 }
 
 const ESCAPE = 0x1b;
-const SHOWN_PROPS = [
-  ...(['start', 'era', 'line', 'shownFrom', 'folded'] as const),
-  ...(['isContinued', 'isSelected', 'isFound'] as const),
-];
+/** How far back colours are looked for that are still on. */
+const COLOURS_BYTES = 4_096;
+
+export function coloursBefore(rows: readonly WindowRow[], index: number): string {
+  let text = '';
+  let at = index;
+  for (let seen = 0; at-- > 0 && seen < COLOURS_BYTES; ) {
+    const { bytes } = rows[at] as WindowRow;
+    if (bytes.includes(ESCAPE)) text = decode(bytes) + text;
+    seen += bytes.length;
+  }
+  return coloursOf(text);
+}
+
+const SHOWN_PROPS = ['row', 'line', 'folded', 'isSelected', 'isFound'] as const;
 
 export class PaneRow extends Component<RowProps> {
-  /** In the same era, what has the same length is the same. */
   override shouldComponentUpdate(next: RowProps): boolean {
-    const now = this.props;
-    const isSame = (key: keyof RowProps) => next[key] === now[key];
-    return next.bytes.length !== now.bytes.length || !SHOWN_PROPS.every(isSame);
+    return SHOWN_PROPS.some((key) => next[key] !== this.props[key]);
   }
 
-  override render({ start, bytes, before, line, onSelect, ...row }: RowProps) {
-    const text = decode(bytes).replace(/\n$/, '');
-    const runs = shown(text, before.includes(ESCAPE) ? coloursOf(decode(before)) : '');
-    const level = row.isContinued ? undefined : levelOf(runs.map((run) => run.text).join(''));
-    const states = [row.isSelected && 'selected', row.isFound && 'found'];
+  override render({ row: { start, isContinued, bytes }, line, onSelect, ...props }: RowProps) {
+    const runs = shown(decode(bytes).replace(/\n$/, ''), props.coloursBefore());
+    const level = isContinued ? undefined : levelOf(runs.map((run) => run.text).join(''));
+    const states = [props.isSelected && 'selected', props.isFound && 'found'];
     const classes = ['row', ...states, level && `level-${level}`];
     return (
-      <div class={classes.filter(Boolean).join(' ')} data-continued={row.isContinued ? '' : undefined}>
+      <div class={classes.filter(Boolean).join(' ')} data-continued={isContinued ? '' : undefined}>
         <button
           type="button"
           class="number"
           tabIndex={-1}
           aria-label={line === undefined ? `byte ${start}` : `line ${line + 1}`}
-          title={row.isContinued ? 'the line goes on' : undefined}
+          title={isContinued ? 'the line goes on' : undefined}
           onClick={(event) => onSelect(start, event.shiftKey)}
         >
-          {row.isContinued ? '…' : line === undefined ? `@${start}` : line + 1}
+          {isContinued ? '…' : line === undefined ? `@${start}` : line + 1}
         </button>
         <span class="text" dir="auto">
           {runs.map((run, index) => (
             <Styled key={index} run={run} />
           ))}
         </span>
-        {row.folded !== '' && (
+        {props.folded !== '' && (
           <span class="folded" title="states of a progress bar, which a terminal overwrites">
-            {row.folded}
+            {props.folded}
           </span>
         )}
       </div>

@@ -10,7 +10,7 @@ import { foldOf } from '../text/tracebacks.ts';
 import { counted } from '../text/units.ts';
 import { highlight, reveal } from './marks.ts';
 import type { Opened } from './opened.ts';
-import { PaneRow } from './row.tsx';
+import { coloursBefore, PaneRow } from './row.tsx';
 import { copySelected } from './selected-text.ts';
 
 const ROW_PX = 20;
@@ -18,8 +18,6 @@ const ROW_PX = 20;
 const SOON_PX = 3_000;
 /** Up to so many bytes, the page takes more at both ends without giving up any. */
 const ROOM_BYTES = MAX_BYTES / 2;
-/** How far back colours are looked for that are still on. */
-const COLOURS_BYTES = 4_096;
 /** A move of the reader that leads to the end means: follow. */
 const INTENT_MS = 700;
 
@@ -30,11 +28,12 @@ export function Rows({ opened, label }: { opened: Opened; label: string }) {
   void file.changes.value;
   void search?.found.value;
   const { window } = file;
+  const { rows } = window;
   const list = useVirtual({
-    count: window.rows.length,
+    count: rows.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW_PX,
-    getItemKey: (index) => window.rows[index] ?? -1,
+    getItemKey: (index) => rows[index]?.start ?? -1,
     anchorTo: 'end',
     followOnAppend: file.following.value,
     scrollEndThreshold: 4,
@@ -49,7 +48,7 @@ export function Rows({ opened, label }: { opened: Opened; label: string }) {
   const selected = selection.value;
   useLayoutEffect(() => {
     const [first, last] = visible(list);
-    see(opened, window.rows[first] ?? window.start, window.rows[last + 1] ?? window.end);
+    see(opened, rows[first]?.start ?? window.start, rows[last + 1]?.start ?? window.end);
     // Whatever moved the end away: rows that came, a plot above them, another width.
     if (file.following.peek() && !list.isAtEnd(1)) list.scrollToEnd();
     forgetSizes(list.itemSizeCache, window);
@@ -62,7 +61,7 @@ export function Rows({ opened, label }: { opened: Opened; label: string }) {
     if (aimed !== undefined) revealByte(scroller.current, opened, aimed.byte);
     // A pane that is not filled does not scroll.
     fetchSoon(file, list, scroller.current);
-    return highlight(scroller.current, (index) => search?.needleIn(window.bytesOf(index), window.shownFrom(index)));
+    return highlight(scroller.current, (index) => rows[index] && search?.needleIn(rows[index]));
   });
   return (
     <div
@@ -77,9 +76,9 @@ export function Rows({ opened, label }: { opened: Opened; label: string }) {
       <div class="rows-all" style={{ height: `${list.getTotalSize()}px` }}>
         <div class="rows-shown" style={{ transform: `translateY(${items[0]?.start ?? 0}px)` }}>
           {items.map(({ index, key }) => {
-            const start = window.rows[index] ?? 0;
-            const bytes = window.bytesOf(index);
-            const fold = foldsTracebacks.value ? foldOf(window, index) : undefined;
+            const row = rows[index];
+            if (row === undefined) return null;
+            const fold = foldsTracebacks.value ? foldOf(rows, index) : undefined;
             if (fold !== undefined)
               return (
                 <div key={key} data-index={index} ref={list.measureElement}>
@@ -93,16 +92,12 @@ export function Rows({ opened, label }: { opened: Opened; label: string }) {
             return (
               <div key={key} data-index={index} ref={list.measureElement}>
                 <PaneRow
-                  start={start}
-                  era={window.era}
-                  bytes={bytes}
-                  before={window.bytesBefore(index, COLOURS_BYTES)}
+                  row={row}
+                  coloursBefore={() => coloursBefore(rows, index)}
                   line={window.lineOf(index)}
-                  isContinued={window.isContinued(index)}
-                  shownFrom={window.shownFrom(index)}
                   folded={foldedText(window.foldedStates(index))}
                   isSelected={
-                    selected !== undefined && start >= selected.from && window.lineStartOf(index) <= selected.to
+                    selected !== undefined && row.start >= selected.from && window.lineStartOf(index) <= selected.to
                   }
                   isFound={index === foundRow}
                   onSelect={(at, isExtended) => opened.select(at, isExtended)}
@@ -121,9 +116,11 @@ const foldedText = ({ states, hasMore }: ReturnType<OpenFile['window']['foldedSt
 
 /** Shows the place of a byte within its row, which may be wider or higher than the screen. */
 function revealByte(scroller: HTMLElement | null, { file: { window } }: Opened, byte: number): void {
-  const row = window.rowAt(byte);
-  const before = decode(window.bytesOf(row).subarray(0, Math.max(0, byte - window.shownFrom(row))));
-  reveal(scroller, row, plainLine(before).length);
+  const index = window.rowAt(byte);
+  const row = window.rows[index];
+  if (row === undefined) return;
+  const before = decode(row.bytes.subarray(0, Math.max(0, byte - row.shownFrom)));
+  reveal(scroller, index, plainLine(before).length);
 }
 
 function see({ seen }: Opened, from: number, to: number): void {
@@ -149,7 +146,7 @@ function useTarget({ file, foldsTracebacks }: Opened, list: List, aim: Aim): voi
       effect(() => {
         const target = file.target.value;
         if (target === undefined) return;
-        if (target !== 'end' && foldOf(file.window, file.window.rowAt(target.byte)) !== undefined)
+        if (target !== 'end' && foldOf(file.window.rows, file.window.rowAt(target.byte)) !== undefined)
           foldsTracebacks.value = false;
         // After the rows that came with it are drawn.
         requestAnimationFrame(() => {

@@ -1,5 +1,5 @@
 /** The lines of a traceback between its first and its last one, which are folded into one row. */
-import type { TextWindow } from '../file/text-window.ts';
+import type { WindowRow } from '../file/text-window.ts';
 import { decode } from './terminal.ts';
 
 /** Fewer lines are not folded. */
@@ -16,15 +16,14 @@ interface Fold {
 }
 
 /** The folded lines that a row is part of. */
-export function foldOf(window: TextWindow, index: number): Fold | undefined {
-  const isFrame = (row: number) => /^[ \t]$/.test(String.fromCharCode(window.bytesOf(row)[0] ?? 0));
-  const { length } = window.rows;
+export function foldOf(rows: readonly WindowRow[], index: number): Fold | undefined {
+  const isFrame = (row: number) => /^[ \t]$/.test(String.fromCharCode(rows[row]?.bytes[0] ?? 0));
+  const textOf = (row: number) => decode(rows[row]?.bytes ?? new Uint8Array(0));
   if (!isFrame(index)) return undefined;
   let [first, end] = [index, index + 1];
   while (first > 0 && end - first <= MAX_LINES && isFrame(first - 1)) first--;
-  while (end < length && end - first <= MAX_LINES && isFrame(end)) end++;
+  while (end < rows.length && end - first <= MAX_LINES && isFrame(end)) end++;
   if (end - first < MIN_LINES || end - first > MAX_LINES) return undefined;
-  const head = first === 0 ? '' : decode(window.bytesOf(first - 1)).trimEnd();
-  const isTraceback = HEAD.test(head) || FRAME.test(decode(window.bytesOf(first)));
+  const isTraceback = HEAD.test(textOf(first - 1).trimEnd()) || FRAME.test(textOf(first));
   return isTraceback ? { first, lines: end - first } : undefined;
 }

@@ -113,7 +113,7 @@ it.each([
 ])('the search in a file marks %j in text that is shown', (text, shown, marked) => {
   const search = new Search(() => ({ job: '1', task: '2', file: 'stdout' }));
   search.query.value = { text, matchesCase: false, regex: false };
-  expect(shown.match(search.needleIn(Buffer.from(shown), 0) ?? /never/)).toEqual([marked]);
+  expect(shown.match(search.needleIn({ bytes: Buffer.from(shown), shownFrom: 0 }) ?? /never/)).toEqual([marked]);
 });
 
 it('the search in a file marks of a regular expression what the server found in the row, and runs none itself', async () => {
@@ -123,8 +123,9 @@ it('the search in a file marks of a regular expression what the server found in 
     [11, 8],
   ];
   const search = await searched('(a+)+$', 0, true);
-  const row = (start: number, end: number) => search.needleIn(Buffer.from(content.slice(start, end)), start);
+  const row = (start: number, end: number) =>
+    search.needleIn({ bytes: Buffer.from(content.slice(start, end)), shownFrom: start });
   expect('step 1'.match(row(0, 7) ?? /never/)).toEqual(['step 1']);
   expect('no (step) 22'.match(row(7, 20) ?? /never/)).toEqual(['step) 22']);
-  expect(search.needleIn(Buffer.from('step 1'), 20)).toBeUndefined();
+  expect(search.needleIn({ bytes: Buffer.from('step 1'), shownFrom: 20 })).toBeUndefined();
 });

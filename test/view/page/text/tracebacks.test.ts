@@ -5,7 +5,7 @@ import { foldOf } from '../../../../src/view/page/text/tracebacks.ts';
 function foldsOf(lines: readonly string[]) {
   const window = new TextWindow();
   window.replace({ start: 0, line: 0, beginsLine: true }, Buffer.from(`${lines.join('\n')}\n`));
-  return lines.map((_, index) => foldOf(window, index)?.lines ?? 0);
+  return lines.map((_, index) => foldOf(window.rows, index)?.lines ?? 0);
 }
 
 describe('the lines of a traceback', () => {
