@@ -109,7 +109,8 @@ it.each([
     const { clock, server, kinds, ends, call } = startServer(Number.POSITIVE_INFINITY, 0, ms, places);
     const first = call('live');
     await clock.pass(5_000);
-    const all = Promise.allSettled([first, ...Array.from({ length: 60 }, () => call('live'))]);
+    // Enough to hang for all of that time.
+    const all = Promise.allSettled([first, ...Array.from({ length: (300_000 / ms) * places }, () => call('live'))]);
     await clock.pass(4 * 60_000);
     // A short call ends with the last call that it is for.
     expect(server.maxBeside).toBe(0);

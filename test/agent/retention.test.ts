@@ -151,6 +151,7 @@ it.each(['sync', 'follow', 'verify'] as const)(
     const place = new Place();
     place.put('1');
     const { store, clock } = place;
+    await clock.pass(DAY_MS);
     const requestId = store.transaction(() => store.requests.add('1' as JobId, kind, clock.now()));
     const renew = () => {
       store.requests.renew(requestId, clock.now());
@@ -158,7 +159,7 @@ it.each(['sync', 'follow', 'verify'] as const)(
     };
     renew();
     place.retention.start();
-    await clock.pass(DAY_MS + HOUR_MS);
+    await clock.pass(2 * HOUR_MS);
     expect(place.removed).toEqual([]);
     expect(place.log).toHaveLength(1);
     store.transaction(() => store.requests.answer(requestId, '{}'));
@@ -173,7 +174,7 @@ it('removes nothing before the first response of the service', async () => {
   place.serviceAheadMs = undefined;
   await place.clock.pass(2 * DAY_MS);
   place.retention.start();
-  await place.clock.pass(DAY_MS);
+  await place.clock.pass(2 * HOUR_MS);
   expect(place.removed).toEqual([]);
   place.serviceAheadMs = 1_000;
   await place.clock.pass(60_000);

@@ -21,8 +21,8 @@ describe('a pattern for lost sessions', () => {
     expect(matchesInTime(pattern, LONG)).toBe(false);
   });
 
-  it.each(['.*.*.*.*!', '(ž|ž)*!'])('is refused if a text keeps it busy: %s', (pattern) => {
-    expect(isQuickExpression(pattern)).toBe(false);
+  it('is refused if a text keeps it busy', () => {
+    expect(isQuickExpression('.*.*.*.*!')).toBe(false);
   });
 
   it('ends soon in any case', () => {

@@ -49,7 +49,8 @@ export class HeldClock implements Clock {
   async pass(ms: number): Promise<void> {
     const end = this.#passed + ms;
     for (;;) {
-      for (let turn = 0; turn < TURNS; turn = waitsForDisk() ? 0 : turn + 1)
+      // The question costs more than a turn: it is put at every second one.
+      for (let turn = 1; turn <= TURNS; turn = turn % 2 === 0 && waitsForDisk() ? 1 : turn + 1)
         await new Promise((resolve) => setImmediate(resolve));
       const [next] = [...this.#waiting].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at);
       if (next === undefined) break;
@@ -67,7 +68,10 @@ export class HeldClock implements Clock {
       isSettled = true;
     };
     promise.then(settled, settled);
-    while (!isSettled) await this.pass(100);
+    while (!isSettled) {
+      const next = Math.min(...[...this.#waiting].map(({ at }) => at)) - this.#passed;
+      await this.pass(Number.isFinite(next) ? Math.min(1_000, next) : 100);
+    }
     return await promise;
   }
 

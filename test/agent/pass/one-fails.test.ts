@@ -35,7 +35,9 @@ it.each(['http-status', 'fault', 'timeout'] as const)('a live file that fails wi
   service.set(jobOf(JOB, 'Running', { tasks: tasksOf(TASK) }));
   remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
   remote.files.set(keyText({ ...STDOUT, file: 'stderr' }), Buffer.from('another\n'));
-  const { agent, store } = await startAgent(remote, { jobService: service, clock, sections: '' });
+  const { agent, store } = await startAgent(remote, {
+    ...{ jobService: service, clock, sections: 'poll: {maxIntervalSeconds: 60}\n' },
+  });
   const order = { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, settleAfterMs: null, source: 'command' } as const;
   store.transaction(() => store.jobs.watch({ ...order, results: true }, clock.now()));
   agent.refresh();
