@@ -19,10 +19,10 @@ test('the agent holds its promises, whatever happens', { timeout: 600_000 + SECO
 });
 
 test('a simulation is the same with the same seed', async () => {
-  const first = await run(9, 10);
+  const first = await run(4, 5);
   expect(first.calls).toBeGreaterThan(0);
-  expect(await run(9, 10)).toEqual(first);
-  expect((await run(17, 10)).digest).not.toBe(first.digest);
+  expect(await run(4, 5)).toEqual(first);
+  expect((await run(6, 5)).digest).not.toBe(first.digest);
 });
 
 const TIMERS: Readonly<Record<string, () => unknown>> = {

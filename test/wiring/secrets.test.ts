@@ -183,6 +183,8 @@ test('no secret that names and messages of a job have reaches the log, a command
   await until('the results', async () => (await place.status()).jobs[0]?.results.synced === 5);
   const verified = await place.agent('verify', job.jobId);
   await sandbox.change(job.jobId, 'fail', { message: `refused: ${quoted}` });
+  // Each order lets the agent look at once.
+  await place.agent('watch', job.jobId, '--no-wait');
   await until('the notification', async () => fs.existsSync(told) && fs.readFileSync(told, 'utf8').includes('failed'));
   const status = JSON.stringify(await place.status());
   const outputs = {
