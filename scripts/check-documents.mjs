@@ -10,11 +10,11 @@ import * as share from '../src/agent/server-share.ts';
 import { WAITS_MS } from '../src/cli/commands/watch.ts';
 import { ERROR_POLICIES } from '../src/errors.ts';
 import * as readiness from '../src/fleet/agents/readiness.ts';
+import { HEARTBEAT_MS } from '../src/http/streams.ts';
 import { MAX_RETRY_AFTER_MS } from '../src/remote/http/http-client.ts';
 import * as signIn from '../src/remote/signin/sign-in.ts';
 import { LONG_BACKLOG_BYTES } from '../src/remote/text/text-source.ts';
 import { BUSY_TIMEOUT_MS } from '../src/store/database.ts';
-import { HEARTBEAT_MS } from '../src/view/http/answers.ts';
 import { TICKET_MS } from '../src/view/proof.ts';
 import { logEventsOf } from './log-events.mjs';
 

@@ -57,17 +57,18 @@ const RULES: Readonly<Record<string, Allowed>> = {
     values: ['agent/patterns.ts', 'remote/http', 'search', 'store', 'system'],
     types: ['agent/ports', 'config'],
   },
-  daemon: { values: ['agent', 'remote', 'direct', 'store', 'config', 'system', 'fleet', 'notify', 'view'] },
-  view: { values: ['view/content', 'view/events', 'view/http', 'store', 'system'] },
-  'view/content': { values: ['view', 'search', 'system'], types: ['store'] },
+  daemon: { values: ['agent', 'remote', 'direct', 'store', 'config', 'system', 'fleet', 'notify', 'view', 'http'] },
+  http: { values: ['system'] },
+  view: { values: ['view/content', 'view/events', 'view/http', 'http', 'store', 'system'] },
+  'view/content': { values: ['view', 'http', 'search', 'system'], types: ['store'] },
   'view/events': { values: ['view', 'view/content', 'store', 'system'] },
-  'view/http': { values: ['view', 'view/content', 'view/events', 'search', 'store', 'system'] },
+  'view/http': { values: ['view', 'view/content', 'view/events', 'http', 'search', 'store', 'system'] },
   'view/page': { types: ['view/contract'] },
   cli: {
     values: ['agent', 'remote', 'direct', 'store', 'config', 'system', 'daemon', 'fleet', 'notify', 'view', 'search'],
   },
   api: {
-    values: ['cli', 'daemon', 'agent', 'notify', 'store', 'config', 'system', 'view/http', 'view/refused.ts'],
+    values: ['cli', 'daemon', 'agent', 'notify', 'store', 'config', 'system', 'http'],
   },
   simulator: { values: ['system', 'remote/soap/contract.ts', 'remote/rest/contract.ts', 'remote/rest/releases.ts'] },
   'simulator/demo': {
@@ -90,8 +91,8 @@ const WRAPPED: Readonly<Record<string, string | readonly string[]>> = {
   pg: 'fleet',
   pino: 'daemon',
   'sonic-boom': 'daemon',
-  hono: ['view/http', 'api'],
-  '@hono/node-server': ['view', 'api'],
+  hono: ['http', 'view/http'],
+  '@hono/node-server': 'http',
 };
 
 // `import ... from 'x'` and `export ... from 'x'` over any lines, `import 'x'`, `import('x')` in code and in types.

@@ -1,12 +1,12 @@
 /** The events of all jobs, as notifications have them, for the clients that read them at this moment. */
 import type { SharedState } from '../daemon/state.ts';
 import { asJobtailError } from '../errors.ts';
+import { Refused } from '../http/refused.ts';
 import type { JobId } from '../job.ts';
 import type { NotifyEvent } from '../notification.ts';
 import { newsOf } from '../notify/events.ts';
 import { unprovenIn } from '../proven.ts';
 import type { NotifiedJobRow } from '../store/outbox.ts';
-import { Refused } from '../view/refused.ts';
 
 const TICK_MS = 1_000;
 /** A client that is further behind is cut off. */

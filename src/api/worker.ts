@@ -5,9 +5,10 @@ import type { Config } from '../config/config.ts';
 import type { ApiThreadData } from '../daemon/api-thread.ts';
 import { serveInThread } from '../daemon/serving-thread.ts';
 import { SharedState } from '../daemon/state.ts';
-import { serveHttp } from '../view/http/server.ts';
-import { appOf } from './app.ts';
+import { appOf } from '../http/app.ts';
+import { serveHttp } from '../http/server.ts';
 import { EventFeed } from './events.ts';
+import { gateOf, routesOf } from './routes.ts';
 
 /** What surrounds the jobs, such as free disks, is read at most once in this time. */
 const SURROUNDINGS_MS = 1_000;
@@ -17,7 +18,9 @@ await serveInThread(async (onFailure) => {
   const state = new SharedState(config);
   const parts = { config, state, feed: new EventFeed(state, onFailure), surroundings: rarely(config), onFailure };
   const serve = (socket: 'read' | 'control') =>
-    serveHttp({ path: inner[socket] }, (connections) => appOf(parts, socket, connections));
+    serveHttp({ path: inner[socket] }, (connections) =>
+      appOf({ routes: routesOf(parts), gates: [gateOf(socket, connections)], hint: 'see docs/gateway.md', onFailure }),
+    );
   const [control, read] = [await serve('control'), await serve('read')];
   return {
     port: 0,

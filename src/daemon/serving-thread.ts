@@ -5,7 +5,7 @@
 import { parentPort, Worker } from 'node:worker_threads';
 import { BackOff } from '../back-off.ts';
 import { asJobtailError } from '../errors.ts';
-import type { Served } from '../view/http/server.ts';
+import type { Served } from '../http/server.ts';
 
 type FromThread =
   | { readonly kind: 'serving'; readonly port: number }

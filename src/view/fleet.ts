@@ -1,11 +1,11 @@
 /** Where the rows of a job are: here, or in a copy of the database of the fleet while a page is open. */
 import { asJobtailError } from '../errors.ts';
+import { notThere } from '../http/refused.ts';
 import type { JobId } from '../job.ts';
 import { printable } from '../printable.ts';
 import type { JobRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import type { FleetAgent, FleetState, PlaceOfJob } from './contract/events.ts';
-import { notThere } from './refused.ts';
 
 export interface FleetRead {
   /** The copy; the same object each time. */

@@ -1,10 +1,11 @@
 /** The parts of a view that serves, as its routes use them. */
+
+import { Limits } from '../http/refused.ts';
 import { Contents } from './content/contents.ts';
 import { LineIndexes } from './content/line-index.ts';
 import type { Figures } from './events/figures.ts';
 import { Snapshots } from './events/snapshots.ts';
 import { type FleetSource, JobStores } from './fleet.ts';
-import { Limits } from './refused.ts';
 import { openStore, type ViewSettings } from './settings.ts';
 
 export interface ViewOptions {

@@ -1,8 +1,11 @@
 /** A view that serves, whichever process runs it: it reads from outside, as `agent status` does. */
 import path from 'node:path';
+import { appOf } from '../http/app.ts';
+import { type Connections, type Served, serveHttp } from '../http/server.ts';
 import { packageFile } from '../system/package-file.ts';
-import { appOf, pageFilesIn } from './http/app.ts';
-import { type Connections, type Served, serveHttp } from './http/server.ts';
+import { gateOf } from './http/gate.ts';
+import { pageFilesIn } from './http/page-files.ts';
+import { readyGate, routesOf } from './http/routes.ts';
 import { addressOf, linkWith, missingDirectory } from './link.ts';
 import { partsOf, type ViewOptions, type ViewParts } from './parts.ts';
 import { Proofs } from './proof.ts';
@@ -28,7 +31,13 @@ export async function serveView(options: ViewOptions): Promise<RunningView> {
   const page = pageFilesIn(path.dirname(packageFile('dist/view/page/index.html')));
   const parts = partsOf(options);
   const { pathname: prefix } = new URL(publicUrl ?? 'http://localhost/');
-  const app = (connections: Connections) => appOf(parts, { page, proofs, connections });
+  const app = (connections: Connections) =>
+    appOf({
+      routes: routesOf(parts, page, proofs),
+      gates: [gateOf(proofs, connections), readyGate(parts)],
+      hint: 'run agent view, and open the link that it prints',
+      onFailure: parts.onFailure,
+    });
   let served: Served;
   try {
     served = await serveHttp(listen, app, { prefix, idleMs: IDLE_MS });

@@ -7,7 +7,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, type TestContext, test } from 'vitest';
-import { routesOf } from '../../src/api/app.ts';
+import { routesOf } from '../../src/api/routes.ts';
 import type { ApiParts } from '../../src/api/work.ts';
 import { differences, documentedRoutes, errorDifferences } from '../support/api-schema.ts';
 import { requestOf, taskOf } from '../support/e2e-job.ts';
@@ -108,8 +108,8 @@ test('a wrong request is refused with its reason, and read.sock changes nothing'
   const { job, agent, read, control } = await setUp(context);
   const post = (body: string): Sent => ({ method: 'POST', body });
   const refused: readonly [number, string, string, string, Sent?][] = [
-    [404, 'there is no such route', control, '/v1/nothing'],
-    [404, 'there is no such route', control, '/v1/jobs', { method: 'PUT' }],
+    [404, 'there is nothing at this address', control, '/v1/nothing'],
+    [404, 'there is nothing at this address', control, '/v1/jobs', { method: 'PUT' }],
     [404, 'is not watched', read, '/v1/jobs/987654'],
     [404, 'is not watched', read, '/v1/jobs/987654/wait'],
     [404, 'is not watched', read, '/v1/jobs/987654/results'],

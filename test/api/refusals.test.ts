@@ -4,10 +4,11 @@ import http from 'node:http';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, it, onTestFinished } from 'vitest';
-import { appOf } from '../../src/api/app.ts';
+import { gateOf, routesOf } from '../../src/api/routes.ts';
 import type { ApiParts } from '../../src/api/work.ts';
 import { ERROR_POLICIES, type ErrorCode, JobtailError } from '../../src/errors.ts';
-import { serveHttp } from '../../src/view/http/server.ts';
+import { appOf } from '../../src/http/app.ts';
+import { serveHttp } from '../../src/http/server.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const MAX_BODY_BYTES = 64 * 1024;
@@ -22,7 +23,14 @@ async function served(thrown: unknown, socket: 'read' | 'control' = 'control') {
   };
   const parts = { state, onFailure: (error: unknown) => failures.push(error) } as unknown as ApiParts;
   const socketPath = path.join(temporaryDirectory(), 's');
-  const server = await serveHttp({ path: socketPath }, (connections) => appOf(parts, socket, connections));
+  const server = await serveHttp({ path: socketPath }, (connections) =>
+    appOf({
+      routes: routesOf(parts),
+      gates: [gateOf(socket, connections)],
+      hint: 'see docs/gateway.md',
+      onFailure: parts.onFailure,
+    }),
+  );
   onTestFinished(() => server.close());
   const ask = async (method: string, at: string, body?: string) => {
     const request = http.request({ socketPath, method, path: at, agent: false });

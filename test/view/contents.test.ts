@@ -64,7 +64,7 @@ describe('the lines of a mirror', () => {
     const answer = await place.ask(`/api/lines?${STDOUT}&version=g1`);
     expect({ status: answer.status, refusal: JSON.parse(answer.text) }).toMatchObject({
       status: 409,
-      refusal: { version: 'g2' },
+      refusal: { error: { version: 'g2' } },
     });
     expect((await place.ask(`/api/lines?${STDOUT}`)).text).toBe('new\n');
   });

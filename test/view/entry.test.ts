@@ -28,8 +28,8 @@ async function placeWithJob(settings: Parameters<typeof ViewPlace.serve>[0] = {}
 async function enter(place: ViewPlace, link: string) {
   const ticket = new URL(link).searchParams.get('ticket');
   const { status, text } = await place.ask('/api/session', { headers: { authorization: `Ticket ${ticket}` } });
-  const { access = '', key = '', message = '' } = JSON.parse(text) as Partial<PageSession & Refusal>;
-  return { status, access, key, message };
+  const { access = '', key = '', error } = JSON.parse(text) as Partial<PageSession & Refusal>;
+  return { status, access, key, message: error?.message ?? '' };
 }
 
 const ask = (place: ViewPlace, access: string, target = LINES) =>

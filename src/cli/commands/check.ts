@@ -2,6 +2,7 @@
 import { type Config, hasFleet } from '../../config/config.ts';
 import { SharedState } from '../../daemon/state.ts';
 import type { JobId, TaskId } from '../../job.ts';
+import { jsonReport } from '../../json-report.ts';
 import { requireOwner } from '../agent-socket.ts';
 import { Findings } from '../check/findings.ts';
 import {
@@ -19,7 +20,6 @@ import { serviceSteps } from '../check/service.ts';
 import { configurationAsOwner, type JsonOption, ownConfiguration } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
 import { forStderr } from '../show/colours.ts';
-import { jsonReport } from '../show/json.ts';
 
 interface CheckOptions extends JsonOption {
   readonly job?: JobId;

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { EXIT, JobtailError } from '../../errors.ts';
 import type { JobId, LiveFileName, TaskId } from '../../job.ts';
+import { JSON_VERSION, jsonReport } from '../../json-report.ts';
 import { countOf } from '../../numbers.ts';
 import { printable, printableJson } from '../../printable.ts';
 import { literal } from '../../quick-pattern.ts';
@@ -15,7 +16,6 @@ import { jobArgument } from '../arguments.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { reportError } from '../process.ts';
 import { pc } from '../show/colours.ts';
-import { JSON_VERSION, jsonReport } from '../show/json.ts';
 import { BottomLines } from '../show/terminal.ts';
 
 interface GrepOptions extends JsonOption {

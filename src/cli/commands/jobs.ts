@@ -1,10 +1,11 @@
 /** `agent jobs`: the user's jobs as the middleware reports them. */
+
+import { jsonReport } from '../../json-report.ts';
 import { countOf } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { withJobs } from '../followed-jobs.ts';
 import { hasMessage, showJobState, showTime, taskLine } from '../show/job-text.ts';
-import { jsonReport } from '../show/json.ts';
 import type { ListedJob } from '../show/lists.ts';
 import { columnsOf, cutToColumns, fitted, pageText } from '../show/terminal.ts';
 

@@ -2,6 +2,7 @@
 import type { Config } from '../../config/config.ts';
 import { keepSecrets } from '../../config/secrets.ts';
 import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
+import { jsonReport } from '../../json-report.ts';
 import { newEvent } from '../../notify/events.ts';
 import { notifyHttp } from '../../notify/http.ts';
 import { sourceOf } from '../../notify/notifications.ts';
@@ -13,7 +14,6 @@ import { Secrets } from '../../redact.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { withJobs } from '../followed-jobs.ts';
 import { untilStopped } from '../process.ts';
-import { jsonReport } from '../show/json.ts';
 
 interface NotifyOptions extends JsonOption {
   readonly list?: boolean;

@@ -1,10 +1,10 @@
 /** `agent results JOB`: each result of a job with its path, and whether it is complete. */
 import type { JobId } from '../../job.ts';
+import { jsonReport } from '../../json-report.ts';
 import { showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { withJobs } from '../followed-jobs.ts';
-import { jsonReport } from '../show/json.ts';
 import type { ResultList } from '../show/lists.ts';
 
 export async function results(jobId: JobId, options: JsonOption): Promise<void> {

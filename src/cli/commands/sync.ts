@@ -5,12 +5,12 @@ import { withStore } from '../../daemon/own-state.ts';
 import { watchIfConfigured } from '../../daemon/state.ts';
 import { asJobtailError, EXIT } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
+import { jsonReport } from '../../json-report.ts';
 import type { Store } from '../../store/store.ts';
 import { askSocket, isOfAnother } from '../agent-socket.ts';
 import { askServed, passRequest } from '../ask-agent.ts';
 import { type ConfigOption, configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { commandLog, untilStopped } from '../process.ts';
-import { jsonReport } from '../show/json.ts';
 import { resultsProgress, summaryIsWhole, summaryText } from '../show/pass.ts';
 
 export async function sync(jobId: JobId, options: JsonOption): Promise<void> {

@@ -5,6 +5,7 @@ import { connect, passingCapabilities } from '../../daemon/connection.ts';
 import { requireWatched, SharedState } from '../../daemon/state.ts';
 import { EXIT, JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
+import { jsonReport } from '../../json-report.ts';
 import { countOf, showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { Store } from '../../store/store.ts';
@@ -12,7 +13,6 @@ import { askSocket, isOfAnother } from '../agent-socket.ts';
 import { askAgent, askServed } from '../ask-agent.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { commandLog, untilStopped } from '../process.ts';
-import { jsonReport } from '../show/json.ts';
 import { NEVER_LISTED, verificationReport } from '../show/pass.ts';
 
 interface VerifyArguments extends JsonOption {

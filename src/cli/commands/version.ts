@@ -3,10 +3,10 @@ import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { asJobtailError } from '../../errors.ts';
+import { jsonReport } from '../../json-report.ts';
 import { printable } from '../../printable.ts';
 import { sqliteVersion } from '../../store/sql.ts';
 import { versionOfProgram } from '../../system/package-file.ts';
-import { jsonReport } from '../show/json.ts';
 
 const require = createRequire(import.meta.url);
 

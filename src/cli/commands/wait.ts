@@ -5,6 +5,7 @@ import { configuredJobs, type SharedState } from '../../daemon/state.ts';
 import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
 import { isOver, type JobId, LIVE_FILE_NAMES } from '../../job.ts';
 import { phaseOf } from '../../job-information.ts';
+import { jsonReport } from '../../json-report.ts';
 import { countOf } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { JobRow, WatchRequest } from '../../store/rows.ts';
@@ -16,7 +17,6 @@ import { type FollowedJobs, jobsOfThisMachine, withJobs } from '../followed-jobs
 import { commandLog, untilStopped } from '../process.ts';
 import { type Ended, endOf, exitCodeOf, waitReport } from '../show/ends.ts';
 import { hasMessage, hiddenResultsLines, showJobState, taskLine } from '../show/job-text.ts';
-import { jsonReport } from '../show/json.ts';
 import { startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
 import { untilOver } from '../until-over.ts';
 import { refuseNoJob } from './watch.ts';

@@ -3,6 +3,7 @@ import { type Config, hasFleet, hasJobService } from '../../config/config.ts';
 import { makeDirectories, withStore } from '../../daemon/own-state.ts';
 import { JobtailError } from '../../errors.ts';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
+import { jsonReport } from '../../json-report.ts';
 import { printable } from '../../printable.ts';
 import { runningAgent } from '../../store/lock.ts';
 import type { WatchRequest } from '../../store/rows.ts';
@@ -15,7 +16,6 @@ import { commandLog, forEach, untilStopped } from '../process.ts';
 import { firstPaths, pathsOf, type Registered, register, type WatchReport, watchReport } from '../register.ts';
 import { forStderr } from '../show/colours.ts';
 import { searchLines } from '../show/job-text.ts';
-import { jsonReport } from '../show/json.ts';
 import { reportOf } from '../show/status-report.ts';
 
 interface WatchOptions extends JsonOption {

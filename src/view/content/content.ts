@@ -1,8 +1,8 @@
 /** An opened file: bytes of one version only, in windows that end at lines, so that a page holds what it shows. */
 import fs from 'node:fs';
 import { characterStart, endOfWholeUtf8, firstCharacter, NEWLINE } from '../../bytes.ts';
+import { changed } from '../../http/refused.ts';
 import type { LinesQuery } from '../contract/addresses.ts';
-import { changed } from '../refused.ts';
 
 /** Bytes at positions. */
 export interface Source {

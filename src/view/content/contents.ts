@@ -1,12 +1,12 @@
 /** The files that the view can open: live mirrors, their former generations, and results. */
 import fs from 'node:fs';
+import { changed, notThere } from '../../http/refused.ts';
 import { isLiveFileName, type JobId, type LiveFileKey, parseTaskId } from '../../job.ts';
 import { beginsGeneration } from '../../mismatch.ts';
 import { liveParts, resultPath, resultsParts } from '../../safe-names.ts';
 import type { ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { Generations } from '../contract/addresses.ts';
-import { changed, notThere } from '../refused.ts';
 import { namesBelow, openBelow } from './below.ts';
 import { FileContent } from './content.ts';
 

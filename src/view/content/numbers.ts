@@ -1,9 +1,9 @@
 /** The numbers of all lines with the same words around them: `step 10 residual 6.6e-3`, or rows of a CSV file. */
 import { setImmediate as otherWork } from 'node:timers/promises';
 import { NEWLINE } from '../../bytes.ts';
+import { Refused } from '../../http/refused.ts';
 import { MAX_LINE_BYTES, numbersIn, type Shape, shapeOf } from '../../number-lines.ts';
 import type { NumbersLine } from '../contract/addresses.ts';
-import { Refused } from '../refused.ts';
 import { type FileContent, SLICE_BYTES, type Source } from './content.ts';
 
 /** The line that a byte is in, and the first one. @throws Refused (400) */

@@ -7,9 +7,9 @@
 import { isUtf8 } from 'node:buffer';
 import { setImmediate as otherWork } from 'node:timers/promises';
 import { characterStart, endOfWholeUtf8, firstCharacter, NEWLINE } from '../../bytes.ts';
+import { Refused } from '../../http/refused.ts';
 import { expressionThread } from '../../search/guarded-thread.ts';
 import type { SearchLine } from '../contract/addresses.ts';
-import { Refused } from '../refused.ts';
 import { type FileContent, SLICE_BYTES, type Source } from './content.ts';
 
 export interface PatternOptions {
@@ -205,7 +205,7 @@ export async function* matchesOf(
     yield { done: true, count, version };
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
-    yield { done: true, count: 0, version: error.refusal.version ?? version, cut: error.message };
+    yield { done: true, count: 0, version: error.version ?? version, cut: error.message };
   } finally {
     pattern.close();
   }

@@ -31,7 +31,7 @@
  *                            of a job; or one result (`name=`)
  *
  * Every answer that is no success is a `Refusal` as JSON: 400 (a wrong query), 401 (no session), 403 (a page of another
- * origin), 404 (nothing there), 409 (`version`: the content is another by now), 415, 429 (too many at a time; try
+ * origin), 404 (nothing there), 409 (`error.version`: the content is another by now), 415, 429 (too many at a time; try
  * again after `Retry-After` seconds), 500, 503 (the state cannot be read now).
  */
 import type { LiveFileName } from '../../job.ts';
@@ -40,10 +40,13 @@ import type { ResultState } from '../../store/rows.ts';
 export type { LiveFileName, ResultState };
 
 export interface Refusal {
-  readonly message: string;
-  readonly hint?: string;
-  /** With 409: what stands there now. */
-  readonly version?: string;
+  readonly error: {
+    readonly code: string;
+    readonly message: string;
+    readonly hint: string | null;
+    /** With 409: what stands there now. */
+    readonly version?: string;
+  };
 }
 
 /** A failure, with what to do. */

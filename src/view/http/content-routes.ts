@@ -1,14 +1,17 @@
 /** What is asked of one content: bytes, lines, matches and numbers. */
+
+import { get, type HttpContext, type HttpRoute } from '../../http/app.ts';
+import { type Limited, Refused } from '../../http/refused.ts';
+import { jsonLines, streamed } from '../../http/streams.ts';
 import { keyText } from '../../job.ts';
 import { errorExpression } from '../../search/errors.ts';
 import { type FileContent, piecesOf, windowOf } from '../content/content.ts';
 import type { ContentName } from '../content/contents.ts';
+import { attachment, previewTypeOf } from '../content/file-types.ts';
 import { shapeAt, thinnedRows } from '../content/numbers.ts';
 import { expressionPattern, matchesOf, patternOf } from '../content/search.ts';
 import type { LinePlace } from '../contract/addresses.ts';
 import type { ViewParts } from '../parts.ts';
-import { type Limited, Refused } from '../refused.ts';
-import { attachment, jsonLines, previewTypeOf, type Routes, streamed, type ViewContext } from './answers.ts';
 import { Query } from './query.ts';
 
 const WINDOW = { min: 4 * 1024, usual: 256 * 1024, max: 1024 * 1024 } as const;
@@ -17,14 +20,14 @@ const PREVIEW_POLICY = "sandbox; default-src 'none'; img-src data:; style-src 'u
 
 const NDJSON = { 'content-type': 'application/x-ndjson' } as const;
 
-export function contentRoutes(parts: ViewParts): Routes {
+export function contentRoutes(parts: ViewParts): readonly HttpRoute[] {
   const { contents, indexes } = parts;
-  return {
-    generations: (context) => {
+  return [
+    get('/api/generations', (context) => {
       const query = new Query(context.req.url);
       return context.json(contents.generations(query.job(), query.live()));
-    },
-    lines: (context) => {
+    }),
+    get('/api/lines', (context) => {
       const query = new Query(context.req.url);
       const bytes = Math.max(WINDOW.min, Math.min(WINDOW.max, query.number('bytes') ?? WINDOW.usual));
       const where = { from: query.number('from'), at: query.number('at'), to: query.number('to') };
@@ -41,8 +44,8 @@ export function contentRoutes(parts: ViewParts): Routes {
         const length = { 'content-length': String(window.bytes.length), 'content-type': 'application/octet-stream' };
         return streamed(parts, context, [window.bytes], { headers: { ...headers, ...length }, end });
       });
-    },
-    place: (context) => {
+    }),
+    get('/api/place', (context) => {
       const query = new Query(context.req.url);
       const [line, byte] = [query.number('line'), query.number('byte')];
       if ((line === undefined) === (byte === undefined)) throw new Refused(400, 'line or byte, and not both');
@@ -65,8 +68,8 @@ export function contentRoutes(parts: ViewParts): Routes {
           end();
         }
       });
-    },
-    search: (context) => {
+    }),
+    get('/api/search', (context) => {
       const query = new Query(context.req.url);
       const pattern = query.flag('errors')
         ? expressionPattern(`(?:${errorExpression(parts.settings.errorPatterns)}).*`)
@@ -77,16 +80,16 @@ export function contentRoutes(parts: ViewParts): Routes {
           });
       const where = { from: query.number('from'), max: query.number('max') };
       return withContent(parts, context, (content) => matchesOf(content, pattern, where));
-    },
-    numbers: (context) => {
+    }),
+    get('/api/numbers', (context) => {
       const query = new Query(context.req.url);
       const like = query.number('like') ?? 0;
       const from = query.number('from') ?? 0;
       return withContent(parts, context, (content) =>
         thinnedRows(content, shapeAt(content, Math.min(like, content.bytes)), Math.min(from, content.bytes)),
       );
-    },
-    raw: (context) => {
+    }),
+    get('/api/raw', (context) => {
       const isPlain = new Query(context.req.url).flag('plain');
       // Text in a tab, whatever it is: no browser takes it for something else, and it could load nothing.
       return sent(
@@ -97,15 +100,15 @@ export function contentRoutes(parts: ViewParts): Routes {
             ? { 'content-type': 'text/plain; charset=utf-8', 'content-security-policy': PREVIEW_POLICY }
             : { 'content-type': 'application/octet-stream', 'content-disposition': attachment(name) },
       );
-    },
-    preview: (context) => {
+    }),
+    get('/api/preview', (context) => {
       return sent(parts, context, (content) => {
         const type = previewTypeOf(content);
         if (type === undefined) throw new Refused(415, 'this file is only shown as text');
         return { 'content-type': type, 'content-security-policy': PREVIEW_POLICY };
       });
-    },
-  };
+    }),
+  ];
 }
 
 /** Under which the lines of a version of a content are counted. */
@@ -116,7 +119,7 @@ function indexKey(name: ContentName, { version }: FileContent): string {
 /** Opens the requested content and acquires a slot for it; both are released with the response. */
 function opened<Answer extends Response | Promise<Response>>(
   { contents, limits }: ViewParts,
-  { req }: ViewContext,
+  { req }: HttpContext,
   kind: Limited,
   answer: (content: FileContent, end: () => void) => Answer,
 ): Answer {
@@ -139,7 +142,7 @@ function opened<Answer extends Response | Promise<Response>>(
 /** Lines of JSON about a content that is looked through. */
 function withContent(
   parts: ViewParts,
-  context: ViewContext,
+  context: HttpContext,
   make: (content: FileContent) => AsyncIterable<unknown>,
 ): Response {
   return opened(parts, context, 'searches', (content, end) =>
@@ -150,7 +153,7 @@ function withContent(
 /** A content as it is. */
 function sent(
   parts: ViewParts,
-  context: ViewContext,
+  context: HttpContext,
   headersOf: (content: FileContent) => Readonly<Record<string, string>>,
 ): Response {
   return opened(parts, context, 'downloads', (content, end) => {

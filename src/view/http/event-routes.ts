@@ -1,18 +1,20 @@
 /** The streams of events: what a page looks at, as it changes. */
+
+import { get, type HttpRoute } from '../../http/app.ts';
+import { Refused } from '../../http/refused.ts';
+import { newsLines, streamed } from '../../http/streams.ts';
 import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
 import type { EventLine, Events, FileLength, FileState, JobSummary } from '../contract/events.ts';
 import type { Snapshots } from '../events/snapshots.ts';
 import type { ViewParts } from '../parts.ts';
-import { Refused } from '../refused.ts';
-import { newsLines, type Routes, streamed } from './answers.ts';
 import { Query } from './query.ts';
 
 const MAX_JOBS = 8;
 const MAX_FILES = 32;
 
-export function eventRoutes(parts: ViewParts): Routes {
-  return {
-    events: (context) => {
+export function eventRoutes(parts: ViewParts): readonly HttpRoute[] {
+  return [
+    get('/api/events', (context) => {
       const query = new Query(context.req.url);
       const mirrors = query.liveFiles(MAX_FILES);
       const jobs = query.jobs(MAX_JOBS);
@@ -40,8 +42,8 @@ export function eventRoutes(parts: ViewParts): Routes {
         return topics.flatMap((topic) => topic());
       };
       return streamed(parts, context, newsLines(news, over.signal), { headers, end });
-    },
-  };
+    }),
+  ];
 }
 
 /** What a stream can be about: all of it at the first call, then what changed since the last one. */

@@ -1,5 +1,8 @@
 /** A search over the mirrors of all jobs, as `agent grep` does it. */
 import { asJobtailError } from '../../errors.ts';
+import { get, type HttpContext, type HttpRoute } from '../../http/app.ts';
+import { Refused } from '../../http/refused.ts';
+import { jsonLines, streamed } from '../../http/streams.ts';
 import type { JobId } from '../../job.ts';
 import { LinkedAbort } from '../../linked-abort.ts';
 import { literal } from '../../quick-pattern.ts';
@@ -8,8 +11,6 @@ import { mirrorsIn } from '../../search/mirrors.ts';
 import { search } from '../../search/search.ts';
 import type { ErrorGroups, FindLine } from '../contract/addresses.ts';
 import type { ViewParts } from '../parts.ts';
-import { Refused } from '../refused.ts';
-import { jsonLines, type Routes, streamed, type ViewContext } from './answers.ts';
 import { Query } from './query.ts';
 
 const MAX_TEXT = 256;
@@ -22,8 +23,8 @@ const SHOW_MS = 500;
 const MAX_GROUPS = 200;
 const THREADS = 2;
 
-export function findRoutes(parts: ViewParts): Routes {
-  const searched = (context: ViewContext, linesUntil: (stop: AbortSignal) => AsyncIterable<object>) => {
+export function findRoutes(parts: ViewParts): readonly HttpRoute[] {
+  const searched = (context: HttpContext, linesUntil: (stop: AbortSignal) => AsyncIterable<object>) => {
     const release = parts.limits.take('searches');
     const stop = new LinkedAbort(context.req.raw.signal).within(LIMIT_MS);
     const end = () => {
@@ -34,16 +35,16 @@ export function findRoutes(parts: ViewParts): Routes {
     const headers = { 'content-type': 'application/x-ndjson' };
     return streamed(parts, context, jsonLines(linesUntil(stop.signal)), { headers, end });
   };
-  return {
-    find(context) {
+  return [
+    get('/api/find', (context) => {
       const query = new Query(context.req.url);
       const text = query.text('text') ?? '';
       if (text === '' || text.length > MAX_TEXT) throw new Refused(400, `text is from 1 to ${MAX_TEXT} characters`);
       const source = query.flag('regex') ? text : literal(text);
       return searched(context, (stop) => found(mirrorsOf(parts), source, stop));
-    },
-    errors: (context) => searched(context, (stop) => errorLines(parts, stop)),
-  };
+    }),
+    get('/api/errors', (context) => searched(context, (stop) => errorLines(parts, stop))),
+  ];
 }
 
 /** What was found so far, at most every `SHOW_MS`, and once at the end. */

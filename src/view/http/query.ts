@@ -1,7 +1,8 @@
 /** Parses the query of a request. */
+
+import { Refused } from '../../http/refused.ts';
 import { isLiveFileName, type JobId, type LiveFileKey, parseJobId, parseTaskId } from '../../job.ts';
 import { type ContentName, liveFileOf } from '../content/contents.ts';
-import { Refused } from '../refused.ts';
 
 const MAX_NAME = 4096;
 /** `g3`, or the inode and the time of a file. */

@@ -1,19 +1,21 @@
 /** The results of a job as a tree. */
+
+import { get, type HttpRoute } from '../../http/app.ts';
+import { notThere, Refused } from '../../http/refused.ts';
 import type { JobId } from '../../job.ts';
 import type { LevelEntry } from '../../store/results.ts';
 import type { ResultRow } from '../../store/rows.ts';
 import { liveFileOf } from '../content/contents.ts';
+import { previewKindOf } from '../content/file-types.ts';
 import type { ResultDirectory, ResultEntries, ResultFile } from '../contract/addresses.ts';
 import type { ViewParts } from '../parts.ts';
-import { notThere, Refused } from '../refused.ts';
-import { previewKindOf, type Routes } from './answers.ts';
 import { Query } from './query.ts';
 
 const MAX_ENTRIES = 500;
 
-export function resultRoutes(parts: ViewParts): Routes {
-  return {
-    results: (context) => {
+export function resultRoutes(parts: ViewParts): readonly HttpRoute[] {
+  return [
+    get('/api/results', (context) => {
       const query = new Query(context.req.url);
       const jobId = query.job();
       const name = query.text('name');
@@ -26,8 +28,8 @@ export function resultRoutes(parts: ViewParts): Routes {
       const under = query.text('under') ?? '';
       if (under !== '' && !under.endsWith('/')) throw new Refused(400, 'a directory ends in a slash');
       return context.json(entriesOf(parts, jobId, under, query.text('after') ?? ''));
-    },
-  };
+    }),
+  ];
 }
 
 function entriesOf(parts: ViewParts, jobId: JobId, under: string, after: string): ResultEntries {

@@ -9,11 +9,11 @@ export class RefusedByView extends Error {
   readonly version: string | undefined;
   readonly retryAfterMs: number | undefined;
 
-  constructor(status: number, refusal: Partial<Refusal>, retryAfterMs?: number) {
-    super(refusal.message ?? `the server answered with ${status}`);
+  constructor(status: number, error: Partial<Refusal['error']>, retryAfterMs?: number) {
+    super(error.message ?? `the server answered with ${status}`);
     this.status = status;
-    this.hint = refusal.hint;
-    this.version = refusal.version;
+    this.hint = error.hint ?? undefined;
+    this.version = error.version;
     this.retryAfterMs = retryAfterMs;
   }
 }
@@ -39,9 +39,9 @@ export function sendBy(how: Send): void {
 export async function ask(to: string, signal?: AbortSignal): Promise<Response> {
   const response = await send(to, signal ?? null);
   if (response.ok) return response;
-  const refusal = (await response.json().catch(() => ({}))) as Partial<Refusal>;
+  const { error = {} } = (await response.json().catch(() => ({}))) as Partial<Refusal>;
   const retryAfter = Number(response.headers.get('retry-after'));
-  throw new RefusedByView(response.status, refusal, retryAfter > 0 ? retryAfter * 1000 : undefined);
+  throw new RefusedByView(response.status, error, retryAfter > 0 ? retryAfter * 1000 : undefined);
 }
 
 export async function askJson<T>(to: string, signal?: AbortSignal): Promise<T> {

@@ -1,6 +1,7 @@
 /** The search: what a plain one over the whole text finds, however the content is sliced. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { Refused } from '../../../src/http/refused.ts';
 import {
   type ByteMatch,
   type ContentPattern,
@@ -8,7 +9,6 @@ import {
   patternOf,
   searchForward,
 } from '../../../src/view/content/search.ts';
-import { Refused } from '../../../src/view/refused.ts';
 import { numRuns } from '../../support/property-runs.ts';
 import { sourceOf } from '../../support/view-models.ts';
 

@@ -1,23 +1,13 @@
 /** The interface for programs and for members of the group: one list of routes (docs/openapi.json). */
 import fs from 'node:fs';
-import type { HttpBindings } from '@hono/node-server';
-import { type Context, Hono } from 'hono';
-import { jsonReport } from '../cli/show/json.ts';
-import { asJobtailError, ERROR_POLICIES, EXIT, JobtailError } from '../errors.ts';
+import { JobtailError } from '../errors.ts';
+import { get, type HttpContext, type HttpGate, type HttpRoute } from '../http/app.ts';
+import type { Connections } from '../http/server.ts';
+import { newsLines, streamed } from '../http/streams.ts';
 import { type JobId, parseJobId } from '../job.ts';
 import { packageFile } from '../system/package-file.ts';
-import { newsLines, streamed } from '../view/http/answers.ts';
-import type { Connections } from '../view/http/server.ts';
 import type { ApiParts } from './work.ts';
 import * as work from './work.ts';
-
-type ApiContext = Context<{ Bindings: HttpBindings }>;
-
-interface ApiRoute {
-  readonly method: 'GET' | 'POST' | 'DELETE';
-  readonly path: string;
-  readonly answer: (context: ApiContext) => object | Promise<object>;
-}
 
 const MAX_BODY_BYTES = 64 * 1024;
 /** So much is read of a longer one: who still sends does not read why it is refused. */
@@ -26,8 +16,7 @@ const USUAL_WAIT_SECONDS = 60;
 const MAX_WAIT_SECONDS = 3_600;
 
 /** `GET` changes nothing, and is served at both sockets. */
-export function routesOf(parts: ApiParts): readonly ApiRoute[] {
-  const get = (path: string, answer: ApiRoute['answer']): ApiRoute => ({ method: 'GET', path, answer });
+export function routesOf(parts: ApiParts): readonly HttpRoute[] {
   return [
     get('/v1/openapi.json', () => JSON.parse(fs.readFileSync(packageFile('docs/openapi.json'), 'utf8')) as object),
     get('/v1/jobs', ({ req }) => work.statusOf(parts, req.query('all') === '1' ? 'all' : undefined)),
@@ -66,63 +55,32 @@ export function routesOf(parts: ApiParts): readonly ApiRoute[] {
   ];
 }
 
-export function appOf(parts: ApiParts, socket: 'read' | 'control', connections: Connections) {
-  const app = new Hono<{ Bindings: HttpBindings }>();
-  for (const { method, path, answer } of routesOf(parts)) {
-    app.on(method, path, async (context) => {
-      // Who may open the socket may ask. A request under way outlives newer connections.
-      connections.admit(context.env.incoming.socket);
-      // A page in a browser that is led to a socket sends them.
-      if (context.req.header('origin') !== undefined)
-        throw new JobtailError('usage', 'this is no interface for a page');
-      if (method !== 'GET' && socket === 'read')
-        throw new JobtailError('permission', 'this socket changes nothing', { hint: 'ask control.sock' });
-      const found = await answer(context);
-      return found instanceof Response ? found : jsonOf(found, 200);
-    });
-  }
-  app.notFound(() =>
-    refused(new JobtailError('usage', 'there is no such route', { hint: 'see docs/gateway.md' }), 404),
-  );
-  app.onError((thrown) => {
-    const error = asJobtailError(thrown);
-    if (error.code === 'internal') parts.onFailure(error);
-    return refused(error);
-  });
-  return app;
-}
+/** Who may open the socket may ask; what changes something, at the control socket alone. */
+export const gateOf =
+  (socket: 'read' | 'control', connections: Connections): HttpGate =>
+  async ({ req, env }, next) => {
+    // A request under way outlives newer connections.
+    connections.admit(env.incoming.socket);
+    // A page in a browser that is led to a socket sends them.
+    if (req.header('origin') !== undefined) throw new JobtailError('usage', 'this is no interface for a page');
+    if (req.method !== 'GET' && socket === 'read')
+      throw new JobtailError('permission', 'this socket changes nothing', { hint: 'ask control.sock' });
+    await next();
+  };
 
-const STATUS: Readonly<Record<number, number>> = {
-  [EXIT.usage]: 400,
-  [EXIT.notFound]: 404,
-  [EXIT.failed]: 409,
-  [EXIT.internal]: 500,
-};
-
-function refused(error: JobtailError, status?: number): Response {
-  const { code, message, hint = null } = error;
-  const usual = code === 'permission' ? 403 : (STATUS[ERROR_POLICIES[code].exitCode] ?? 503);
-  return jsonOf({ error: { code, message, hint } }, status ?? usual);
-}
-
-function jsonOf(fields: object, status: number): Response {
-  const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' };
-  return new Response(jsonReport(fields), { status, headers });
-}
-
-function jobOf({ req }: ApiContext): JobId {
+function jobOf({ req }: HttpContext): JobId {
   const jobId = parseJobId(req.param('job') ?? '');
   if (jobId === undefined) throw new JobtailError('usage', 'expected a job id: a whole number from 1 to 2^63 - 1');
   return jobId;
 }
 
-function secondsOf({ req }: ApiContext): number {
+function secondsOf({ req }: HttpContext): number {
   const text = req.query('seconds') ?? String(USUAL_WAIT_SECONDS);
   if (/^\d{1,4}$/.test(text) && Number(text) <= MAX_WAIT_SECONDS) return Number(text);
   throw new JobtailError('usage', `seconds: a whole number from 0 to ${MAX_WAIT_SECONDS} was expected`);
 }
 
-async function bodyOf({ env }: ApiContext): Promise<unknown> {
+async function bodyOf({ env }: HttpContext): Promise<unknown> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
@@ -143,13 +101,13 @@ async function bodyOf({ env }: ApiContext): Promise<unknown> {
 }
 
 /** One line of JSON for each event, and an empty one now and then. */
-function eventStream(parts: ApiParts, context: ApiContext): Response {
+function eventStream(parts: ApiParts, context: HttpContext): Response {
   const lines = newsLines(parts.feed.reader(), signalOf(context));
   return streamed(parts, context, lines, { headers: { 'content-type': 'application/x-ndjson' }, end: () => {} });
 }
 
 /** Fires when the client is gone. */
-function signalOf({ env }: ApiContext): AbortSignal {
+function signalOf({ env }: HttpContext): AbortSignal {
   const over = new AbortController();
   env.outgoing.once('close', () => over.abort());
   return over.signal;

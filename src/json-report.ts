@@ -1,5 +1,5 @@
 /** The JSON of the commands: one envelope, indented. */
-import { printableJson } from '../../printable.ts';
+import { printableJson } from './printable.ts';
 
 /** While it stays the same, keys are only added. */
 export const JSON_VERSION = 2;

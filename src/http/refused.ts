@@ -1,16 +1,30 @@
 /** Refusals: why a request gets nothing, and how many requests of a kind there may be at a time. */
-import type { Refusal } from './contract/addresses.ts';
+import { type ErrorCode, JobtailError } from '../errors.ts';
 
-type RefusedStatus = 400 | 401 | 403 | 404 | 405 | 409 | 415 | 429 | 503;
+type Status = 400 | 401 | 403 | 404 | 405 | 409 | 415 | 429;
 
-export class Refused extends Error {
-  readonly status: RefusedStatus;
-  readonly refusal: Refusal;
+/** Those that are no wrong request. */
+const CODES: Partial<Record<Status, ErrorCode>> = {
+  401: 'permission',
+  403: 'permission',
+  409: 'superseded',
+  429: 'rate-limited',
+};
 
-  constructor(status: RefusedStatus, message: string, more: Partial<Refusal> = {}) {
-    super(message);
+interface RefusedOptions {
+  readonly hint?: string;
+  readonly version?: string;
+}
+
+export class Refused extends JobtailError {
+  readonly status: Status;
+  /** With 409: that of the content which is there now. */
+  readonly version: string | undefined;
+
+  constructor(status: Status, message: string, { hint, version }: RefusedOptions = {}) {
+    super(CODES[status] ?? 'usage', message, { hint });
     this.status = status;
-    this.refusal = { ...more, message };
+    this.version = version;
   }
 }
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
-import { listenAt, type Place } from '../../system/listen.ts';
+import { listenAt, type Place } from '../system/listen.ts';
 
 const HEADERS_MS = 10_000;
 const LIMITS = { requestTimeout: HEADERS_MS, connectionsCheckingInterval: 2_000 };
