@@ -21,21 +21,29 @@ interface Received {
   readonly body: string;
 }
 
-/** A receiver on loopback that answers with what `status` returns. */
+/** The address of a server on loopback, which ends with the test. */
+async function serving(answer: http.RequestListener): Promise<string> {
+  const server = http.createServer(answer);
+  server.listen(0, '127.0.0.1').unref();
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+}
+
+/** A receiver that answers with what `status` returns. */
 async function receiver(status: () => number = () => 200) {
   const received: Received[] = [];
-  const server = http.createServer(async (request, response) => {
+  const address = await serving(async (request, response) => {
     let body = '';
     for await (const chunk of request) body += chunk;
     const code = status();
     if (code < 300) received.push({ headers: request.headers, body });
     response.writeHead(code, { location: 'http://127.0.0.1:9/' }).end('thank you');
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  server.unref();
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook/THE-SECRET-PATH`;
+  const url = `${address}hook/THE-SECRET-PATH`;
   return {
     url,
     received,
@@ -170,7 +178,7 @@ describe('an event', () => {
 
   it('that is answered with 2xx was received, whatever the body is', async () => {
     const asked: string[] = [];
-    const server = http.createServer((request, response) => {
+    const base = await serving((request, response) => {
       asked.push(request.url ?? '');
       request.resume();
       if (request.url === '/gzip') response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('ok'));
@@ -178,15 +186,8 @@ describe('an event', () => {
         response.writeHead(202, { 'content-length': '10' }).write('x', () => response.destroy());
       else response.writeHead(200).flushHeaders();
     });
-    server.listen(0, '127.0.0.1').unref();
-    await once(server, 'listening');
-    onTestFinished(() => {
-      server.closeAllConnections();
-      server.close();
-    });
-    const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const place = withRunningJob(
-      ...['gzip', 'short', 'hang'].map((name) => ruleOf({ on: ['started'], url: `${base}/${name}` })),
+      ...['gzip', 'short', 'hang'].map((name) => ruleOf({ on: ['started'], url: `${base}${name}` })),
     );
     await place.clock.passUntil('all', () => asked.length >= 3 && place.waiting.length === 0);
     expect(asked.sort()).toEqual(['/gzip', '/hang', '/short']);
@@ -195,14 +196,7 @@ describe('an event', () => {
 
   it('under way delays no other configuration and is sent once, and a receiver that hangs delays no stop', async () => {
     const held: http.ServerResponse[] = [];
-    const server = http.createServer((_, response) => void held.push(response));
-    server.listen(0, '127.0.0.1').unref();
-    await once(server, 'listening');
-    onTestFinished(() => {
-      server.closeAllConnections();
-      server.close();
-    });
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const url = await serving((_, response) => void held.push(response));
     const place = placeWith(ruleOf({ on: ['started'], url }));
     const underWay = new UnderWay();
     const first = place.start(Number.POSITIVE_INFINITY, underWay, true);
@@ -223,17 +217,12 @@ describe('an event', () => {
 
   it('waits as long as the receiver asks for', async () => {
     let requests = 0;
-    const server = http.createServer((request, response) => {
+    const url = await serving((request, response) => {
       requests += 1;
       request.resume();
       response.writeHead(503, { 'retry-after': '600' }).end();
     });
-    server.listen(0, '127.0.0.1').unref();
-    await once(server, 'listening');
-    onTestFinished(() => void server.close());
-    const place = withRunningJob(
-      ruleOf({ on: ['started'], url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` }),
-    );
+    const place = withRunningJob(ruleOf({ on: ['started'], url }));
     await place.clock.passUntil('a failure', () => (place.store.outbox.all()[0]?.lastError ?? null) !== null);
     const [row] = place.store.outbox.all();
     expect((row?.dueAt ?? 0) - place.clock.now()).toBeGreaterThan(590_000);
@@ -254,14 +243,7 @@ describe('an event', () => {
 
   it('that is next is sent by the configuration that took over', async () => {
     const held: http.ServerResponse[] = [];
-    const server = http.createServer((_, response) => void held.push(response));
-    server.listen(0, '127.0.0.1').unref();
-    await once(server, 'listening');
-    onTestFinished(() => {
-      server.closeAllConnections();
-      server.close();
-    });
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const url = await serving((_, response) => void held.push(response));
     const place = placeWith(ruleOf({ on: ['started'], url }));
     const underWay = new UnderWay();
     const first = place.start(Number.POSITIVE_INFINITY, underWay, true);

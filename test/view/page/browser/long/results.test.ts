@@ -60,8 +60,8 @@ async function jobWithResults(context: Parameters<typeof Place.make>[0]) {
 }
 
 describe('results', needs('chromium'), () => {
-  it('are a tree with states, sums and previews', async (context) => {
-    const { view } = await jobWithResults(context);
+  it('are a tree with states, sums, previews and addresses', async (context) => {
+    const { job, view } = await jobWithResults(context);
     const { page } = view;
     await page.getByRole('link', { name: 'table.csv' }).click();
     const result = page.getByRole('region', { name: 'Result', exact: true });
@@ -90,6 +90,16 @@ describe('results', needs('chromium'), () => {
     await page.getByRole('button', { name: 'část 1/' }).click();
     await page.getByRole('link', { name: 'měření №1.txt' }).click();
     await result.locator('.row').getByText('krok 2').waitFor();
+
+    // What is open has its address: it survives a reload.
+    await page.reload();
+    await result.locator('.row').getByText('krok 2').waitFor();
+    const tree = page.getByRole('region', { name: 'Results' });
+    expect(await tree.getByRole('link', { name: 'měření №1.txt' }).getAttribute('aria-current')).toBe('true');
+    await page.getByRole('link', { name: 'Close' }).click();
+    await page.locator('.result').waitFor({ state: 'detached' });
+    await view.show(`#/job/${job.jobId}/results?name=${encodeURIComponent('/gone')}`);
+    await page.getByText('there is no result of this name').waitFor();
     expect(view.wrongs).toEqual([]);
   });
 
