@@ -64,27 +64,6 @@ it('a slot for calls comes to a live call when a patient one that waited before 
   await clock.passWhile(live);
 });
 
-it('a slot for calls serves every queue while calls of all the others keep coming', async () => {
-  const calls = new Calls(limits);
-  const begun = { begun: 0, live: 0, raw: 0, patient: 0 };
-  const lanes = ['begun', 'live', 'raw', 'patient'] as const;
-  const slot = new CallSlot(calls, 'live', signal);
-  await slot.take();
-  const all = lanes.flatMap((lane) =>
-    Array.from({ length: lane === 'begun' ? 40 : 4 }, () =>
-      calls.run(lane, signal, async () => {
-        begun[lane] += 1;
-        // While others of the first queue still wait.
-        if (begun.begun < 20) expect(begun.patient + begun.raw).toBeGreaterThanOrEqual(Math.floor(begun.begun / 5) - 1);
-        if (begun.begun === 20) expect([begun.raw, begun.patient].every((count) => count > 0)).toBe(true);
-      }),
-    ),
-  );
-  slot.end();
-  await Promise.all(all);
-  expect(begun).toEqual({ begun: 40, live: 4, raw: 4, patient: 4 });
-});
-
 it('a slot for calls gives a place back that no call needed', async () => {
   const calls = new Calls(limits);
   const slot = new CallSlot(calls, 'live', signal);

@@ -75,12 +75,21 @@ it('a call that hangs counts for nothing while others are answered slowly', asyn
   await clock.passWhile(download);
 });
 
-it('a call that hangs is found out although the answer of an earlier call came after it began', async () => {
+/** Calls beside which another one is always wanted. */
+function watched(shortCall = async (_: string, _stop: AbortSignal) => {}) {
   const clock = new HeldClock();
   const kinds: string[] = [];
-  const shortCall = async (kind: string) => void kinds.push(kind);
+  const noted = (kind: string, stop: AbortSignal) => {
+    kinds.push(kind);
+    return shortCall(kind, stop);
+  };
   const [isWanted, openSince] = [() => true, () => 0];
-  const hanging = new HangingCalls({ clock, shortCall, isWanted, openSince, onChange() {}, onEnd() {} });
+  const hanging = new HangingCalls({ clock, shortCall: noted, isWanted, openSince, onChange() {}, onEnd() {} });
+  return { clock, hanging, kinds };
+}
+
+it('a call that hangs is found out although the answer of an earlier call came after it began', async () => {
+  const { clock, hanging, kinds } = watched();
   const ended = hanging.begun(true);
   await clock.pass(1_000);
   hanging.responded(10);
@@ -157,11 +166,7 @@ it('a call that hangs while no other call waits is left alone', async () => {
 });
 
 it('a server whose answers take six seconds gets no short calls, and a call that is silent for eighteen does', async () => {
-  const clock = new HeldClock();
-  const kinds: string[] = [];
-  const shortCall = async (kind: string) => void kinds.push(kind);
-  const [isWanted, openSince] = [() => true, () => 0];
-  const hanging = new HangingCalls({ clock, shortCall, isWanted, openSince, onChange() {}, onEnd() {} });
+  const { clock, hanging, kinds } = watched();
   hanging.responded(6_000);
   for (let calls = 0; calls < 10; calls += 1) {
     const ended = hanging.begun(false);
@@ -179,28 +184,21 @@ it('a server whose answers take six seconds gets no short calls, and a call that
 });
 
 it('a server gets ten short calls in all while its answers are slow, and ten more once one was quick', async () => {
-  const clock = new HeldClock();
-  let made = 0;
-  const shortCall = async (_: string, stop: AbortSignal) => {
-    made += 1;
-    await sleep(clock, 60_000, stop);
-  };
-  const [isWanted, openSince] = [() => true, () => 0];
-  const hanging = new HangingCalls({ clock, shortCall, isWanted, openSince, onChange() {}, onEnd() {} });
+  const { clock, hanging, kinds } = watched((_, stop) => sleep(clock, 60_000, stop));
   /** A call that is answered a little after a short one was given up. */
   const slowCall = async (answerMs: number) => {
     const ended = hanging.begun(false);
-    const before = made;
-    while (made === before && made < 10) await clock.pass(1_000);
+    const before = kinds.length;
+    while (kinds.length === before && before < 10) await clock.pass(1_000);
     await clock.pass(500);
     hanging.responded(answerMs);
     ended();
   };
   // Its answers are reported as barely slow, so each call that takes longer looks as if it hung.
   for (let calls = 0; calls < 10; calls += 1) await slowCall(4_001);
-  expect(made).toBe(10);
+  expect(kinds).toHaveLength(10);
   const ended = hanging.begun(false);
   await clock.pass(4 * 60_000);
   ended();
-  expect(made).toBe(10);
+  expect(kinds).toHaveLength(10);
 });

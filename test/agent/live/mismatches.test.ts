@@ -92,6 +92,19 @@ const CASES: readonly Case[] = [
       /^its uncommitted bytes differ from the remote file: requested again from byte 1800 on$/,
     ],
   },
+  {
+    what: 'a mirror that was replaced',
+    change: (_, mirror) => {
+      fs.rmSync(mirror);
+      fs.writeFileSync(mirror, 'something else');
+    },
+    expected: ['mirror-damaged', 0, 1, /^another process changed it: requested again from byte 0 on$/],
+  },
+  {
+    what: 'a mirror that was zeroed at its end',
+    change: (_, mirror) => fs.writeFileSync(mirror, fs.readFileSync(mirror).fill(0, 900)),
+    expected: ['mirror-damaged', 900, 1, /^another process changed it: requested again from byte 900 on$/],
+  },
   { what: 'a file that grew', change: (place) => place.has(`${LOG}more`), expected: undefined },
   {
     what: 'a mirror that was touched',
@@ -100,18 +113,24 @@ const CASES: readonly Case[] = [
   },
 ];
 
-test.each(CASES)('$what is reported once, with its reason', async ({ change, expected }) => {
-  const place = new Place();
-  place.has(LOG);
-  await place.polls(2);
-  change(place, place.engine.mirror(STDOUT));
-  await place.polls(6);
-  const remote = place.remote.files.get(NAME);
-  expect(fs.readFileSync(place.engine.mirror(STDOUT))).toEqual(remote);
-  expect(place.reported).toEqual(
-    expected === undefined ? [] : [[...expected.slice(0, 3), expect.stringMatching(expected[3])]],
-  );
-});
+test.each(CASES.flatMap((one) => [false, true].map((restarts) => ({ ...one, restarts }))))(
+  '$what is reported once, with its reason; the agent restarts: $restarts',
+  async ({ change, expected, restarts }) => {
+    const place = new Place();
+    place.has(LOG);
+    await place.polls(2);
+    if (restarts) place.engine.kill();
+    change(place, place.engine.mirror(STDOUT));
+    if (restarts) place.start();
+    await place.polls(6);
+    const remote = place.remote.files.get(NAME);
+    expect(fs.readFileSync(place.engine.mirror(STDOUT))).toEqual(remote);
+    expect(place.reported).toEqual(
+      expected === undefined ? [] : [[...expected.slice(0, 3), expect.stringMatching(expected[3])]],
+    );
+    expect(fs.existsSync(`${place.engine.mirror(STDOUT)}.1`)).toBe(expected?.[2] === 2);
+  },
+);
 
 test('a server that is found to decode UTF-8 after all is reported', async () => {
   const place = new Place();

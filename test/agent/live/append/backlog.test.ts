@@ -216,16 +216,6 @@ describe('a text that the service cannot send', () => {
     expect(engine.store.liveFiles.ofJob(JOB)[0]).toMatchObject({ generation: 2 });
   });
 
-  test('is read as text where the service fails to send its raw bytes', async () => {
-    const { remote, poll, mirror } = setUp();
-    remote.downloadFile = async () => {
-      throw new JobtailError('http-status', 'status 500');
-    };
-    expect(await poll()).toBe('http-status');
-    for (let polls = 0; polls < 5 && mirror().length < TEXT.length; polls++) await poll();
-    expect(mirror().equals(TEXT)).toBe(true);
-  });
-
   test('is not taken from a listed file that ends in another text', async () => {
     const { remote, poll, mirror } = setUp();
     remote.maxTextBytes = TEXT.length / 2;

@@ -126,13 +126,6 @@ describe('the likely paths', () => {
 });
 
 describe('raw bytes', () => {
-  test('stand for what the text cannot say, and the name is kept', async () => {
-    const { engine, poll, mirror } = setUp();
-    expect(await poll()).toBe('current');
-    expect(mirror()).toBe(BYTES.toString('latin1'));
-    expect(engine.store.liveFiles.ofJob(JOB)[0]?.listedName).toBe(`/x${NAME}.txt`);
-  });
-
   test('are taken only from a file of which the mirror is the beginning, and which the text fits', async () => {
     for (const other of ['another text \xff\xfe and on\n', 'text \xff\xfe but on\n', 'text', '']) {
       const { remote, poll, mirror } = setUp();
