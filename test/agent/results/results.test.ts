@@ -10,6 +10,8 @@ const MINUTE_MS = 60_000;
 describe('what is fetched', () => {
   it('comes when it is first listed, and again at intervals that stretch while it stays the same', async () => {
     const place = new ResultsPlace();
+    await place.sync();
+    expect(fs.existsSync(place.path())).toBe(false);
     place.remote.set('/11/out/a.dat', 'first');
     place.remote.set('/11/b c,ü\n.dat', '');
     expect(await place.sync()).toMatchObject({ listed: 2, fetched: 2, changed: 2, failed: 0, bytes: 5 });
@@ -336,7 +338,10 @@ describe('a file that is listed no more', () => {
     place.remote.files.clear();
     // The file system of the cluster may be away: with nothing listed, nothing has become good.
     const before = [...place.store.results.ofJob(JOB)].filter(({ state }) => state === 'failed');
+    const { listings } = place.remote;
     for (let time = 0; time < 3; time += 1) await place.sync(time === 2);
+    // It is believed from the second time on.
+    expect(place.remote.listings - listings).toBe(3);
     expect([...place.store.results.ofJob(JOB)].filter(({ state }) => state === 'failed')).toEqual(before);
     place.remote.set('/11/new', 'y');
     expect(await place.sync()).toMatchObject({ failed: 0, refused: 0, leftOut: 0 });

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { JobtailError } from '../../../../src/errors.ts';
+import { SHIFT_CAPABILITY } from '../../../../src/live-paths.ts';
 import { ResultsPlace, SECOND_TASK } from '../place.ts';
 
 const MINUTE_MS = 60_000;
@@ -62,7 +63,9 @@ describe('a listed file that is a live file', () => {
     for (const name of ['/11/stderr.txt', '/12/stderr.txt']) place.remote.set(name, '');
     place.remote.set('/11/stdout.txt', 'one\n');
     place.remote.set('/12/stdout.txt', 'two\n');
+    const learned = vi.spyOn(place.store.capabilities, 'set');
     await place.sync(true);
+    expect(learned.mock.calls.filter(([name]) => name === SHIFT_CAPABILITY)).toHaveLength(1);
     expect(place.tree()).toEqual([
       '11/stderr.txt -> ../../live/9001/stderr.log',
       '11/stdout.txt -> ../../live/9001/stdout.log',

@@ -179,12 +179,12 @@ describe('a file that the file system here can never hold', () => {
 });
 
 describe('a file system without modes or links', () => {
-  const unsupported = (call: string) => Object.assign(new Error(`EPERM: ${call}`), { code: 'EPERM' });
+  const unsupported = (call: string, code = 'EPERM') => Object.assign(new Error(`${code}: ${call}`), { code });
 
-  it('has the results all the same', async () => {
+  it.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])('has the results all the same: %s', async (code) => {
     const place = new ResultsPlace();
     vi.spyOn(fs, 'chmodSync').mockImplementation(() => {
-      throw unsupported('chmod');
+      throw unsupported('chmod', code);
     });
     onTestFinished(() => void vi.restoreAllMocks());
     place.remote.set('/11/a', 'a');
