@@ -210,6 +210,8 @@ export class MemoryContent implements Content {
   async release(): Promise<void> {
     if (this.#released) throw new Error('released twice');
     this.#released = true;
+    // As a file is closed: who does not wait for it, holds it longer.
+    await new Promise((resolve) => setImmediate(resolve));
     this.#holder.held--;
   }
 }

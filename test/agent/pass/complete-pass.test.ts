@@ -214,9 +214,18 @@ it('the complete pass does not wait for the pause of a file that failed', async 
   engine.watch([STDOUT, other]);
   for (const name of [NAME, keyText(other)]) remote.files.set(name, Buffer.from(name));
   remote.poisoned.add(NAME);
-  for (let polls = 0; polls < 6; polls += 1, now += 30_000)
+  const asked = new Set<string>();
+  remote.onPartRequest = (request) => asked.add(keyText(request));
+  for (let polls = 0; polls < 14; polls += 1, now += 30 * 60_000) {
+    asked.clear();
     expect([...(await engine.poll()).errors.keys()]).toEqual([NAME]);
-  now -= 30_000;
+    // No pause is longer than half an hour.
+    expect(asked).toContain(NAME);
+  }
+  now -= 60_000;
+  asked.clear();
+  await engine.poll();
+  expect(asked).not.toContain(NAME);
   remote.poisoned.clear();
   expect(await engine.pass(clock)).toMatchObject({ appended: NAME.length, verified: 2, openEnds: [] });
   expect(pauses).toEqual([2_000, 2_000]);
