@@ -76,6 +76,8 @@ test('after an hour one measurement decides anew', () => {
         bring(compression, low, MEASUREMENTS);
         nowMs += REQUESTED_MS - 1;
         expect(compression.isWanted).toBe(true);
+        // What comes compressed measures nothing.
+        bring(compression, low, MEASUREMENTS);
         nowMs += 1;
         expect(compression.isWanted).toBe(false);
         bring(compression, rate, 1);

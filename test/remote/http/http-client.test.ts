@@ -1,5 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { describeFailure } from '../../../src/remote/http/failures.ts';
 import {
   HttpClient,
   type HttpClientOptions,
@@ -292,6 +293,32 @@ describe('a signal', () => {
 });
 
 describe('a failure has its code:', () => {
+  test.each([
+    ['ENOTFOUND', 'unreachable', 'there is no such host', 'correct the host name'],
+    ['EAI_AGAIN', 'unreachable', 'the name server did not answer', '/etc/resolv.conf'],
+    ['ECONNREFUSED', 'unreachable', 'connection refused', 'correct the port'],
+    ['EHOSTUNREACH', 'unreachable', 'no way to the host', 'ip route'],
+    ['ENETUNREACH', 'unreachable', 'no way to the network', 'ip route'],
+    ['EHOSTDOWN', 'unreachable', 'the host is down', 'ip route'],
+    ['ENETDOWN', 'unreachable', 'the network is down', 'ip route'],
+    ['EADDRNOTAVAIL', 'unreachable', 'the address cannot be used', 'correct the address'],
+    ['EINVAL', 'unreachable', 'the address cannot be used', 'correct the address'],
+    ['EACCES', 'unreachable', 'the connection is not allowed', 'firewall of this machine'],
+    ['EPERM', 'unreachable', 'the connection is not allowed', 'firewall of this machine'],
+    ['ETIMEDOUT', 'timeout', 'did not accept a connection in time', 'firewall on the way'],
+    ['UND_ERR_CONNECT_TIMEOUT', 'timeout', 'did not accept a connection in time', 'firewall on the way'],
+    ...['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'UND_ERR_SOCKET', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'].map(
+      (code) => [code, 'interrupted', 'broke before the response was complete', 'https://'] as const,
+    ),
+    ['UND_ERR_HEADERS_OVERFLOW', 'malformed', 'KiB of headers', 'fewer cookies'],
+    ['HPE_INVALID_CONSTANT', 'malformed', 'is not proper HTTP/1.1', ''],
+  ] as const)('%s of the system is %s', (code, ours, message, hint) => {
+    const error = describeFailure(Object.assign(new Error('of the system'), { code }), { host: 'h', port: '1' });
+    expect(error).toMatchObject({ code: ours, message: expect.stringContaining(message) });
+    expect(error.message).toContain('h:1');
+    expect(error.hint).toContain(hint);
+  });
+
   test('nobody listens', async () => {
     const server = await startTcpServer(() => undefined);
     await server.close();

@@ -132,10 +132,11 @@ describe('a proxy of https://', needs('openssl'), () => {
     const plain = await startTarget();
     const secure = createHttpsServer(certificates.server, (_, response) => response.end('secret'));
     const target = closedAtEnd(await listen(secure, 'connection', 'https'));
-    const way = { proxy: `https://127.0.0.1:${proxy.port}`, tls: { ca: certificates.ca } };
+    const way = { proxy: `https://127.0.0.1:${proxy.port}`, proxyUser: 'alice:x', tls: { ca: certificates.ca } };
     expect(await fetchFrom(plain.url, way)).toBe('200 hello');
     expect(await fetchFrom(target.url, way)).toBe('200 secret');
-    expect(asked).toEqual([`GET ${plain.url}`, `CONNECT 127.0.0.1:${target.port}`]);
+    const user = `Basic ${Buffer.from('alice:x').toString('base64')}`;
+    expect(asked).toEqual([`GET ${plain.url} ${user}`, `CONNECT 127.0.0.1:${target.port} ${user}`]);
   });
 
   test('with a CA that is not trusted is named as what is not trusted', async () => {

@@ -28,6 +28,10 @@ describe('an answer of success', () => {
     ['plain text that says it is JSON', CODE],
     ['an object', `{"SessionCode":"${CODE}"}`],
     ['an object in camel case', `{"sessionCode":"${CODE}"}`],
+    ['a session', `{"session":"${CODE}"}`],
+    ['a session id', `{"SessionId":"${CODE}"}`],
+    ['an authentication token', `{"AuthToken":"${CODE}"}`],
+    ['a session token', `{"session-token":"${CODE}"}`],
     ['an object with underscores', `{"session_code":"${CODE}"}`],
     ['a token', `{"access_token":"${CODE}","token_type":"x","expires_in":900}`],
     ['the likelier of two names', `{"Token":"no","User":{"SessionCode":"no"},"SessionCode":"${CODE}"}`],
@@ -120,6 +124,7 @@ describe('an answer of success', () => {
     const error = await failureOf(session.current(NEVER), [SECRET, CODE, 'Tajné']);
     expect(error.code).toBe(code);
     expect(error.message).toContain(said);
+    expect(error.hint).toBeTruthy();
     expect(events).toMatchObject([{ kind: 'failed', error: { code: error.code } }]);
   });
 
