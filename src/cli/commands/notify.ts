@@ -26,20 +26,12 @@ export async function notify(options: NotifyOptions): Promise<void> {
   if (list === test)
     throw new JobtailError('usage', 'either --list or --test is needed', { hint: 'see agent notify --help' });
   const config = await configurationAsOwner(options);
-  if (test)
-    await testRules(
-      config,
-      config.notify.map((settings) => new Rule(settings)),
-      options,
-    );
+  if (test) await testRules(config, options);
   else await listDeliveries(config, json);
 }
 
-async function testRules(
-  config: Config,
-  rules: readonly Rule[],
-  { json = false, quiet = false }: NotifyOptions,
-): Promise<void> {
+async function testRules(config: Config, { json = false, quiet = false }: NotifyOptions): Promise<void> {
+  const rules = config.notify.map((settings) => new Rule(settings));
   if (rules.length === 0) {
     const hint = 'add a rule, such as notify: [{on: [failed], mail: you@example.org}]';
     throw new JobtailError('config', 'the configuration has no notify rules', { hint });

@@ -8,6 +8,7 @@ import { asJobtailError, JobtailError } from '../../errors.ts';
 import { printableJson, printableLines } from '../../printable.ts';
 import { Secrets } from '../../redact.ts';
 import { printedBy } from '../../system/program.ts';
+import { addressOf } from '../../view/link.ts';
 import { requestAnswer } from '../check/description.ts';
 import { type ConfigOption, configFileOf, configurationAsOwner } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
@@ -19,12 +20,11 @@ interface ReportOptions extends ConfigOption {
   readonly log?: string;
 }
 
-const MAX_SECTION_BYTES = 1024 * 1024;
 const LOG_LINES = '500';
 const JOURNAL_FORMAT = ['--no-pager', '--quiet', '--output', 'short-iso'];
 const STANDARD_OUTPUT = '-';
 /** Of a program: `check` waits for each step of a connection that does not answer. */
-const MAX_PROGRAM_MS = 300_000;
+const LIMITS = { limit: { totalMs: 300_000 }, maxBytes: 4 * 1024 * 1024 } as const;
 /** Arguments of configured commands may be secrets. */
 const COMMAND_KEYS = /^argv$|command$/i;
 
@@ -53,17 +53,16 @@ export async function report(options: ReportOptions): Promise<void> {
 
 async function reportText(options: ReportOptions, signal: AbortSignal): Promise<string> {
   const configFile = configFileOf(options);
-  const own = (...args: readonly string[]) => textOf(() => printedByProgram([...args, '--config', configFile], signal));
   // As the caller: the log may be root's. The commands become the owner of the state by themselves.
-  const status = await own('status', '--json');
-  const check = await own('check');
+  const status = await textOf(() => printedByAgent(['status', '--json', '--config', configFile], signal));
+  const check = await textOf(() => printedByAgent(['check', '--config', configFile], signal));
   const log = await textOf(() => logOf(options.log, configFile, signal));
   const config = await configurationAsOwner(options).catch(asJobtailError);
   const secrets = new Secrets(Number.POSITIVE_INFINITY);
   const isRead = !(config instanceof JobtailError);
   const unread = isRead ? await keepSecrets(config, secrets, { env: process.env, signal, withPrograms: true }) : [];
   const sections = {
-    report: await textOf(() => headOf(unread)),
+    report: headOf(unread),
     version: await textOf(() => printableJson(versionReport(), 2)),
     configuration: await textOf(() => configurationText(config)),
     status,
@@ -97,7 +96,7 @@ function headOf(unread: readonly string[]): string {
     `environment variables that are set: ${proxies.length === 0 ? 'none of a proxy' : proxies.join(', ')}`,
     ...unread.map((message) => `a secret cannot be read, so this report was not searched for it: ${message}`),
   ];
-  return lines.join('\n');
+  return printableLines(lines.join('\n'));
 }
 
 /** With the defaults, without the comments of the file. @throws JobtailError why it cannot be read */
@@ -111,8 +110,7 @@ function configurationText(config: Config | JobtailError): string {
 
 async function metricsOf(listen: Config['metrics']['listen'], signal: AbortSignal): Promise<string> {
   if (listen === null) return 'not available: metrics.listen is not set';
-  const host = listen.host.includes(':') ? `[${listen.host}]` : listen.host;
-  const url = `http://${host}:${listen.port}/metrics`;
+  const url = `${addressOf(listen)}metrics`;
   const { status, text } = await requestAnswer(url, signal);
   return status === 200 ? text : `not available: ${url} answers with status ${status}`;
 }
@@ -132,15 +130,10 @@ function withoutAssignments(text: string): string {
 }
 
 /** The output of a command of this program, and its exit code. */
-async function printedByProgram(args: readonly string[], signal: AbortSignal): Promise<string> {
-  const { code, printed, stderr } = await printedBy({
-    command: process.execPath,
-    args: [...process.execArgv, process.argv[1] ?? '', ...args],
-    env: { ...process.env, NO_COLOR: '1' },
-    limit: { totalMs: MAX_PROGRAM_MS },
-    maxBytes: MAX_SECTION_BYTES,
-    signal,
-  });
+async function printedByAgent(words: readonly string[], signal: AbortSignal): Promise<string> {
+  const args = [...process.execArgv, process.argv[1] ?? '', ...words];
+  const env = { ...process.env, NO_COLOR: '1' };
+  const { code, printed, stderr } = await printedBy({ command: process.execPath, args, env, ...LIMITS, signal });
   return `${printed.toString('utf8')}${stderr}exit code: ${code}`;
 }
 
@@ -156,8 +149,7 @@ async function logOf(file: string | undefined, configFile: string, signal: Abort
     const hint = 'if the standard error of the agent goes to a file, name it: agent report --log FILE';
     return new JobtailError('local-io', `cannot read ${place}: ${message}`, { hint });
   };
-  const limits = { limit: { totalMs: MAX_PROGRAM_MS }, maxBytes: 4 * MAX_SECTION_BYTES, signal };
-  const { code, printed, stderr } = await printedBy({ command, args, ...limits }).catch((thrown) => {
+  const { code, printed, stderr } = await printedBy({ command, args, ...LIMITS, signal }).catch((thrown) => {
     throw failed(asJobtailError(thrown).message);
   });
   if (code !== 0) throw failed(`${command} ended with exit code ${code}: ${stderr.trim()}`);

@@ -103,22 +103,12 @@ function clusterLine({ files, links }: NonNullable<Verification['cluster']>): st
 }
 
 function lineOf({ name, proof }: Verified): string {
-  switch (proof.outcome) {
-    case 'equal': {
-      const more = proof.remoteBytes - proof.bytes;
-      if (more > 0)
-        return `BEHIND     ${name} (${showBytes(proof.bytes)}; the server has ${showBytes(more)} more by now)`;
-      return `equal      ${name} (${showBytes(proof.bytes)})`;
-    }
-    case 'different':
-      return `DIFFERENT  ${name}: first at byte ${proof.at} (${proof.bytes} bytes here, ${proof.remoteBytes} on the server)`;
-    case 'unproven':
-      return `UNPROVEN   ${name}: ${printable(proof.reason)}`;
-    case 'irregular':
-      return `IRREGULAR  ${name}: ${printable(proof.reason)}`;
-    case 'gone':
-      return `GONE       ${name}: ${printable(proof.reason)}; the copy stays`;
-    case 'missing':
-      return `MISSING    ${name}: ${printable(proof.reason)}`;
-  }
+  const start = `${proof.outcome.toUpperCase().padEnd(10)} ${name}`;
+  if (proof.outcome === 'different')
+    return `${start}: first at byte ${proof.at} (${proof.bytes} bytes here, ${proof.remoteBytes} on the server)`;
+  if (proof.outcome !== 'equal')
+    return `${start}: ${printable(proof.reason)}${proof.outcome === 'gone' ? '; the copy stays' : ''}`;
+  const more = proof.remoteBytes - proof.bytes;
+  if (more > 0) return `BEHIND     ${name} (${showBytes(proof.bytes)}; the server has ${showBytes(more)} more by now)`;
+  return `equal      ${name} (${showBytes(proof.bytes)})`;
 }

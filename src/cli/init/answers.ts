@@ -1,4 +1,4 @@
-/** The answers for `agent init`, from flags or from the terminal. */
+/** The answers for `agent init`, from flags or from the terminal, and the configuration of them. */
 import path from 'node:path';
 import readline from 'node:readline/promises';
 import { Writable } from 'node:stream';
@@ -7,12 +7,11 @@ import { API_KEY, AUTH_METHODS, type AuthMethod, secretNameOf } from '../../auth
 import { userConfig, userDirectory } from '../../config/load.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import { parseLong } from '../../job.ts';
-import { printable } from '../../printable.ts';
+import { printable, printableJson } from '../../printable.ts';
 import { DEFAULT_PATH } from '../../remote/rest/contract.ts';
 import { jobsUrlBeside, requestAnswer } from '../check/description.ts';
 import { forStderr, pc } from '../show/colours.ts';
 import { columnsOf, wrapToColumns } from '../show/terminal.ts';
-import type { Keys, Sections } from './config-text.ts';
 import { type FoundService, type Protocol, redirectAt, serviceAt } from './service.ts';
 
 export interface InitFlags {
@@ -32,14 +31,27 @@ export interface InitFlags {
   readonly check: boolean;
 }
 
-interface GivenSecret {
-  readonly file: string;
-  readonly text: string;
-}
+/** The keys of each section; those without a value are left out. */
+type Keys = Readonly<Record<string, string | null>>;
+type Sections = Readonly<Record<string, Keys>>;
 
 export interface Answers {
   readonly sections: Sections;
-  readonly secret: GivenSecret | undefined;
+  /** If it was entered here. */
+  readonly secret: { readonly file: string; readonly text: string } | undefined;
+}
+
+const HEAD = `# Configuration of jobtail (the command \`agent\`), written by \`agent init\`. Try it with \`agent check\`.
+# \`agent help configuration\` lists all keys; config.example.yaml explains them.
+`;
+
+export function configText(sections: Sections): string {
+  const texts = Object.entries(sections).map(([name, keys]) => {
+    const given = Object.entries(keys).filter(([, value]) => value !== null);
+    // JSON is valid YAML for any text.
+    return [`\n${name}:`, ...given.map(([key, value]) => `  ${key}: ${printableJson(value)}`), ''].join('\n');
+  });
+  return `${HEAD}${texts.join('')}`;
 }
 
 /** Beside the configuration, unless that is in the directory for configurations; of a unit, those that it makes. */
@@ -115,15 +127,9 @@ async function requireResponse(address: string, { namespace }: InitFlags, signal
   });
 }
 
-interface ServicePlace {
-  readonly address: string;
-  readonly found: FoundService | undefined;
-  readonly signsIn: boolean;
-}
-
 /** Detected values, unless a flag sets another; asks for the rest. */
 async function serviceOf(
-  { address, found, signsIn }: ServicePlace,
+  { address, found, signsIn }: { address: string; found: FoundService | undefined; signsIn: boolean },
   flags: InitFlags,
   ask: Ask,
   signal: AbortSignal,
@@ -176,7 +182,7 @@ async function secretOf(
   method: AuthMethod,
   { secretFile, secretStdin, service }: InitFlags,
   ask: Ask,
-): Promise<{ readonly key: Keys; readonly secret: GivenSecret | undefined }> {
+): Promise<{ readonly key: Keys } & Pick<Answers, 'secret'>> {
   const name = secretNameOf(method);
   if (secretFile !== undefined) return { key: { [`${name}File`]: path.resolve(secretFile) }, secret: undefined };
   const words = { password: 'Password', token: 'Token', sessionCode: 'Session code' }[name];
