@@ -7,10 +7,9 @@ import { type Config, socketsOf } from '../config/config.ts';
 import { asJobtailError, ERROR_POLICIES, type ErrorCode, JobtailError } from '../errors.ts';
 import { isOver, type JobId } from '../job.ts';
 import { groupName, ownUserName, userName } from '../system/owners.ts';
-import type { JobFollower } from './follower.ts';
 import type { DeliveryList, ListedJob, ResultList } from './show/lists.ts';
-import type { Surroundings, WantedJobs } from './show/status-report.ts';
-import type { ShownReport } from './show/status-table.ts';
+import type { ShownReport, WantedJobs } from './show/status-report.ts';
+import type { JobFollower } from './stored-jobs.ts';
 
 /** Whether the state is that of another user, whose agent can be asked instead. */
 export const isOfAnother = (config: Config): boolean => socketsOf(config) !== null && isPrivate(config.state.directory);
@@ -89,7 +88,7 @@ export function jobsOfAgent(config: Config) {
   const get = <T extends object>(path: string) => askSocket<T>(config, { path });
   const report = async (wanted: WantedJobs) => {
     const places = typeof wanted === 'object' ? wanted.map((jobId) => `/${jobId}`) : [wanted === 'all' ? '?all=1' : ''];
-    const reports: (ShownReport & Surroundings)[] = [];
+    const reports: ShownReport[] = [];
     for (const place of places) reports.push(await get(`jobs${place}`));
     const [first] = reports as [(typeof reports)[0]];
     return { ...first, jobs: reports.flatMap(({ jobs }) => jobs) };

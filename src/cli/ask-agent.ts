@@ -127,9 +127,8 @@ export async function askAgent<T extends object>(
   const isThere = () => lockHolder(config.state.directory) !== undefined;
   const state = new SharedState(config);
   try {
-    return isThere() && state.ifReadable !== undefined
-      ? await answerTo<T>(state, request, { isThere, signal })
-      : undefined;
+    if (!isThere() || state.ifReadable === undefined) return undefined;
+    return await answerTo<T>(state, request, signal, isThere);
   } finally {
     state.close();
   }
@@ -149,26 +148,15 @@ export async function askServed<T extends object>(config: Config, request: Agent
 }
 
 /** In a state that this process serves if no other one does. */
-export async function askIn<T extends object>(
-  state: SharedState,
-  request: AgentRequest,
-  signal: AbortSignal,
-): Promise<T> {
-  const answer = await answerTo<T>(state, request, { isThere: () => true, signal });
-  if (answer === undefined) throw new Error('an answer without end');
-  return answer;
-}
+export const askIn = async <T extends object>(state: SharedState, request: AgentRequest, signal: AbortSignal) =>
+  (await answerTo<T>(state, request, signal)) as T;
 
-interface AskWait {
-  readonly isThere: () => boolean;
-  readonly signal: AbortSignal;
-}
-
-/** The answer to a request; undefined if no process serves the state. @throws JobtailError what it answers as an error */
+/** Undefined if `isThere` finds no process that serves the state. @throws JobtailError what it answers as an error */
 async function answerTo<T extends object>(
   state: SharedState,
   request: AgentRequest,
-  { isThere, signal }: AskWait,
+  signal: AbortSignal,
+  isThere = () => true,
 ): Promise<T | undefined> {
   const pending = new PendingRequest(state, request);
   try {

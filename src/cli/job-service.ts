@@ -6,10 +6,8 @@ import type { JobId } from '../job.ts';
 import type { JobInformation } from '../job-information.ts';
 import { LinkedAbort } from '../linked-abort.ts';
 import { FAILURES } from '../remote/rest/releases.ts';
-import type { WatchState } from '../store/rows.ts';
 import { askAgent } from './ask-agent.ts';
 import { commandLog, untilStopped } from './process.ts';
-import { type ListedJob, listedJobs } from './show/lists.ts';
 
 export function requireJobsUrl({ service, file }: Config): void {
   if (hasJobService(service)) return;
@@ -78,13 +76,4 @@ export async function requireJob(config: Config, jobId: JobId, signal: AbortSign
   throw new JobtailError('job-unknown', `the service has no job ${jobId} of this user`, {
     hint: 'check the number: agent jobs lists the jobs',
   });
-}
-
-/** The user's jobs, and whether they are followed. */
-export async function reportedJobs(
-  config: Config,
-  states: () => Promise<ReadonlyMap<JobId, WatchState>>,
-): Promise<ListedJob[]> {
-  const reported = await listJobs(config);
-  return listedJobs(reported, await states());
 }

@@ -1,14 +1,12 @@
 /** A job that is registered, and its first mirrors. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config/config.ts';
 import { byTaskAndFile, type JobId } from '../job.ts';
 import { liveParts, resultsParts } from '../safe-names.ts';
 import type { WatchRequest } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
-
-const TICK_MS = 50;
+import { type Until, until } from './waiting.ts';
 
 export interface Registered {
   readonly config: Config;
@@ -50,15 +48,6 @@ export function watchReport({ config, request, isFollowed = false }: Registered,
 export function hasTasks({ taskSearches, jobs }: Store, jobId: JobId): boolean {
   const hasSearched = (taskSearches.get(jobId)?.searchedAt ?? null) !== null;
   return (hasSearched && taskSearches.knownTasks(jobId).length > 0) || (jobs.get(jobId)?.error ?? null) !== null;
-}
-
-interface Until {
-  readonly endsAt: number;
-  readonly signal: AbortSignal;
-}
-
-async function until(isSo: () => boolean, { endsAt, signal }: Until): Promise<void> {
-  while (performance.now() < endsAt && !isSo()) await sleep(TICK_MS, undefined, { signal });
 }
 
 export function pathsOf({ config, store, request }: Registered): string[] {

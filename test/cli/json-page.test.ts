@@ -2,10 +2,9 @@
 import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { ofFleet } from '../../src/cli/fleet/client.ts';
 import { EXIT_CODES } from '../../src/cli/help.ts';
 import { programOf } from '../../src/cli/program.ts';
-import type { JobReport } from '../../src/cli/show/status-report.ts';
+import { type JobReport, ofFleet } from '../../src/cli/show/status-report.ts';
 import { EXIT } from '../../src/errors.ts';
 import type { AgentRow } from '../../src/fleet/agents/agents.ts';
 

@@ -5,7 +5,7 @@ import { countOf } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { withJobs } from '../followed-jobs.ts';
-import { hasMessage, showJobState, showTime, taskLine } from '../show/job-text.ts';
+import { failedTasks, showJobState, showTime, taskLine } from '../show/job-text.ts';
 import type { ListedJob } from '../show/lists.ts';
 import { columnsOf, cutToColumns, fitted, pageText } from '../show/terminal.ts';
 
@@ -41,7 +41,7 @@ function tasksOf({ tasks }: ListedJob): string {
 }
 
 function messagesOf({ jobId, tasks }: ListedJob): string[] {
-  const failed = tasks.filter(({ errorMessage }) => hasMessage(errorMessage));
+  const failed = failedTasks(tasks);
   const more = failed.length - MAX_MESSAGES;
   return [
     ...failed.slice(0, MAX_MESSAGES).map((task) => `  job ${jobId}, ${taskLine(task)}`),

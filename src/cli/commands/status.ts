@@ -9,7 +9,6 @@ import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { withJobs } from '../followed-jobs.ts';
 import { untilStopped } from '../process.ts';
 import { isDiskHanging } from '../show/disks.ts';
-import { viewLine } from '../show/status-report.ts';
 import { detail, overview } from '../show/status-table.ts';
 import { CLEAR_BELOW, columnsOf } from '../show/terminal.ts';
 
@@ -42,13 +41,9 @@ export async function status(jobIds: readonly JobId[], options: StatusOptions): 
       return found;
     };
     const pageOf = async (): Promise<Page> => {
-      const { view, ...shown } = await report();
+      const shown = await report();
       const page = jobIds.length === 0 ? overview : detail;
-      const render = (maxJobs?: number) => {
-        const columns = columnsOf();
-        return `${page(shown, columns, maxJobs)}${viewLine(view, shown.agent.running, columns)}`;
-      };
-      return { jobs: shown.jobs.length, render };
+      return { jobs: shown.jobs.length, render: (maxJobs) => page(shown, columnsOf(), maxJobs) };
     };
     if (options.json === true) process.stdout.write(jsonReport(await report()));
     else if (options.watch === true) await untilStopped((signal) => watchPage(pageOf, signal));

@@ -7,13 +7,14 @@ import type { JobId } from '../../job.ts';
 import { printable } from '../../printable.ts';
 import { requireMirrors } from '../agent-socket.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
-import { type FollowedJobs, withJobs } from '../followed-jobs.ts';
+import { withJobs } from '../followed-jobs.ts';
 import { forEach, untilStopped } from '../process.ts';
 import { forStderr } from '../show/colours.ts';
 import { jobStateChanges } from '../show/job-text.ts';
 import { type LiveFileChoice, startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
 import { columnsOf, cutToColumns } from '../show/terminal.ts';
-import { untilOver } from '../until-over.ts';
+import type { FollowedJobs } from '../stored-jobs.ts';
+import { untilOver } from '../waiting.ts';
 
 interface TailArguments extends ConfigOption, LiveFileChoice {
   readonly follow?: boolean;

@@ -13,12 +13,13 @@ import type { Store } from '../../store/store.ts';
 import { askSocket, isOfAnother } from '../agent-socket.ts';
 import { PendingRequest } from '../ask-agent.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
-import { type FollowedJobs, jobsOfThisMachine, withJobs } from '../followed-jobs.ts';
+import { jobsOfThisMachine, withJobs } from '../followed-jobs.ts';
 import { commandLog, untilStopped } from '../process.ts';
 import { type Ended, endOf, exitCodeOf, waitReport } from '../show/ends.ts';
-import { hasMessage, hiddenResultsLines, showJobState, taskLine } from '../show/job-text.ts';
+import { failedTaskLines, hiddenResultsLines, showJobState } from '../show/job-text.ts';
 import { startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
-import { untilOver } from '../until-over.ts';
+import type { FollowedJobs } from '../stored-jobs.ts';
+import { untilOver } from '../waiting.ts';
 import { refuseNoJob } from './watch.ts';
 
 interface WaitOptions extends JsonOption {
@@ -34,7 +35,6 @@ const FLEET_STATE_MS = 2_000;
 /** Maximum absence of the agent during a restart or an upgrade. */
 const MAX_ABSENT_MS = 120_000;
 const FIRST_LINES = 10;
-const MAX_TASKS = 5;
 
 interface WaitContext {
   readonly signal: AbortSignal;
@@ -228,10 +228,9 @@ function textOf({ job, unproven }: Ended): string {
   const others = leftOut === 0 ? '' : `, ${leftOut} left out (agent status ${job.jobId})`;
   const live = `${verified} of ${countOf(job.files.length, 'live file')} verified`;
   const what = `${live}, ${countOf(synced, 'result')}${others}`;
-  const failed = job.tasks.reported.filter(({ errorMessage }) => hasMessage(errorMessage)).slice(0, MAX_TASKS);
   const lines = [
     `job ${job.jobId} is ${job.jobState === null ? job.state : showJobState(job.jobState)}: ${what}`,
-    ...failed.map((task) => `  ${taskLine(task)}`),
+    ...failedTaskLines(job.tasks.reported),
     ...unproven.map((reason) => `  not proven: ${printable(reason)}`),
     ...hiddenResultsLines(job),
   ];

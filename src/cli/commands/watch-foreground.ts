@@ -5,7 +5,6 @@ import type { JobId } from '../../job.ts';
 import type { WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { PendingRequest } from '../ask-agent.ts';
-import { followerOf } from '../follower.ts';
 import { commandLog } from '../process.ts';
 import { withServedState } from '../serve-state.ts';
 import { forStderr, pc } from '../show/colours.ts';
@@ -14,7 +13,8 @@ import { startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
 import { reportOf } from '../show/status-report.ts';
 import { progressText } from '../show/status-table.ts';
 import { BottomLines } from '../show/terminal.ts';
-import { untilOver } from '../until-over.ts';
+import { followerOf } from '../stored-jobs.ts';
+import { untilOver } from '../waiting.ts';
 
 const STATE_MS = 500;
 

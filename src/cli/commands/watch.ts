@@ -10,13 +10,13 @@ import type { WatchRequest } from '../../store/rows.ts';
 import { askSocket, isOfAnother } from '../agent-socket.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { withJobs } from '../followed-jobs.ts';
-import { followerOf, NOT_FOLLOWED } from '../follower.ts';
 import { requireJob } from '../job-service.ts';
 import { commandLog, forEach, untilStopped } from '../process.ts';
 import { firstPaths, pathsOf, type Registered, register, type WatchReport, watchReport } from '../register.ts';
 import { forStderr } from '../show/colours.ts';
 import { searchLines } from '../show/job-text.ts';
 import { reportOf } from '../show/status-report.ts';
+import { followerOf, NOT_FOLLOWED } from '../stored-jobs.ts';
 
 interface WatchOptions extends JsonOption {
   readonly task: readonly TaskId[];

@@ -1,18 +1,15 @@
 /** Access of a command to its fleet: the client, and the jobs as a store and as a report. */
 import { type Config, type FleetConfig, serviceAddress } from '../../config/config.ts';
 import { fleetAddress } from '../../daemon/fleet.ts';
-import type { AgentRow } from '../../fleet/agents/agents.ts';
 import { FleetClient, FleetReader } from '../../fleet/commands/client.ts';
 import type { FleetAddress } from '../../fleet/database/database.ts';
 import type { JobId } from '../../job.ts';
 import { printable } from '../../printable.ts';
 import { Secrets } from '../../redact.ts';
-import type { Store } from '../../store/store.ts';
 import { resultOf } from '../ask-agent.ts';
-import { type JobFollower, NOT_FOLLOWED } from '../follower.ts';
-import { reportedJobs } from '../job-service.ts';
 import { commandLog } from '../process.ts';
-import { endedIn, jobIn, type Report, reportOf, viewReport, type WantedJobs } from '../show/status-report.ts';
+import { ofFleet, reportOf, viewReport, type WantedJobs } from '../show/status-report.ts';
+import { type JobFollower, jobsIn, NOT_FOLLOWED, type ReadStore } from '../stored-jobs.ts';
 
 /** For a command that places commands. @throws JobtailError */
 export async function withFleet<T>(config: FleetConfig, work: (client: FleetClient) => Promise<T>): Promise<T> {
@@ -40,8 +37,6 @@ export async function followerIn(client: FleetClient, jobId: JobId): Promise<Job
   return { by: 'fleet', text: `${owner === null ? 'the next agent with room' : printable(owner)} follows it` };
 }
 
-export type FleetReport = Awaited<ReturnType<typeof fleetReport>>;
-
 async function fleetReport(config: Config, client: FleetClient, wanted: WantedJobs) {
   const [agents, owners] = [await client.agents.all(), await client.owners()];
   const only = typeof wanted === 'object' && wanted.length === 1 ? wanted[0] : undefined;
@@ -49,46 +44,19 @@ async function fleetReport(config: Config, client: FleetClient, wanted: WantedJo
   return { ...report, ...ofFleet(report.jobs, agents, owners) };
 }
 
-/** What the report of a fleet has besides that of one agent. */
-export function ofFleet(
-  jobs: Report['jobs'],
-  agents: readonly AgentRow[],
-  owners: Awaited<ReturnType<FleetClient['owners']>>,
-) {
-  const byJob = new Map(owners.map((row) => [row.jobId, row]));
-  return {
-    agents,
-    waitingJobs: jobs.filter(({ jobId }) => byJob.get(jobId)?.isWaiting).length,
-    jobs: jobs.map((job) => {
-      const { owner = null, attempt = null } = byJob.get(job.jobId) ?? {};
-      return { ...job, owner, attempt };
-    }),
-  };
-}
-
 /** As `FollowedJobs`. */
 export function jobsOfFleet(config: FleetConfig) {
   const { name, separateMirrors } = config.fleet;
   const reader = new FleetReader(() => addressOf(config), serviceAddress(config.service));
-  /** Results are counted; those of `withResults` are listed. One after the other: they use one store. */
-  const of = <T>(only: JobId | undefined, work: (store: Store) => T | Promise<T>, withResults: JobId[] = []) =>
+  /** One after the other: they use one store. */
+  const of: ReadStore = (only, work, withResults = []) =>
     reader.read(async (client) => work(await client.jobs({ only, withResults })));
   return {
+    ...jobsIn(config, of),
     of,
-    job: (jobId: JobId) => of(jobId, (store) => jobIn(config, store, jobId)),
-    ended: (jobId: JobId) => of(jobId, (store) => endedIn(config, store, jobId)),
     report: async (wanted: WantedJobs) => {
       const report = await reader.read((client) => fleetReport(config, client, wanted));
       return { ...report, view: await viewReport(config) };
-    },
-    reported: () => reportedJobs(config, () => of(undefined, (store) => store.jobs.states())),
-    results: async (jobId: JobId) => {
-      const { resultList } = await import('../show/lists.ts');
-      return await of(jobId, (store) => resultList(config, store, jobId), [jobId]);
-    },
-    deliveries: async () => {
-      const { deliveryList } = await import('../show/lists.ts');
-      return await of(undefined, (store) => deliveryList(config, store));
     },
     follower: (jobId: JobId): Promise<JobFollower> => reader.read((client) => followerIn(client, jobId)),
     async isExecuted(commandId: string): Promise<boolean> {

@@ -1,5 +1,4 @@
 /** Commands for a fleet: any machine with the configuration places them, and the owner of the job executes them. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { PassAnswer, PassSummary } from '../../agent/pass/complete-pass.ts';
 import { type Config, type FleetConfig, hasFleet } from '../../config/config.ts';
 import { notWatched } from '../../daemon/state.ts';
@@ -12,6 +11,7 @@ import type { Store } from '../../store/store.ts';
 import { answerFrom, resultOf } from '../ask-agent.ts';
 import { untilStopped } from '../process.ts';
 import { hasTasks } from '../register.ts';
+import { until } from '../waiting.ts';
 import { followerIn, isAnyThere, withFleet } from './client.ts';
 
 const TICK_MS = 100;
@@ -31,12 +31,9 @@ export async function watchByFleet(
     const wasSettled = (await client.owners(jobId))[0]?.state === 'settled';
     const commandId = await client.command({ jobId, kind: 'watch', body: request });
     const isAnybodyThere = (await client.agents.all()).some(({ state }) => state === 'alive');
-    const endsAt = performance.now() + (isAnybodyThere ? EXECUTED_MS : 0);
-    while (performance.now() < endsAt && (await client.commands.answerOf(commandId)) === undefined)
-      await sleep(TICK_MS, undefined, { signal });
-    if (waitsForTasks)
-      while (performance.now() < endsAt && !hasTasks(await client.jobs({ only: jobId }), jobId))
-        await sleep(5 * TICK_MS, undefined, { signal });
+    const limit = { endsAt: performance.now() + (isAnybodyThere ? EXECUTED_MS : 0), signal };
+    await until(async () => (await client.commands.answerOf(commandId)) !== undefined, limit, TICK_MS);
+    if (waitsForTasks) await until(async () => hasTasks(await client.jobs({ only: jobId }), jobId), limit, 5 * TICK_MS);
     const note = isAnybodyThere ? (await followerIn(client, jobId)).text : NOT_RUNNING;
     show(await client.jobs({ only: jobId }), note, wasSettled);
   });
@@ -90,15 +87,10 @@ export async function drain(config: Config): Promise<void> {
       process.stdout.write(`no agent called ${name} is running\n`);
       return;
     }
-    const isRunning = async () =>
-      runningAgent(config.state.directory) !== undefined ||
-      (await client.agents.all()).some((agent) => agent.name === name && agent.state !== 'gone');
-    await untilStopped(async (signal) => {
-      while (await isRunning())
-        await sleep(DRAIN_POLL_MS, undefined, { signal }).catch(() => {
-          throw new JobtailError('aborted', 'it was stopped; the agent continues to drain');
-        });
-    });
+    const isOver = async () =>
+      runningAgent(config.state.directory) === undefined &&
+      (await client.agents.all()).every((agent) => agent.name !== name || agent.state === 'gone');
+    await untilStopped((signal) => until(isOver, { endsAt: Number.POSITIVE_INFINITY, signal }, DRAIN_POLL_MS));
     process.stdout.write(`${name} has handed its jobs over and ended\n`);
   });
 }

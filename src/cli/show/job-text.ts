@@ -38,7 +38,18 @@ export function taskLine({ taskId, name, taskState, errorMessage }: ShownTask): 
   return `task ${taskId}${named}${state}${why}`;
 }
 
-export const hasMessage = (message: string | null): message is string => message !== null && message.trim() !== '';
+const hasMessage = (message: string | null): message is string => message !== null && message.trim() !== '';
+
+export const failedTasks = (tasks: readonly ShownTask[]) =>
+  tasks.filter(({ errorMessage }) => hasMessage(errorMessage));
+
+const MAX_FAILED = 5;
+
+/** Of the first tasks with a message. */
+export const failedTaskLines = (tasks: readonly ShownTask[]): string[] =>
+  failedTasks(tasks)
+    .slice(0, MAX_FAILED)
+    .map((task) => `  ${taskLine(task)}`);
 
 export function jobStateLines(job: JobReport): string[] {
   const { reportedAt, jobState, jobStateSince } = job;
@@ -65,8 +76,8 @@ export function jobStateLines(job: JobReport): string[] {
 
 /** Tasks with a message first; the others only if they are few. */
 function taskLines({ tasks }: JobReport): string[] {
-  const failed = tasks.reported.filter(({ errorMessage }) => hasMessage(errorMessage));
-  const others = tasks.reported.filter(({ errorMessage }) => !hasMessage(errorMessage));
+  const failed = failedTasks(tasks.reported);
+  const others = tasks.reported.filter((task) => !failed.includes(task));
   const shown = [...failed, ...others].slice(0, MAX_TASKS);
   const more = tasks.reported.length - shown.length;
   const lines = shown.map((task) => `  ${taskLine(task)}`);
@@ -135,27 +146,17 @@ export function agentLines({
 
 const inTime = (at: number) => (at <= Date.now() ? 'now' : `in ${showAge(at - Date.now())}`);
 
-const MAX_MESSAGES = 5;
-
-/** Returns lines about changes of the job state since the last call. */
 type ReportedJob = Pick<JobReport, 'jobId' | 'jobState'> & { readonly tasks: Pick<JobReport['tasks'], 'reported'> };
 
+/** Returns lines about changes of the job state since the last call. */
 export function jobStateChanges(): (job: ReportedJob | undefined) => string {
   let shown: string | null = null;
   return (job) => {
     if (job === undefined || job.jobState === null || job.jobState === shown) return '';
     shown = job.jobState;
-    return [lineOf(job), ...messagesOf(job)].map((line) => `${line}\n`).join('');
+    const isOver = phaseOf(job.jobState) === 'over';
+    const late = isOver ? '; what it wrote last may still come' : '';
+    const lines = [`job ${job.jobId} is ${printable(job.jobState)}${late}`];
+    return [...lines, ...(isOver ? failedTaskLines(job.tasks.reported) : [])].map((line) => `${line}\n`).join('');
   };
-}
-
-function lineOf({ jobId, jobState }: ReportedJob): string {
-  const late = phaseOf(jobState) === 'over' ? '; what it wrote last may still come' : '';
-  return `job ${jobId} is ${printable(jobState ?? '')}${late}`;
-}
-
-function messagesOf({ jobState, tasks }: ReportedJob): string[] {
-  if (phaseOf(jobState) !== 'over') return [];
-  const failed = tasks.reported.filter(({ errorMessage }) => hasMessage(errorMessage));
-  return failed.slice(0, MAX_MESSAGES).map((task) => `  ${taskLine(task)}`);
 }

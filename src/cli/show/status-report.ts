@@ -4,6 +4,8 @@ import path from 'node:path';
 import { clockLines } from '../../agent/service-clock.ts';
 import { type Config, hasJobService } from '../../config/config.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
+import type { AgentRow } from '../../fleet/agents/agents.ts';
+import type { FleetClient } from '../../fleet/commands/client.ts';
 import { byTaskAndFile, compareIds, isOver, type JobId } from '../../job.ts';
 import { shownJob, shownTask } from '../../job-information.ts';
 import { reasonsAgainst } from '../../proven.ts';
@@ -17,9 +19,7 @@ import { shownSync } from '../../store/results.ts';
 import type { JobRow, LeaseRow, LiveFileRow, ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { DAY_MS } from '../../system/clock.ts';
-import { pc } from './colours.ts';
 import { type DiskReport, disksOf } from './disks.ts';
-import { pageText } from './terminal.ts';
 
 /** Maximum results with a reason; the others are counted. */
 const MAX_NOT_SYNCED = 1_000;
@@ -163,6 +163,30 @@ function watchMineReport(store: Store) {
   };
 }
 
+/** What the report of a fleet has besides that of one agent. */
+export function ofFleet(
+  jobs: Report['jobs'],
+  agents: readonly AgentRow[],
+  owners: Awaited<ReturnType<FleetClient['owners']>>,
+) {
+  const byJob = new Map(owners.map((row) => [row.jobId, row]));
+  return {
+    agents,
+    waitingJobs: jobs.filter(({ jobId }) => byJob.get(jobId)?.isWaiting).length,
+    jobs: jobs.map((job) => {
+      const { owner = null, attempt = null } = byJob.get(job.jobId) ?? {};
+      return { ...job, owner, attempt };
+    }),
+  };
+}
+
+export type FleetPart = Pick<ReturnType<typeof ofFleet>, 'agents' | 'waitingJobs'>;
+export type OwnedJob = JobReport & { readonly owner?: string | null; readonly attempt?: number | null };
+
+/** The shape of `--json`, which the table renders and an agent sends over its socket. One of an earlier version sends less. */
+export type ShownReport = Omit<Report, 'jobs' | 'clock' | 'decoding'> &
+  Partial<FleetPart & Pick<Report, 'clock' | 'decoding'> & Surroundings> & { readonly jobs: readonly OwnedJob[] };
+
 export interface Surroundings {
   /** Those of a fleet are on other machines. */
   readonly disks?: readonly DiskReport[];
@@ -192,12 +216,4 @@ export async function viewReport({ view, state }: Config) {
   } catch (error) {
     return { address, answers: false, problem: asJobtailError(error).message };
   }
-}
-
-export function viewLine(view: Awaited<ReturnType<typeof viewReport>>, agentRuns: boolean, columns: number): string {
-  if (view === null || !agentRuns) return '';
-  if (view.answers) return pageText([`the view is at ${view.address} (agent view prints its link)`], columns);
-  const problem = view.problem === undefined ? '' : `: ${view.problem}`;
-  const silent = pc.red(`the view does not answer at ${view.address}${problem}`);
-  return pageText([`${silent} (the log of the agent has the reason)`], columns);
 }

@@ -6,11 +6,10 @@ import { MISMATCH_EVENTS } from '../../mismatch.ts';
 import { countOf, showAge, showBytes, showClock, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { JobRow, StoredError } from '../../store/rows.ts';
-import type { FleetReport } from '../fleet/client.ts';
 import { pc } from './colours.ts';
-import { type DiskReport, diskLines } from './disks.ts';
+import { diskLines } from './disks.ts';
 import { agentLines, hiddenResultsLines, hintLines, jobStateLines, searchLines, showJobState } from './job-text.ts';
-import type { JobReport, Report } from './status-report.ts';
+import type { FleetPart, JobReport, OwnedJob, Report, ShownReport } from './status-report.ts';
 import { cutToColumns, fitted, pageText } from './terminal.ts';
 
 const MAX_NAME_COLUMNS = 24;
@@ -33,7 +32,7 @@ export function overview(all: ShownReport, columns: number, maxJobs = Number.POS
     for (const job of report.jobs)
       lines.push(...failuresOf(job, failing.get(job.error?.message) ?? []), ...hintLines(job), ...reasonLines(job));
   }
-  return pageText(lines, columns);
+  return pageText([...lines, ...viewLines(report)], columns);
 }
 
 /** Failing jobs, then followed ones, then settled ones, the newest first. */
@@ -120,7 +119,7 @@ export function detail(all: ShownReport, columns: number): string {
     if (job.results.directory !== null) lines.push(`results: ${resultsOf(job)}`, `  in ${job.results.directory}/`);
     lines.push(...resultLines(job));
   }
-  return pageText(lines, columns);
+  return pageText([...lines, ...viewLines(report)], columns);
 }
 
 function fileRow(file: JobReport['files'][number]): string[] {
@@ -186,11 +185,6 @@ function failureLines(
   return hint === null ? lines : [...lines, `    ${printable(hint)}`];
 }
 
-export type ShownReport = Omit<Report, 'jobs' | 'clock' | 'decoding'> &
-  Partial<FleetPart & Pick<Report, 'clock' | 'decoding'> & { readonly disks: readonly DiskReport[] }> & {
-    readonly jobs: readonly OwnedJob[];
-  };
-
 /** Without an agent, nothing is attempted again. */
 function withoutPromises(report: ShownReport): ShownReport {
   const { agents, agent, jobService } = report;
@@ -231,6 +225,14 @@ function agentLine({ agent }: Pick<Report, 'agent'>): string {
   return `an agent is running${agent.pid === null ? '' : ` (pid ${agent.pid}${agent.host ?? ''})`}`;
 }
 
+function viewLines({ view = null, agent }: ShownReport): string[] {
+  if (view === null || !agent.running) return [];
+  if (view.answers) return [`the view is at ${view.address} (agent view prints its link)`];
+  const problem = view.problem === undefined ? '' : `: ${view.problem}`;
+  const silent = pc.red(`the view does not answer at ${view.address}${problem}`);
+  return [`${silent} (the log of the agent has the reason)`];
+}
+
 const stateOf = ({ state, stalledAt, error }: JobReport) =>
   listed(
     state,
@@ -254,12 +256,7 @@ function resultsOf({ results }: JobReport): string {
 /** Older states have `soap`, for either protocol. */
 const wayOf = (way: string) => (/^(?:service|soap)$/.test(way) ? 'the service' : way);
 
-interface FleetPart {
-  readonly agents: FleetReport['agents'];
-  readonly waitingJobs: number;
-}
 type ShownAgent = FleetPart['agents'][number];
-type OwnedJob = JobReport & { readonly owner?: string | null; readonly attempt?: number | null };
 
 function fleetLines({ agents, waitingJobs }: FleetPart, columns: number): string[] {
   if (agents.length === 0) return [pc.yellow('no agent of the fleet is running (agent run)')];

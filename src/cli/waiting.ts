@@ -1,4 +1,4 @@
-/** A command that waits for the end of jobs, and prints their lines meanwhile. */
+/** Commands that wait: for the end of jobs, whose lines they print meanwhile, and for something to come true. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const TICK_MS = 200;
@@ -26,4 +26,21 @@ export async function untilOver({ signal, endsAt = Infinity, stateMs, isOver, ti
     if (!(await tick()))
       await sleep(Math.min(TICK_MS, Math.max(1, endsAt - now)), undefined, { signal }).catch(() => {});
   }
+}
+
+export interface Until {
+  /** Of the monotonic clock. */
+  readonly endsAt: number;
+  readonly signal: AbortSignal;
+}
+
+const CHECK_MS = 50;
+
+/** Waits until `isSo`, or the end of the time. @throws AbortError when the signal fires */
+export async function until(
+  isSo: () => boolean | Promise<boolean>,
+  { endsAt, signal }: Until,
+  everyMs = CHECK_MS,
+): Promise<void> {
+  while (performance.now() < endsAt && !(await isSo())) await sleep(everyMs, undefined, { signal });
 }
