@@ -8,7 +8,7 @@ import { ERROR_POLICIES, type ErrorCode, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { RENEWED_MS } from '../store/jobs.ts';
 import { lockHolder } from '../store/lock.ts';
-import type { RequestRow, ServiceRequestRow } from '../store/rows.ts';
+import type { RequestRow, ServiceRequestRow, WatchRequest } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
 import { commandLog } from './process.ts';
@@ -67,6 +67,15 @@ export const passRequest = (config: Config, jobId: JobId, kind: 'sync' | 'unwatc
   prepare(store) {
     watchIfConfigured(store, config, jobId);
     if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ending');
+  },
+});
+
+/** Has a job followed while the command waits, also in a state that was replaced. */
+export const followRequest = (request: WatchRequest): AgentRequest => ({
+  kind: 'follow',
+  jobId: request.jobId,
+  prepare({ jobs }) {
+    if (jobs.get(request.jobId) === undefined && !jobs.isForgotten(request.jobId)) jobs.watch(request, Date.now());
   },
 });
 

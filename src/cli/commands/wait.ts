@@ -8,10 +8,9 @@ import { phaseOf } from '../../job-information.ts';
 import { jsonReport } from '../../json-report.ts';
 import { countOf } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
-import type { JobRow, WatchRequest } from '../../store/rows.ts';
-import type { Store } from '../../store/store.ts';
+import type { WatchRequest } from '../../store/rows.ts';
 import { askSocket, isOfAnother } from '../agent-socket.ts';
-import { PendingRequest } from '../ask-agent.ts';
+import { followRequest, PendingRequest } from '../ask-agent.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { jobsOfThisMachine, withJobs } from '../followed-jobs.ts';
 import { commandLog, untilStopped } from '../process.ts';
@@ -66,12 +65,14 @@ async function waitUntilStopped(jobIds: readonly JobId[], options: WaitOptions, 
     store.transaction(() => {
       for (const request of fresh) store.jobs.watch(request, Date.now());
     });
-    return ids.every((jobId) => isWorkOver(store.jobs.get(jobId)));
+    return ids.map((jobId) => store.jobs.get(jobId)).every((job) => job !== undefined && isOver(job));
   });
   if (areOver) return (await alone())();
   const { withServedState } = await import('../serve-state.ts');
   await withServedState(config, async (state, signal) => {
-    const pending = new Map(requests.map((request) => [request.jobId, new PendingRequest(state, followOf(request))]));
+    const pending = new Map(
+      requests.map((request) => [request.jobId, new PendingRequest(state, followRequest(request))]),
+    );
     try {
       return await work(jobsOfThisMachine(config, state), { signal, served: { state, pending } });
     } finally {
@@ -80,27 +81,13 @@ async function waitUntilStopped(jobIds: readonly JobId[], options: WaitOptions, 
   });
 }
 
-/** Has the job followed while the command waits, also in a state that was replaced. */
-const followOf = (request: WatchRequest) => ({
-  kind: 'follow' as const,
-  jobId: request.jobId,
-  prepare({ jobs }: Store) {
-    if (jobs.get(request.jobId) === undefined && !jobs.isForgotten(request.jobId)) jobs.watch(request, Date.now());
-  },
-});
-
 /** Has the agent of another user follow a job that it does not follow yet. */
 async function watchByAgent(config: Config, jobs: FollowedJobs, { jobId, tasks, files, results }: WatchRequest) {
-  const isKnown = await jobs.job(jobId).then(Boolean, unlessUnknown);
+  const isKnown = await jobs.job(jobId).catch((thrown: unknown) => {
+    if (asJobtailError(thrown).code !== 'job-unknown') throw thrown;
+  });
   if (!isKnown) await askSocket(config, { path: 'jobs', method: 'POST', body: { jobId, tasks, files, results } });
 }
-
-function unlessUnknown(thrown: unknown): false {
-  if (asJobtailError(thrown).code !== 'job-unknown') throw thrown;
-  return false;
-}
-
-const isWorkOver = (job: JobRow | undefined) => job !== undefined && isOver(job);
 
 /** Returns the ids of the commands that were placed. */
 async function watchInFleet(config: FleetConfig, requests: readonly WatchRequest[]): Promise<string[]> {

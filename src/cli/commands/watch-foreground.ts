@@ -4,7 +4,7 @@ import { withStore } from '../../daemon/own-state.ts';
 import type { JobId } from '../../job.ts';
 import type { WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import { PendingRequest } from '../ask-agent.ts';
+import { followRequest, PendingRequest } from '../ask-agent.ts';
 import { commandLog } from '../process.ts';
 import { withServedState } from '../serve-state.ts';
 import { forStderr, pc } from '../show/colours.ts';
@@ -21,12 +21,9 @@ const STATE_MS = 500;
 /** Prints the last `lines` of what each file has at the beginning, and all that comes later. */
 export async function watchHere(config: Config, request: WatchRequest, lines: number): Promise<void> {
   const { jobId } = request;
-  const watch = (store: Store) => store.jobs.watch(request, Date.now());
-  await withStore(config, commandLog(), (store) => store.transaction(() => watch(store)));
+  await withStore(config, commandLog(), (store) => store.transaction(() => store.jobs.watch(request, Date.now())));
   await withServedState(config, async (state, signal) => {
-    // In a state that was replaced, it is watched again.
-    const prepare = (store: Store) => (store.jobs.get(jobId) === undefined ? watch(store) : undefined);
-    const pending = new PendingRequest(state, { kind: 'follow', jobId, prepare });
+    const pending = new PendingRequest(state, followRequest(request));
     const read = <T>(work: (store: Store) => T): T | undefined => {
       const store = state.ifReadable;
       return store && work(store);

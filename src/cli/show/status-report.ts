@@ -150,13 +150,9 @@ function tasksReport({ service }: Config, store: Store, job: JobRow, found: numb
 function watchMineReport(store: Store) {
   const rule = store.watchMine.inForce();
   if (rule === undefined) return null;
-  const { source, since, include, exclude, maxAgeMs, maxJobs } = rule;
+  const { maxAgeMs, ...others } = rule;
   return {
-    source,
-    since,
-    include,
-    exclude,
-    maxJobs,
+    ...others,
     maxAgeDays: maxAgeMs / DAY_MS,
     following: store.jobs.followedByRule(),
     waiting: store.jobInformation.lastListing()?.waiting ?? 0,
