@@ -1,5 +1,6 @@
 /** Who receives notifications: a simulated address that takes events, refuses them, or is silent. */
 import { JobtailError } from '../../src/errors.ts';
+import type { NotifyEvent } from '../../src/notification.ts';
 import type { HttpClient } from '../../src/remote/http/http-client.ts';
 import { type Clock, sleep } from '../../src/system/clock.ts';
 
@@ -11,6 +12,8 @@ export class SimulatedReceiver {
   state: 'takes' | 'refuses' | 'silent' = 'takes';
   /** How often each event was taken, by its id. */
   readonly taken = new Map<string, number>();
+  /** The jobs and types of the events that were taken. */
+  readonly told = new Set<string>();
   /** Events that were refused, or got no answer. */
   missed = 0;
 
@@ -23,8 +26,9 @@ export class SimulatedReceiver {
         if (this.state !== 'takes') this.missed += 1;
         if (isSilent) throw new JobtailError('timeout', 'the receiver did not start to respond in time');
         if (this.state === 'refuses') return answered(503);
-        const { id } = JSON.parse(String(body)) as { readonly id: string };
+        const { id, data } = JSON.parse(String(body)) as { readonly id: string; readonly data: NotifyEvent };
         this.taken.set(id, (this.taken.get(id) ?? 0) + 1);
+        for (const jobId of data.jobs ?? [data.jobId]) this.told.add(`${jobId} ${data.type}`);
         return answered(204);
       },
     };

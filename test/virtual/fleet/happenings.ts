@@ -32,6 +32,7 @@ const WEIGHTS = {
   'database-away': 3,
   'database-slow': 2,
   restore: 1,
+  receiver: 3,
   nothing: 6,
 } as const;
 type FleetHappening = keyof typeof WEIGHTS;
@@ -106,6 +107,12 @@ const ACTS: Readonly<Record<FleetHappening, Act>> = {
   restore(world) {
     const { chance } = world;
     restoreLater(world, chance.spread(1_000, 20 * MINUTE_MS), chance.spread(MIN_RESTORE_MS, 2 * MINUTE_MS));
+  },
+  receiver({ receiver, chance, later }) {
+    receiver.state = chance.among(['refuses', 'silent']);
+    later(chance.spread(1_000, 10 * MINUTE_MS), () => {
+      receiver.state = 'takes';
+    });
   },
   nothing() {},
 };

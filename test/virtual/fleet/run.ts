@@ -6,6 +6,7 @@ import { becomesTrue, type Lack, lacking } from '../liveness.ts';
 import { again, momentOf } from '../run.ts';
 import { checkMemory } from '../safety.ts';
 import { beginFleet, fleetStep, mendWay, watch } from './happenings.ts';
+import { keyOf } from './tables.ts';
 import { type FleetMachine, FleetWorld } from './world.ts';
 
 const MINUTE_MS = 60_000;
@@ -54,6 +55,7 @@ export async function runFleet(seed: number, steps = momentOf(seed, STEPS)) {
     await becomesComplete(world);
     await watchAll(world);
     await isTakenOver(world);
+    await isTold(world);
     await isDrained(world);
     for (const each of world.up) checkMemory(world, world.lengthsOf(each));
     for (const each of world.machines) await world.stop(each);
@@ -161,6 +163,39 @@ export async function watchAll(world: FleetWorld): Promise<void> {
     if (!(await watch(world, job.id))) throw new Error('a command fails although all is well');
   }
   await becomesComplete(world);
+}
+
+const ENDS = ['Finished', 'Failed', 'Canceled'] as const;
+
+/** Each event of the life of a job is delivered at least once, whatever agent dies at what moment, and whoever receives. */
+export async function isTold(world: FleetWorld): Promise<void> {
+  const { chance, service, receiver, time, postgres } = world;
+  receiver.told.clear();
+  const ended = chance.among(ENDS);
+  for (const job of service.jobs.values()) {
+    if (!job.isOver) continue;
+    job.to('Running', time.wallMs);
+    if (!(await watch(world, job.id))) throw new Error('a command fails although all is well');
+  }
+  const running = [...service.jobs.values()].filter(({ isOver }) => !isOver);
+  const isSeen = (jobId: JobId, state: string) =>
+    String(postgres.tables.of('rows').get(keyOf(jobId, 'job_information', '[]'))?.['row']).includes(state);
+  const owned = (what: string): Lack => ({ what, boundMs: OWNED_BOUND_MS });
+  await becomesTrue(world, () =>
+    running.filter(({ id }) => !isSeen(id, 'Running')).map(({ id }) => owned(`job ${id} is not seen to run`)),
+  );
+  receiver.state = chance.among(['takes', 'refuses', 'silent']);
+  for (const job of running) job.to(ended, time.wallMs);
+  await world.pass(chance.spread(1, 3 * MINUTE_MS));
+  const victim = chance.among(world.machines);
+  world.kill(victim);
+  await world.pass(chance.spread(1, 3 * MINUTE_MS));
+  receiver.state = 'takes';
+  await world.start(victim);
+  const awaited = running.map(({ id }) => `${id} ${ended.toLowerCase()}`);
+  await becomesTrue(world, () =>
+    awaited.filter((event) => !receiver.told.has(event)).map((event) => owned(`nobody is told of ${event}`)),
+  );
 }
 
 /** An agent dies in a fleet that is well: others own its jobs in time, and follow them. */

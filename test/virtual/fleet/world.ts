@@ -83,7 +83,7 @@ export class FleetWorld extends SimulatedWorld {
     this.seed = seed;
     this.service = new SimulatedService(new Chance(seed, 'service'));
     this.postgres = new SimulatedPostgres(this.time, new Chance(seed, 'database'));
-    this.settings = { ...settingsOf(this.chance), mine: null, notify: false, results: true, ...changes };
+    this.settings = { ...settingsOf(this.chance), mine: null, notify: true, results: true, ...changes };
     this.time.onEvent = () => this.#checkConduct();
     this.disk.isStateFull = () => this.#running?.isFull === true;
     this.disk.onWrite = (file) => this.#checkWriter(file);
@@ -199,6 +199,7 @@ export class FleetWorld extends SimulatedWorld {
 
   check(): void {
     this.#checkConduct();
+    this.#checkOutboxes();
     this.disk.aside(() => {
       for (const job of this.service.jobs.values()) {
         checkMirrors(this, job);
@@ -207,6 +208,16 @@ export class FleetWorld extends SimulatedWorld {
         for (const row of owner?.agent?.store.liveFiles.ofJob(job.id) ?? []) checkRow(this, row);
       }
     });
+  }
+
+  /** A job that nobody owns any more has no notification that waits: nobody would deliver it. */
+  #checkOutboxes(): void {
+    for (const { job_id: jobId, kind, row } of this.postgres.tables.of('rows').values()) {
+      if (kind !== 'outbox' || (JSON.parse(String(row)) as { readonly due_at: unknown }).due_at === null) continue;
+      const job = this.row(jobId as JobId);
+      if (job?.['owner'] === null && job['waiting_since'] === null)
+        throw new Error(`nobody owns ${jobId}, and a notification of it waits`);
+    }
   }
 
   protected override killAll(): void {

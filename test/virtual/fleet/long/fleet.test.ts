@@ -5,7 +5,7 @@ import type { JobId } from '../../../../src/job.ts';
 import { writeSome } from '../../cluster-acts.ts';
 import { runFor } from '../../many.ts';
 import { beginFleet, restoreLater } from '../happenings.ts';
-import { isDrained, runFleet, staleRows, strayRows, watchAll } from '../run.ts';
+import { isDrained, isTold, runFleet, staleRows, strayRows, watchAll } from '../run.ts';
 import { type FleetMachine, FleetWorld } from '../world.ts';
 
 const SEED = process.env['JOBTAIL_VIRTUAL_SEED'];
@@ -93,6 +93,18 @@ test('owners write what a backup of the last seconds does not have', async () =>
       for (let left = 20; left > 0 && (left > 16 || stale().length > 0); left -= 1) await world.pass(3_000);
       expect(stale()).toEqual([]);
     }
+  } finally {
+    world.end();
+  }
+});
+
+test('each event is delivered at least once, whatever agent dies', async () => {
+  const world = await FleetWorld.make(Date.now() % 2 ** 31);
+  try {
+    await beginFleet(world);
+    for (let round = 0; round < 10; round += 1) await isTold(world);
+  } catch (error) {
+    throw new Error(`${(error as Error).message}, seed ${world.seed}\n${world.shown()}`, { cause: error });
   } finally {
     world.end();
   }
