@@ -1,7 +1,7 @@
 /** Who needs a thread waits until it reports that it serves, and is told if it ends before. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { ServingThread } from '../../src/daemon/serving-thread.ts';
 import { until } from '../support/e2e-until.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
@@ -14,7 +14,7 @@ function threadOf(lines: string) {
     program,
     onServing: () => events.push('serves'),
     onFailure: (why) => events.push(why),
-    onEnded: (_, why) => events.push(why),
+    onEnded: (_, why, isFirst) => events.push(why, isFirst ? 'for the first time' : 'again'),
   });
   onTestFinished(() => thread.close());
   return { thread, events };
@@ -41,4 +41,30 @@ it('who waits for a thread that cannot begin, or is closed, is told', async () =
   const serving = expect(silent.thread.serving()).rejects.toThrow('it ended');
   await silent.thread.close();
   await serving;
+});
+
+it('a thread that ends is begun again, and after it served for long, its next end is a new one', async () => {
+  let aheadMs = 0;
+  const now = performance.now.bind(performance);
+  const spy = vi.spyOn(performance, 'now').mockImplementation(() => now() + aheadMs);
+  onTestFinished(() => spy.mockRestore());
+  const end = path.join(temporaryDirectory(), 'end');
+  const { thread, events } = threadOf(`
+    import fs from 'node:fs';
+    setInterval(() => fs.existsSync('${end}') && (fs.rmSync('${end}'), process.exit()), 20);
+    parentPort.on('message', ({ kind }) => (kind === 'close' ? process.exit() : parentPort.postMessage({ kind })));
+    parentPort.postMessage({ kind: 'serving', port: 0 });`);
+  await thread.use({});
+  const servesFor = async (ms: number) => {
+    await until('it to serve', () => events.includes('serves'));
+    aheadMs += ms;
+    fs.writeFileSync(end, '');
+    await until('its end', () => events.includes('it ended'));
+    return events.splice(0).at(-1);
+  };
+  expect([await servesFor(0), await servesFor(30_000), await servesFor(61_000)]).toEqual([
+    'for the first time',
+    'again',
+    'for the first time',
+  ]);
 });

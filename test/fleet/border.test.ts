@@ -21,6 +21,15 @@ const delivery = (event: object): FoundRow => {
   return { jobId: '1', table: 'outbox', key: '["d"]', row: JSON.stringify(row) };
 };
 
+/** The value with each of its parts in turn, and what is around them, replaced by an object. */
+function* brokenOf(value: unknown, path = ''): Generator<[path: string, broken: unknown]> {
+  yield [path, value === null || Array.isArray(value) || typeof value !== 'object' ? {} : 5];
+  if (typeof value !== 'object' || value === null) return;
+  for (const [key, part] of Object.entries(value))
+    for (const [at, broken] of brokenOf(part, `${path}.${key}`))
+      yield [at, Array.isArray(value) ? value.with(Number(key), broken) : { ...value, [key]: broken }];
+}
+
 describe('the border', () => {
   const reports: string[] = [];
   const border = new Border((what) => reports.push(what));
@@ -63,6 +72,46 @@ describe('the border', () => {
     expect(other.rows([row, live({})])).toEqual([live({})]);
     other.rows([row]);
     expect(own).toHaveLength(1);
+  });
+
+  it('holds each part of a row to its type, whatever the others are', () => {
+    const at = { text: '2026-01-02T03:04:05', ms: 1.5 };
+    const times = { startTime: at, endTime: null };
+    const task = { id: '9001', name: 'a', state: 'Running', ...times, errorMessage: 'no' };
+    const information = {
+      ...{ id: '1', name: 'a', state: 'Running', creationTime: at, submitTime: { text: '', ms: null }, ...times },
+      tasks: [task, { id: '9002', name: null, state: null, startTime: null, endTime: at, errorMessage: null }],
+    };
+    const event = {
+      ...{ id: '2f1c9a52-8f0e-4a54-9d8e-3f1c9a528f0e', type: 'match', time: '2026-01-02T03:04:05.678Z', count: 1 },
+      ...{ jobId: '1', jobName: 'a', taskId: '9001', file: 'stdout', jobs: ['1', '2'] },
+      ...{ generation: 0, line: 0, text: '', reason: '' },
+    };
+    const mismatch = { kind: 'rewritten', at: 0, reason: '', generation: 1, seenAt: 0 };
+    const parts = { information, event, mismatches: [mismatch], inexact: [{ start: 0, length: 0 }], files: ['stdout'] };
+    const rowOf = (name: string, value: unknown) => live({ [name]: JSON.stringify(value) });
+    for (const [name, sound] of Object.entries(parts)) {
+      expect(border.rows([rowOf(name, sound)]), name).toHaveLength(1);
+      for (const [path, broken] of brokenOf(sound))
+        expect(border.rows([rowOf(name, broken)]), `${name}${path}`).toEqual([]);
+    }
+    const watch = { ...orderFor(1), settleAfterMs: 0, stallAfterMs: 0, seenState: '', results: true };
+    const command = (body: unknown) => border.command({ commandId: '1', kind: 'watch', jobId: watch.jobId, body });
+    expect(command(watch)).toEqual({ body: watch });
+    for (const [path, broken] of brokenOf(watch)) expect(command(broken), path).toBeUndefined();
+    const rule = { source: 'command', since: 0, maxAgeMs: 0, include: ['a'], exclude: ['b'], maxJobs: 100_000 };
+    expect(border.rule(rule)).toEqual(rule);
+    for (const [path, broken] of brokenOf(rule)) expect(border.rule(broken), path).toBeUndefined();
+    const about = { host: 'a', pid: 0, version: '1', view: 'https://a/' };
+    expect(border.about(about)).toEqual(about);
+    const unknown = { host: '', pid: 0, version: '', view: null };
+    for (const [path, broken] of brokenOf(about))
+      expect(border.about(broken), path).toEqual(path === '.view' ? { ...about, view: null } : unknown);
+    const error = { code: 'fault', message: 'a', hint: null, since: 0, retryAt: 0 };
+    const kept = live({ error: JSON.stringify(error) });
+    expect(border.rows([kept])).toEqual([kept]);
+    for (const [path, broken] of brokenOf(error))
+      expect(border.rows([live({ error: JSON.stringify(broken) })]), path).toEqual([live({ error: null })]);
   });
 
   it('leaves out an error that it does not know, and keeps its row', () => {

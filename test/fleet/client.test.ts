@@ -46,7 +46,18 @@ it('a role with SELECT alone sees agents, jobs and commands', needs('postgres'),
   const client = await FleetClient.openReadOnly({ ...fleet.address, url: url.href });
   expect(await client.agents.all()).toEqual([]);
   expect((await client.owners()).map(({ jobId }) => jobId)).toEqual(['1']);
+  // An order that no agent has executed is shown as its job; the rule, as long as there is one.
+  const rule = { source: 'command', since: 5, maxAgeMs: 7, include: ['a*'], exclude: ['b*'], maxJobs: 9 };
+  await fleet.query('INSERT INTO jobtail.rules (rule) VALUES ($1)', [JSON.stringify(rule)]);
+  const shown = await client.jobs();
+  expect(shown.jobs.all()).toMatchObject([{ jobId: '1', results: false, watchedAt: expect.closeTo(Date.now(), -6) }]);
+  expect(shown.watchMine.inForce()).toEqual(rule);
+  await fleet.query('DELETE FROM jobtail.rules');
+  expect((await client.jobs({ only: orderFor(2).jobId })).jobs.all()).toEqual([]);
+  expect(shown.watchMine.inForce()).toBeUndefined();
   expect((await client.jobs()).jobs.all().map(({ jobId }) => jobId)).toEqual(['1']);
+  await fleet.query(`UPDATE jobtail.orders SET answer = '{}'`);
+  expect((await client.jobs()).jobs.all()).toEqual([]);
   await expect(client.command({ jobId: orderFor(1).jobId, kind: 'sync' })).rejects.toThrow(/permission denied/);
   await client.close();
 });

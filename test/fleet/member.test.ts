@@ -210,3 +210,20 @@ it.concurrent('a temporary key is known to the next owner before it is used', ne
     expect(JSON.stringify(rows)).not.toContain('private');
   }
 });
+
+it.concurrent('an agent reports its calls of the last minute', needs('postgres'), async (test) => {
+  const fleet = await FleetParts.make(test);
+  await fleet.join('command');
+  let aheadMs = 0;
+  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs };
+  const { member } = fleet.start('anna', { clock });
+  const reported = async () =>
+    (await fleet.query<{ calls: number }>('SELECT calls_last_minute AS calls FROM jobtail.agents'))[0]?.calls;
+  for (let left = 3; left > 0; left -= 1) member.called();
+  await until('them to be reported', async () => (await reported()) === 3);
+  aheadMs += 30_000;
+  member.called();
+  await until('the next', async () => (await reported()) === 4);
+  aheadMs += 31_000;
+  await until('the last of them', async () => (await reported()) === 1);
+});

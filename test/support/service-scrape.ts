@@ -47,9 +47,9 @@ export function metricsOf(read = () => TOTALS, observer: Observer = new EventEmi
   });
 }
 
-export async function scrape(): Promise<string> {
+export async function scrape(totals = TOTALS): Promise<string> {
   const observer: Observer = new EventEmitter();
-  const metrics = metricsOf(undefined, observer);
+  const metrics = metricsOf(() => totals, observer);
   const call = { operation: 'ListChangedFilesForJob' as const, bytes: 100, durationMs: 250 };
   observer.emit('call', { ...call, outcome: 'ok' });
   observer.emit('call', { ...call, outcome: 'timeout' });
@@ -60,6 +60,9 @@ export async function scrape(): Promise<string> {
   observer.emit('signIn', { kind: 'failed', error: new JobtailError('sign-in-refused', 'no'), tookMs: 1 });
   observer.emit('appended', 1_000);
   observer.emit('fetched', 50, 'first');
+  observer.emit('fetched', 20, 'same');
+  observer.emit('tasksFound', 3, 'probes');
+  observer.emit('jobStatesRead', 'failed');
   observer.emit('mismatch', 'truncated');
   observer.emit('reloaded', 'taken');
   return metrics.text();
