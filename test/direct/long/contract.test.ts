@@ -3,17 +3,14 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, type TestOptions } from 'vitest';
-import { createKeyPair } from '../../../simulator/cluster/key-pair.ts';
 import type { TransferMethod } from '../../../src/agent/ports/server.ts';
 import type { DirectTransfer } from '../../../src/agent/ports/transfer.ts';
-import { PrivateDirectory } from '../../../src/direct/private-directory.ts';
 import { shareTransfer } from '../../../src/direct/share.ts';
-import { sshTransfer } from '../../../src/direct/ssh-transfer.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { needs, SSH } from '../../support/needs.ts';
 import { Sshd } from '../../support/sshd.ts';
+import { SshPlace } from '../ssh-place.ts';
 import { restrictedCommand } from '../sshd.ts';
-import { TransferPlace } from '../transfers.ts';
 
 interface Made {
   readonly transfer: DirectTransfer;
@@ -28,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => sshd?.stop());
 
-type Make = (place: TransferPlace) => Promise<Made>;
+type Make = (place: SshPlace) => Promise<Made>;
 
 const share: Make = async (place) => ({
   transfer: shareTransfer({ roots: { '/scratch': path.join(place.directory, 'cluster') }, guarded: [] }),
@@ -38,26 +35,8 @@ const share: Make = async (place) => ({
 /** SSH with a key that permits rsync only. */
 const ssh: Make = async (place) => {
   if (sshd === undefined) throw new Error('there is no sshd');
-  const { privateKey, publicKey } = await createKeyPair('ed25519-openssh');
-  sshd.allow(publicKey, restrictedCommand(place.directory, place.cluster));
-  const transfer = sshTransfer({
-    hostKeys: 'accept-new',
-    knownHostsFile: path.join(place.directory, 'known_hosts'),
-    pinnedKeys: [],
-    directory: new PrivateDirectory({
-      stateDirectory: place.directory,
-      environment: { RUNTIME_DIRECTORY: place.directory },
-    }),
-  });
-  const username = process.env['USER'] ?? 'root';
-  const credentials = { username, privateKey, publicKey };
-  const method = {
-    serverHostname: sshd.host,
-    sharedBasepath: place.cluster,
-    protocol: 'SftpScp',
-    credentials,
-  } as const;
-  return { transfer, method };
+  const command = restrictedCommand(place.directory, place.cluster);
+  return { transfer: place.transfer(), method: await place.lend(sshd, { command }) };
 };
 
 const IMPLEMENTATIONS: [name: string, make: Make, options: TestOptions][] = [
@@ -68,7 +47,7 @@ const IMPLEMENTATIONS: [name: string, make: Make, options: TestOptions][] = [
 for (const [name, make, options] of IMPLEMENTATIONS) {
   describe(name, options, () => {
     it('hands over whole files under their own paths, empty ones too, and passes over what is not there', async () => {
-      const place = new TransferPlace();
+      const place = new SshPlace();
       const { transfer, method } = await make(place);
       const large = Buffer.alloc(3_000_000, 'all work and no play ');
       place.put('11/large.dat', large);
@@ -86,7 +65,7 @@ for (const [name, make, options] of IMPLEMENTATIONS) {
     });
 
     it('brings odd names, and never another file', async () => {
-      const place = new TransferPlace();
+      const place = new SshPlace();
       const { transfer, method } = await make(place);
       const odd = [
         ...['a b', 'ü', '-rf', '$(id)', "it's", '*', 'new\nline', ';x'],
@@ -101,7 +80,7 @@ for (const [name, make, options] of IMPLEMENTATIONS) {
     });
 
     it('says which files are larger than allowed', async () => {
-      const place = new TransferPlace();
+      const place = new SshPlace();
       const { transfer, method } = await make(place);
       place.put('11/f\u00FC\nr', Buffer.alloc(100_001));
       place.put('11/large', Buffer.alloc(100_001));
@@ -113,7 +92,7 @@ for (const [name, make, options] of IMPLEMENTATIONS) {
     });
 
     it('brings no directory, no pipe and no link as such', async () => {
-      const place = new TransferPlace();
+      const place = new SshPlace();
       const { transfer, method } = await make(place);
       place.put('11/dir/x', 'x');
       place.put('11/good', 'good');
@@ -138,7 +117,7 @@ for (const [name, make, options] of IMPLEMENTATIONS) {
     });
 
     it('ends at once when it is stopped', async () => {
-      const place = new TransferPlace();
+      const place = new SshPlace();
       const { transfer, method } = await make(place);
       place.put('11/large', Buffer.alloc(50_000_000, 1));
       const stop = new AbortController();
@@ -152,7 +131,7 @@ for (const [name, make, options] of IMPLEMENTATIONS) {
     });
 
     it('ends with what is thrown when it tells how far it is', async () => {
-      const place = new TransferPlace();
+      const place = new SshPlace();
       const { transfer, method } = await make(place);
       place.put('11/large', Buffer.alloc(50_000_000, 1));
       const fetched = place.fetch(transfer, method, ['11/large'], {
@@ -166,7 +145,7 @@ for (const [name, make, options] of IMPLEMENTATIONS) {
     });
 
     it('refuses a link in the place of its own directory', async () => {
-      const place = new TransferPlace();
+      const place = new SshPlace();
       const { transfer, method } = await make(place);
       place.put('11/a', 'a');
       const outside = path.join(place.directory, 'outside');

@@ -114,13 +114,6 @@ describe('what comes out', () => {
     await until(() => server.open() === 0);
     expect(compression.isWanted).toBe(true);
   });
-
-  test('that nobody reads frees its connection when it is given up', async () => {
-    const { request, server } = await serve(() => [gzipSync(LOG, { level: 0 })]);
-    const got = await request();
-    await got.body[Symbol.asyncIterator]().return?.();
-    await until(() => server.open() === 0);
-  });
 });
 
 describe('what is refused, and gzip is not requested again', () => {

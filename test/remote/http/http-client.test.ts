@@ -128,13 +128,6 @@ describe('an answer', () => {
     await expect(readBody(got, 1000)).rejects.toMatchObject({ code: 'answer-too-large' });
     await until(() => server.open() === 0);
   });
-
-  test('that nobody reads frees its connection when it is given up', async () => {
-    const server = await serve(startHttpServer((_, response) => answer(response, 200, '', Buffer.alloc(3_000_000))));
-    const got = await client().request(get(server.url));
-    await got.body[Symbol.asyncIterator]().return?.();
-    await until(() => server.open() === 0);
-  });
 });
 
 describe('connections', () => {

@@ -35,10 +35,6 @@ interface Applied {
   readonly to: Range;
 }
 
-type Change = Pick<Applied, 'key' | 'before' | 'after'>;
-const endsResults = (change: Change): Applied => ({ ...change, measure: hasResult, from: [1, 1], to: [0, 0] });
-const followsAnother = (change: Change): Applied => ({ ...change, measure: followed, from: [1, 1], to: [2, 2] });
-
 const APPLIED: readonly Applied[] = [
   {
     key: 'service.requestsPerMinute',
@@ -75,10 +71,7 @@ const APPLIED: readonly Applied[] = [
     from: [10, 15],
     to: [45, 75],
   },
-  endsResults({ key: 'results.enabled', before: { results: true, watch: [JOB] }, after: { results: false } }),
-  endsResults({ key: 'results.include', after: { include: ['*.txt'] } }),
-  followsAnother({ key: 'watch', after: { watch: [OTHER] } }),
-  followsAnother({ key: 'watchMine', after: { mine: 1 } }),
+  { key: 'watch', after: { watch: [OTHER] }, measure: followed, from: [1, 1], to: [2, 2] },
   {
     key: 'notify',
     after: { notify: true },
@@ -101,16 +94,6 @@ const APPLIED: readonly Applied[] = [
     measure: async (world) => Number(world.agent.store.jobs.get(await endedDaysAgo(world)) !== undefined),
     from: [1, 1],
     to: [0, 0],
-  },
-  {
-    key: 'stallAfterMs',
-    after: { stallAfterMinutes: 10 },
-    async measure(world) {
-      await world.pass(30 * MINUTE_MS);
-      return Number(world.agent.store.jobs.get(JOB)?.stalledAt != null);
-    },
-    from: [0, 0],
-    to: [1, 1],
   },
 ];
 
