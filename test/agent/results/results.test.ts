@@ -29,18 +29,6 @@ describe('what is fetched', () => {
     expect(looks).toEqual([1, 3, 7, 15, 31, 63, 123, 183]);
   });
 
-  it.each([
-    [0o022, 0o640],
-    [0o077, 0o600],
-  ])('has the mode of a mirror: with the umask %o it is %o', async (umask, mode) => {
-    const before = process.umask(umask);
-    onTestFinished(() => void process.umask(before));
-    const place = new ResultsPlace();
-    place.remote.set('/11/a.dat', 'first');
-    await place.sync();
-    expect(fs.statSync(place.path('11', 'a.dat')).mode & 0o777).toBe(mode);
-  });
-
   it('has one row, whatever the way in which the server writes its path', async () => {
     const place = new ResultsPlace();
     place.remote.set('11/out//a.dat', 'same');

@@ -11,7 +11,7 @@ async function countAll(index: LineIndex, bytes: Buffer): Promise<void> {
   for await (const _ of index.count(sourceOf(bytes)));
 }
 
-const lineEnds = (bytes: Buffer) => bytes.reduce((sum, byte) => sum + Number(byte === 0x0a), 0);
+const lineEnds = (bytes: Buffer) => bytes.toString('latin1').split('\n').length - 1;
 
 /** Lines whose lengths repeat themselves, so that they meet the edges of blocks everywhere. */
 function linesOf(lengths: readonly number[], total: number): Buffer {

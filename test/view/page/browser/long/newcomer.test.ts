@@ -1,4 +1,4 @@
-/** What a newcomer looked for, and did not find: the state on a phone, a binary result, a run time, the log before a bar. */
+/** What a newcomer looked for, and did not find: the state on a phone, a binary result, a run time. */
 import { describe, expect, it } from 'vitest';
 import { needs } from '../../../../support/needs.ts';
 import { shown } from '../../../../support/view-browser.ts';
@@ -103,23 +103,6 @@ describe('the page', needs('chromium'), () => {
     place.rewrite('progress', '60 % of the steps\n');
     await expect.poll(() => bar.getAttribute('value')).toBe('0.6');
     expect(await page.evaluate('window.barWent')).toBeUndefined();
-  });
-
-  it('shows the last state of a progress bar of any length, and reaches the lines before it', async (context) => {
-    const states = Array.from({ length: 30_002 }, (_, state) => `\r${String(state).padEnd(89, '.')}`).join('');
-    const { view, keyboard, stdout } = await shown(context, { stdout: `Epoch 1${states}\nEpoch 2${states}` });
-    await view.show(`#/job/${JOB}/live?file=${TASK}/stdout`);
-    const pane = await stdout();
-    const shownStates = async () =>
-      (await view.shownLines(pane)).map(({ number, text }) => `${number} ${text.replaceAll('.', '')}`);
-    await expect.poll(shownStates, { timeout: 60_000 }).toEqual(['1 30001', '2 30001']);
-    await pane
-      .getByText(/^more than [0-9,]+ earlier states$/)
-      .first()
-      .waitFor();
-    await keyboard.press('g');
-    await expect.poll(shownStates, { timeout: 60_000 }).toEqual(['1 30001', '2 30001']);
-    expect(view.wrongs).toEqual([]);
   });
 
   it('shows what was detected of a server in words', async (context) => {
