@@ -59,7 +59,8 @@ test('docs/openapi.json has the routes of the server', () => {
 test('each route responds as docs/openapi.json says, and the snippet of docs/gateway.md works', async (context) => {
   const { sandbox, place, job, read, control } = await setUp(context);
   const { jobId } = job;
-  const other = (await sandbox.submit({ tasks: [{}] })).jobId;
+  const submitted = await sandbox.submit({ tasks: [{}] });
+  const [other, task] = [submitted.jobId, taskOf(submitted)];
   const events = http.request({ socketPath: read, path: '/v1/events' }).end();
   const [stream] = (await once(events, 'response')) as [http.IncomingMessage];
   let streamed = '';
@@ -87,6 +88,8 @@ test('each route responds as docs/openapi.json says, and the snippet of docs/gat
     const { status, json } = await ask(control, at, sent);
     expect(status, `${route}: ${JSON.stringify(json)}`).toBe(200);
     expect(differences(route, json), route).toEqual([]);
+    // It waits for the first task of the job.
+    if (route === 'POST /v1/jobs') expect(json['files']).toEqual([place.mirrorOf(other, task.taskId, 'stdout')]);
   }
   expect([...new Set(asked.map(([route]) => route)), 'GET /v1/events'].sort()).toEqual(documentedRoutes().sort());
   await until('an event', async () => streamed.includes('"started"'));
