@@ -90,7 +90,11 @@ export async function drain(config: Config): Promise<void> {
     const isOver = async () =>
       runningAgent(config.state.directory) === undefined &&
       (await client.agents.all()).every((agent) => agent.name !== name || agent.state === 'gone');
-    await untilStopped((signal) => until(isOver, { endsAt: Number.POSITIVE_INFINITY, signal }, DRAIN_POLL_MS));
+    await untilStopped((signal) =>
+      until(isOver, { endsAt: Number.POSITIVE_INFINITY, signal }, DRAIN_POLL_MS).catch((thrown: unknown) => {
+        throw signal.aborted ? new JobtailError('aborted', 'it was stopped; the agent continues to drain') : thrown;
+      }),
+    );
     process.stdout.write(`${name} has handed its jobs over and ended\n`);
   });
 }
