@@ -16,7 +16,7 @@ export interface TextQuery {
 
 export interface Found {
   readonly count: number;
-  /** Bytes looked through, of so many. */
+  /** Bytes looked through, of so many; up to `of`, all is counted once it is done. */
   readonly searched: number;
   readonly of: number;
   readonly isDone: boolean;
@@ -46,9 +46,7 @@ export class Search {
   readonly #content: () => ContentQuery;
   /** The reported matches, in order. */
   #reported: ShownMatch[] = [];
-  /** Up to here everything is counted. */
-  #to = 0;
-  #isGathering = false;
+  #isRunning = false;
   #running = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -63,19 +61,17 @@ export class Search {
     this.current.value = undefined;
     this.#reported = [];
     this.found.value = isEmpty(query) ? undefined : NOTHING;
-    if (!isEmpty(query)) this.#timer = setTimeout(() => void this.#run(near), PAUSE_MS);
+    if (!isEmpty(query)) this.#runLater(PAUSE_MS, near);
   }
 
   /** The content is so long by now: what came is looked through, too. */
   grow(bytes: number): void {
-    const found = this.found.value;
-    if (this.#isGathering || found?.isDone !== true || found.problem !== undefined || bytes <= this.#to) return;
-    this.#isGathering = true;
-    this.#timer = setTimeout(() => void this.#searchOn(bytes), GATHER_MS);
+    const { of, problem } = this.found.value ?? { ...NOTHING, of: bytes };
+    if (!this.#isRunning && problem === undefined && bytes > of) this.#runLater(GATHER_MS);
   }
 
   stop(): void {
-    this.#isGathering = false;
+    this.#isRunning = false;
     clearTimeout(this.#timer);
     this.#running.abort();
     this.#running = new AbortController();
@@ -108,10 +104,6 @@ export class Search {
     return matched.length === 0 ? undefined : new RegExp([...new Set(matched)].map(literal).join('|'), 'gu');
   }
 
-  #keep(matches: readonly ShownMatch[]): void {
-    this.#reported.push(...matches.slice(0, MAX_LISTED - this.#reported.length));
-  }
-
   /** The first one that begins at a byte or after it: a reported one if it can be, else the server finds it. */
   async #next(at: number): Promise<ShownMatch | undefined> {
     const all = this.#reported;
@@ -133,52 +125,38 @@ export class Search {
     return askLines<SearchLine>(to, this.#running.signal);
   }
 
-  async #run(near: number): Promise<void> {
+  #runLater(ms: number, near?: number): void {
+    this.#isRunning = true;
+    this.#timer = setTimeout(() => void this.#run(near), ms);
+  }
+
+  /** Takes what is found behind what is known; without `near`, that shows nothing else. */
+  async #run(near: number | undefined): Promise<void> {
     const { signal } = this.#running;
+    const { count: known, of } = this.found.value ?? NOTHING;
+    const [at, length] = this.#reported.at(-1) ?? [0, 0];
+    const from = known > this.#reported.length ? of : Math.max(at + length, of - OVERLAP_BYTES);
     try {
-      for await (const line of this.#ask({})) {
-        if (signal.aborted) return;
-        this.#take(line, near);
-      }
+      for await (const line of this.#ask({ from })) if (!signal.aborted) this.#take(line, known, near);
     } catch (error) {
-      if (!signal.aborted) this.#set({ isDone: true, problem: (error as Error).message });
+      // What is asked again as the content grows may fail now: it was rewritten, or the server is busy.
+      if (!signal.aborted && near !== undefined) this.#set({ isDone: true, problem: (error as Error).message });
     }
+    if (!signal.aborted) this.#isRunning = false;
   }
 
-  async #searchOn(bytes: number): Promise<void> {
-    const before = this.#to;
-    const { signal } = this.#running;
-    const came: ShownMatch[] = [];
-    try {
-      const where = { from: Math.max(0, before - OVERLAP_BYTES), max: MAX_LISTED };
-      for await (const line of this.#ask(where))
-        if ('at' in line)
-          for (const [byte, length] of line.at) {
-            // Others are counted: they were whole before, or had begun.
-            if (byte + length > before && byte > (this.#reported.at(-1)?.[0] ?? -1)) came.push([byte, length]);
-            this.#to = Math.max(this.#to, byte + length);
-          }
-      this.#to = Math.max(this.#to, bytes);
-      if (signal.aborted) return;
-      this.#keep(came);
-      this.#set({ count: (this.found.value?.count ?? 0) + came.length });
-    } catch {
-      // The file was rewritten, or the server is busy: what comes next asks again.
-    } finally {
-      if (!signal.aborted) this.#isGathering = false;
+  #take(line: SearchLine, known: number, near: number | undefined): void {
+    if ('at' in line) this.#reported.push(...line.at.slice(0, MAX_LISTED - this.#reported.length));
+    else if ('done' in line) {
+      this.#isRunning = false;
+      this.#set({ count: known + line.count, isDone: true, problem: line.cut });
+    } else {
+      const { searched } = line;
+      this.#set({ count: known + line.count, searched, of: near === undefined ? searched : line.of });
     }
-  }
-
-  #take(line: SearchLine, near: number): void {
-    if ('at' in line) {
-      this.#keep(line.at);
-      this.current.value ??= this.#reported.find(([byte]) => byte >= near);
-    } else if ('done' in line) {
-      this.#to = this.found.value?.of ?? 0;
-      this.#set({ count: line.count, isDone: true, problem: line.cut, searched: this.#to });
-      // All of them lie before what is on the screen.
-      this.current.value ??= this.#reported.at(-1);
-    } else this.#set({ searched: line.searched, of: line.of, count: line.count });
+    if (near !== undefined) this.current.value ??= this.#reported.find(([byte]) => byte >= near);
+    // All of them lie before what is on the screen.
+    if (near !== undefined && 'done' in line) this.current.value ??= this.#reported.at(-1);
   }
 
   #set(change: Partial<Found>): void {

@@ -22,7 +22,7 @@ function answer({ url = '' }: http.IncomingMessage, response: http.ServerRespons
     at.push([byte, text.length]);
   if (places !== undefined) at.splice(0, at.length, ...places);
   const lines: object[] = [{ at }];
-  if (!query.has('from')) lines.push({ searched: content.length, of: content.length, count: at.length });
+  if (!query.has('max')) lines.push({ searched: content.length, of: content.length, count: at.length });
   lines.push({ done: true, count: at.length, version: 'one' });
   response.end(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
 }
