@@ -15,33 +15,22 @@ import { levelOf } from '../text/values.ts';
 import { groupOf } from './list.ts';
 
 /** `files` once it is done. */
-type SearchOutcome = { readonly files?: number; readonly cut?: string | undefined };
+type Hits = { readonly hits: readonly FoundFile[]; readonly files?: number; readonly cut?: string };
 
-/** How often what was found is shown, in milliseconds. */
-const SHOW_MS = 150;
+const withLine = (so: Hits, line: FindLine): Hits =>
+  'done' in line ? { ...so, ...line } : { ...so, hits: [...so.hits, line] };
 
 export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
   const { text, regex } = route;
   const field = useRef<HTMLInputElement>(null);
   const expression = useRef<HTMLInputElement>(null);
-  const found = useRef<FoundFile[]>([]);
-  const shownAt = useRef(0);
-  const hits = useSignal<readonly FoundFile[]>([]);
-  const outcome = useSignal<SearchOutcome>({});
   useEffect(() => live.subscribe({ jobs: '1' }), []);
   useEffect(() => {
     if (text === '') field.current?.focus();
   }, [text]);
-  const take = (line: FindLine) => {
-    if ('done' in line) outcome.value = { files: line.files, cut: line.cut };
-    else found.current.push(line);
-    if (!('done' in line) && performance.now() - shownAt.current < SHOW_MS) return;
-    shownAt.current = performance.now();
-    hits.value = [...found.current];
-  };
   const to = text === '' ? undefined : address('find', { text, ...(regex ? { regex: '1' } : {}) });
   // Another search is another page.
-  const problem = useLines<FindLine>(to, take, []);
+  const { answer, problem } = useLines(to, { hits: [] }, withLine);
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const route = {
@@ -51,7 +40,6 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
     } as const;
     location.hash = hashOf(route);
   };
-  const { cut } = outcome.value;
   return (
     <main class="search-page">
       <form class="page-head" onSubmit={submit}>
@@ -71,16 +59,18 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
           Search
         </button>
         <span class="fine" role="status">
-          {to !== undefined && problem === undefined && summary(outcome.value, hits.value)}
+          {to !== undefined && problem === undefined && summary(answer)}
         </span>
       </form>
       {problem !== undefined && <Failure error={{ message: problem, hint: null }} />}
-      {cut !== undefined && <Failure error={{ message: `Not everything was searched: ${cut}`, hint: null }} />}
+      {answer.cut !== undefined && (
+        <Failure error={{ message: `Not everything was searched: ${answer.cut}`, hint: null }} />
+      )}
       <div class="scrolls">
         <p class="fine">Live files are searched, of all jobs. Results are not: open one to search it.</p>
         {text === '' && <Errors />}
         <section class="found-files" aria-label="Lines that were found">
-          {hits.value.map((file) => (
+          {answer.hits.map((file) => (
             <Found
               key={`${file.job}/${file.task}/${file.file}`}
               hits={file}
@@ -95,10 +85,10 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
   );
 }
 
-function summary(outcome: SearchOutcome, hits: readonly FoundFile[]): string {
+function summary({ hits, files }: Hits): string {
   const lines = hits.reduce((sum, { matches }) => sum + matches, 0);
   const text = `${counted(lines, 'line')} in ${counted(hits.length, 'file')}`;
-  return outcome.files === undefined ? `${text}, searching` : `${text} of ${grouped(outcome.files)}`;
+  return files === undefined ? `${text}, searching` : `${text} of ${grouped(files)}`;
 }
 
 interface FoundProps {
@@ -167,29 +157,25 @@ function parts(text: string, needle: string): string[] {
 /** The lines of all jobs that look like errors, once they are asked for: that reads every mirror. */
 function Errors() {
   const times = useSignal(0);
-  const answer = useSignal<ErrorGroups | undefined>(undefined);
-  const take = (found: ErrorGroups) => {
-    answer.value = found;
-  };
-  const failure = useLines<ErrorGroups>(times.value === 0 ? undefined : address('errors', {}), take, [times.value]);
-  const cut = answer.value?.cut;
-  const problem = failure ?? (cut && `Not everything was searched: ${cut}`);
+  const to = times.value === 0 ? undefined : address('errors', {});
+  const { answer, problem } = useLines(to, undefined, latest, [times.value]);
+  const failure = problem ?? (answer?.cut && `Not everything was searched: ${answer.cut}`);
   const jobs = live.jobs.value;
   const hasFailed = ({ job }: { job: string }) => {
     const summary = jobs?.get(job);
     return summary !== undefined && groupOf(summary) === 'failed';
   };
   /** What failed is looked for first, however few tasks it has. */
-  const groups = [...(answer.value?.groups ?? [])].sort((a, b) => Number(hasFailed(b)) - Number(hasFailed(a)));
+  const groups = [...(answer?.groups ?? [])].sort((a, b) => Number(hasFailed(b)) - Number(hasFailed(a)));
   return (
     <section class="found-errors" aria-label="Errors">
       <button type="button" class="button" onClick={() => times.value++}>
         Show errors of all jobs
       </button>
       <span class="fine" role="status">
-        {answer.value === undefined ? times.value > 0 && 'reading' : errorSummary(answer.value)}
+        {answer === undefined ? times.value > 0 && 'reading' : errorSummary(answer)}
       </span>
-      {problem !== undefined && <Failure error={{ message: problem, hint: null }} />}
+      {failure !== undefined && <Failure error={{ message: failure, hint: null }} />}
       {groups.map(({ tasks, ...first }) => (
         <Found
           key={`${first.job}/${first.task}/${first.file}/${first.line}`}
@@ -201,6 +187,8 @@ function Errors() {
     </section>
   );
 }
+
+const latest = (_: ErrorGroups | undefined, found: ErrorGroups): ErrorGroups | undefined => found;
 
 const errorSummary = ({ tasks, files, filesDone, isDone }: ErrorGroups) =>
   isDone

@@ -71,20 +71,39 @@ export function useAnswer<T>(ask: () => Promise<T>, of: readonly unknown[]) {
   return { answer: answer.value, problem: problem.value };
 }
 
-/** Takes the lines of an answer as they come; nothing is asked without an address. Returns why that failed. */
-export function useLines<T>(to: string | undefined, take: (line: T) => void, of: readonly unknown[]) {
+/** How often what comes is shown, in milliseconds. */
+const SHOW_MS = 150;
+
+/**
+ * What the lines of an answer make of `first` one after the other, so far, or why that failed. Nothing is requested
+ * without an address; requested anew when one of `of` changes.
+ */
+export function useLines<Line, Answer>(
+  to: string | undefined,
+  first: Answer,
+  next: (answer: Answer, line: Line) => Answer,
+  of: readonly unknown[] = [],
+) {
+  const answer = useSignal(first);
   const problem = useSignal<string | undefined>(undefined);
   useEffect(() => {
     problem.value = undefined;
     if (to === undefined) return;
     const stop = new AbortController();
     const read = async () => {
-      for await (const line of askLines<T>(to, stop.signal)) take(line);
+      let [came, shownAt] = [first, 0];
+      for await (const line of askLines<Line>(to, stop.signal)) {
+        came = next(came, line);
+        if (performance.now() - shownAt < SHOW_MS) continue;
+        shownAt = performance.now();
+        answer.value = came;
+      }
+      answer.value = came;
     };
     read().catch((error: Error) => {
       if (!stop.signal.aborted) problem.value = error.message;
     });
     return () => stop.abort();
   }, [to, ...of]);
-  return problem.value;
+  return { answer: answer.value, problem: problem.value };
 }
