@@ -1,19 +1,8 @@
 /** Figures in words that people read at a glance. */
 
-/** Made once: it takes longer to make than to use. */
-const GROUPED = new Intl.NumberFormat('en-GB');
-const UNITS = ['KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+import { showCount as grouped } from '../../../numbers.ts';
 
-/** `1.5 MiB`. */
-export function bytes(count: number): string {
-  if (count < 1024) return `${count} B`;
-  const power = Math.min(UNITS.length, Math.floor(Math.log2(count) / 10));
-  const value = count / 1024 ** power;
-  return `${value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0)} ${UNITS[power - 1]}`;
-}
-
-/** `12,345`, whatever the language of the browser: it stands beside English words. */
-export const grouped = (count: number): string => GROUPED.format(count);
+export { showBytes as bytes, showCount as grouped } from '../../../numbers.ts';
 
 /** `1 line`, `2 lines`. */
 export const counted = (count: number, word: string): string => `${grouped(count)} ${word}${count === 1 ? '' : 's'}`;

@@ -1,18 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { bytes, counted, duration } from '../../../../src/view/page/text/units.ts';
+import { counted, duration } from '../../../../src/view/page/text/units.ts';
 
 describe('figures in words', () => {
-  it.each([
-    [0, '0 B'],
-    [1_023, '1023 B'],
-    [1_536, '1.50 KiB'],
-    [12_345_678, '11.8 MiB'],
-    [2 ** 31, '2.00 GiB'],
-    [2 ** 60, '1024 PiB'],
-  ])('%d bytes', (count, words) => {
-    expect(bytes(count)).toBe(words);
-  });
-
   it.each([
     [-5_000, '0 s'],
     [59_000, '59 s'],

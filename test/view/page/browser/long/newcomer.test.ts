@@ -49,7 +49,7 @@ describe('the page', needs('chromium'), () => {
       );
     });
     await view.show(`#/job/${JOB}/results?name=/11/mesh.bin`);
-    await page.getByText('Binary, 195 KiB. The first 4.00 KiB:').waitFor();
+    await page.getByText('Binary, 195.3 KiB. The first 4.0 KiB:').waitFor();
     const rows = ((await page.locator('.dump').textContent()) ?? '').split('\n');
     expect(rows).toHaveLength(256);
     expect(rows[0]).toBe(
@@ -79,7 +79,7 @@ describe('the page', needs('chromium'), () => {
     });
     await view.show(`#/job/${JOB}/live?file=${TASK}/stdout:g1`);
     const head = (await stdout()).locator('.pane-head');
-    await head.getByText('1.95 KiB').waitFor();
+    await head.getByText('2.0 KiB').waitFor();
     expect(await head.textContent()).not.toContain('5 B');
     await view.show(`#/job/${JOB}/results?name=/11/later.dat`);
     const sentences = page.locator('.result .empty p');

@@ -141,15 +141,15 @@ it(
       if (request.url().includes('/api/results?')) requests += 1;
     });
     await view.show(`#/job/${JOB}/results`);
-    await view.page.getByText('1.00 KiB of 4.00 KiB').waitFor();
-    await view.page.getByText('2.00 KiB so far').waitFor();
+    await view.page.getByText('1.0 KiB of 4.0 KiB').waitFor();
+    await view.page.getByText('2.0 KiB so far').waitFor();
     const bar = view.page.getByRole('progressbar', { name: '/11/big <b> on its way' });
     expect([await bar.getAttribute('value'), await bar.getAttribute('max')]).toEqual(['1024', '4096']);
     const before = requests;
-    for (const [step, text] of ['1.50', '2.00', '3.00'].entries()) {
+    for (const [step, text] of ['1.5', '2.0', '3.0'].entries()) {
       const at = { ...sync, updatedAt: now + step, bytes: 4_096 + step };
       place.store.resultSyncs.save({ ...at, arriving: [['/11/big <b>', Number(text) * 1_024]] });
-      await view.page.getByText(`${text} KiB of 4.00 KiB`).waitFor();
+      await view.page.getByText(`${text} KiB of 4.0 KiB`).waitFor();
     }
     expect(before).toBeGreaterThan(0);
     expect(requests).toBe(before);
