@@ -147,7 +147,7 @@ function Task({ jobId, task, isOpen, onTurn }: TaskProps) {
       <td class="task-task">
         <button type="button" class="fold" aria-expanded={isOpen} onClick={onTurn}>
           <Icon name="next" />
-          <span class="task-word">Task</span> {taskId} {name !== null && <Outside text={name} />}
+          <span class="fine task-word">Task</span> {taskId} {name !== null && <Outside text={name} />}
         </button>
       </td>
       <td class={`task-state ${group === 'failed' || group === 'error' ? 'bad' : 'fine'}`}>
@@ -156,7 +156,7 @@ function Task({ jobId, task, isOpen, onTurn }: TaskProps) {
       <td class="task-grown fine">{grownAt === null ? task.bytes === 0 && 'no output' : ago(grownAt, now)}</td>
       <td class="task-size fine">{task.bytes > 0 && bytes(task.bytes)}</td>
       <td class="task-more">
-        {errorMessage !== null && <Failure error={{ message: errorMessage, hint: null }} />}
+        {errorMessage !== null && <Failure error={{ message: errorMessage }} />}
         <TaskProgress jobId={jobId} file={files.find(({ file }) => file === 'progress')} />
       </td>
     </>
@@ -190,7 +190,7 @@ function Entry({ jobId, file, opened }: EntryProps) {
       </a>
       {(isOpen ? opened.length > 1 : opened.length < MAX_PANES) && (
         <a
-          class="icon-button beside"
+          class="icon-button"
           href={hashOf({ page: 'live', jobId, files: beside })}
           aria-label={isOpen ? `Close ${name} of task ${taskId}` : `Show ${name} of task ${taskId} beside the others`}
           title={isOpen ? 'Close' : 'Show beside the others'}

@@ -74,7 +74,7 @@ function FailedTasks({ job: { tasks } }: { job: JobDetail }) {
   const message = `Task ${first.taskId}: ${first.errorMessage}${more}`;
   return (
     <div class="failed-tasks">
-      <Failure error={{ message, hint: null }} />
+      <Failure error={{ message }} />
     </div>
   );
 }

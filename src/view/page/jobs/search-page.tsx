@@ -62,10 +62,8 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
           {to !== undefined && problem === undefined && summary(answer)}
         </span>
       </form>
-      {problem !== undefined && <Failure error={{ message: problem, hint: null }} />}
-      {answer.cut !== undefined && (
-        <Failure error={{ message: `Not everything was searched: ${answer.cut}`, hint: null }} />
-      )}
+      {problem !== undefined && <Failure error={problem} />}
+      {answer.cut !== undefined && <Failure error={notAll(answer.cut)} />}
       <div class="scrolls">
         <p class="fine">Live files are searched, of all jobs. Results are not: open one to search it.</p>
         {text === '' && <Errors />}
@@ -84,6 +82,8 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
     </main>
   );
 }
+
+const notAll = (cut: string) => ({ message: `Not everything was searched: ${cut}` });
 
 function summary({ hits, files }: Hits): string {
   const lines = hits.reduce((sum, { matches }) => sum + matches, 0);
@@ -159,7 +159,7 @@ function Errors() {
   const times = useSignal(0);
   const to = times.value === 0 ? undefined : address('errors', {});
   const { answer, problem } = useLines(to, undefined, latest, [times.value]);
-  const failure = problem ?? (answer?.cut && `Not everything was searched: ${answer.cut}`);
+  const failure = problem ?? (answer?.cut === undefined ? undefined : notAll(answer.cut));
   const jobs = live.jobs.value;
   const hasFailed = ({ job }: { job: string }) => {
     const summary = jobs?.get(job);
@@ -175,7 +175,7 @@ function Errors() {
       <span class="fine" role="status">
         {answer === undefined ? times.value > 0 && 'reading' : errorSummary(answer)}
       </span>
-      {failure !== undefined && <Failure error={{ message: failure, hint: null }} />}
+      {failure !== undefined && <Failure error={failure} />}
       {groups.map(({ tasks, ...first }) => (
         <Found
           key={`${first.job}/${first.task}/${first.file}/${first.line}`}

@@ -2,7 +2,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { ContentQuery } from '../../contract/addresses.ts';
-import type { RefusedByView } from '../api.ts';
 import type { OpenFile, Opening } from '../file/open-file.ts';
 import { Icon } from '../parts/button.tsx';
 import { Failure } from '../parts/words.tsx';
@@ -98,9 +97,7 @@ function Notices({ file }: { file: OpenFile }) {
   const came = total - followedTo;
   return (
     <>
-      {problem !== undefined && (
-        <Failure error={{ message: problem.message, hint: (problem as RefusedByView).hint ?? null }} />
-      )}
+      {problem !== undefined && <Failure error={problem} />}
       {isFormer && (
         <p class="notice">
           The file was rewritten; this is what it was before.

@@ -23,7 +23,7 @@ export function Toolbar({ opened, title, canGrow, onSearch, onGone }: ToolbarPro
     <div class="pane-bar">
       {title}
       <div class="toolbar" role="toolbar" aria-label="File">
-        <span class="copied" role="status">
+        <span class="fine copied" role="status">
           {opened.notice.value}
         </span>
         {canGrow && (

@@ -85,7 +85,7 @@ export function useLines<Line, Answer>(
   of: readonly unknown[] = [],
 ) {
   const answer = useSignal(first);
-  const problem = useSignal<string | undefined>(undefined);
+  const problem = useSignal<Error | undefined>(undefined);
   useEffect(() => {
     problem.value = undefined;
     if (to === undefined) return;
@@ -101,7 +101,7 @@ export function useLines<Line, Answer>(
       answer.value = came;
     };
     read().catch((error: Error) => {
-      if (!stop.signal.aborted) problem.value = error.message;
+      if (!stop.signal.aborted) problem.value = error;
     });
     return () => stop.abort();
   }, [to, ...of]);

@@ -26,7 +26,7 @@ export function Hint({ text }: { text: string }) {
 }
 
 interface FailureProps {
-  readonly error: { readonly message: string; readonly hint: string | null };
+  readonly error: { readonly message: string; readonly hint?: string | null | undefined };
   readonly children?: ComponentChildren;
 }
 
@@ -37,7 +37,7 @@ export function Failure({ error, children }: FailureProps) {
       <Icon name="warning" />
       <span>
         <Outside text={error.message} /> {children}
-        {error.hint !== null && <Hint text={error.hint} />}
+        {error.hint != null && <Hint text={error.hint} />}
       </span>
     </p>
   );

@@ -51,7 +51,7 @@ export function ResultView({ jobId, file }: ResultViewProps) {
           </Fact>
         )}
       </dl>
-      {file.reason !== null && <Failure error={{ message: file.reason, hint: null }} />}
+      {file.reason !== null && <Failure error={{ message: file.reason }} />}
       {isHere &&
         file.live === null &&
         (file.preview === 'text' ? <Text jobId={jobId} file={file} /> : <Frame jobId={jobId} file={file} />)}
@@ -70,7 +70,7 @@ function Text({ jobId, file: { name, bytes: length } }: ResultViewProps) {
   const asText = useSignal(false);
   const content = useMemo(() => ({ job: jobId, result: name }), [jobId, name]);
   const { answer: beginning, problem } = useAnswer(() => askBytes(content, 0, DUMPED_BYTES), [content]);
-  if (problem !== undefined) return <Failure error={{ message: problem.message, hint: null }} />;
+  if (problem !== undefined) return <Failure error={problem} />;
   if (beginning === undefined) return null;
   if (isBinary(beginning) && !asText.value)
     return <Binary beginning={beginning} bytes={length} onText={() => (asText.value = true)} />;

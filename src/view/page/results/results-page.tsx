@@ -102,7 +102,7 @@ function Tree({ jobId, changed, opened, arriving }: TreeProps) {
       classOf={(row) => `entry entry-cells ${'entry' in row && row.entry.name === opened ? 'open' : ''}`}
       cells={(row) => <Cells kind="entry" cells={cellsOf(row, { jobId, opened, arriving, ...act })} />}
     >
-      {problem !== undefined && <Failure error={{ message: problem.message, hint: null }} />}
+      {problem !== undefined && <Failure error={problem} />}
       {rows?.length === 0 && <p class="fine">The agent has listed no result yet.</p>}
     </Table>
   );
