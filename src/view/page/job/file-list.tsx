@@ -103,23 +103,15 @@ export function FileList({ jobId, tasks, opened }: FileListProps) {
         sort={order}
         rows={items}
         keyOf={keyOf}
-        classOf={({ file }) => (file === undefined ? 'task-cells' : 'file-row')}
         shownKey={first === undefined ? undefined : `${first.taskId}/${first.file}`}
         cells={({ task, file }) =>
-          file === undefined ? (
-            <Task
-              jobId={jobId}
-              task={task}
-              isOpen={isOpen(task)}
-              onTurn={() => {
+          file === undefined
+            ? taskCells(jobId, task, isOpen(task), () => {
                 const now = new Set(turned.value);
                 if (!now.delete(task.taskId)) now.add(task.taskId);
                 turned.value = now;
-              }}
-            />
-          ) : (
-            <Entry jobId={jobId} file={file} opened={opened} />
-          )
+              })
+            : { file: <Entry jobId={jobId} file={file} opened={opened} /> }
         }
       >
         {tasks.length === 0 && (
@@ -131,36 +123,31 @@ export function FileList({ jobId, tasks, opened }: FileListProps) {
   );
 }
 
-interface TaskProps {
-  readonly jobId: string;
-  readonly task: TaskRow;
-  readonly isOpen: boolean;
-  readonly onTurn: () => void;
-}
-
-function Task({ jobId, task, isOpen, onTurn }: TaskProps) {
+function taskCells(jobId: string, task: TaskRow, isOpen: boolean, onTurn: () => void) {
   const now = live.now.value;
   const { taskId, reported, group, grownAt, files } = task;
   const { name = null, taskState = null, errorMessage = null } = reported ?? {};
-  return (
-    <>
-      <td class="task-task">
-        <button type="button" class="fold" aria-expanded={isOpen} onClick={onTurn}>
-          <Icon name="next" />
-          <span class="fine task-word">Task</span> {taskId} {name !== null && <Outside text={name} />}
-        </button>
-      </td>
-      <td class={`task-state ${group === 'failed' || group === 'error' ? 'bad' : 'fine'}`}>
+  return {
+    task: (
+      <button type="button" class="fold" aria-expanded={isOpen} onClick={onTurn}>
+        <Icon name="next" />
+        <span class="fine task-word">Task</span> {taskId} {name !== null && <Outside text={name} />}
+      </button>
+    ),
+    state: (
+      <span class={group === 'failed' || group === 'error' ? 'bad' : 'fine'}>
         {taskState !== null && <Outside text={taskState} />}
-      </td>
-      <td class="task-grown fine">{grownAt === null ? task.bytes === 0 && 'no output' : ago(grownAt, now)}</td>
-      <td class="task-size fine">{task.bytes > 0 && bytes(task.bytes)}</td>
-      <td class="task-more">
+      </span>
+    ),
+    grown: grownAt === null ? task.bytes === 0 && 'no output' : ago(grownAt, now),
+    size: task.bytes > 0 && bytes(task.bytes),
+    more: (
+      <>
         {errorMessage !== null && <Failure error={{ message: errorMessage }} />}
         <TaskProgress jobId={jobId} file={files.find(({ file }) => file === 'progress')} />
-      </td>
-    </>
-  );
+      </>
+    ),
+  };
 }
 
 interface EntryProps {
@@ -177,7 +164,7 @@ function Entry({ jobId, file, opened }: EntryProps) {
   const others = opened.filter((one) => one.taskId !== taskId || one.file !== name);
   const beside = isOpen ? others : [...opened, { taskId, file: name }];
   return (
-    <td class={`file ${isOpen ? 'open' : ''}`}>
+    <div class={`file ${isOpen ? 'open' : ''}`}>
       <a
         class="file-link"
         href={hashOf({ page: 'live', jobId, files: [{ taskId, file: name }] })}
@@ -198,7 +185,7 @@ function Entry({ jobId, file, opened }: EntryProps) {
           <Icon name={isOpen ? 'close' : 'beside'} />
         </a>
       )}
-    </td>
+    </div>
   );
 }
 

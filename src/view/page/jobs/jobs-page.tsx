@@ -6,7 +6,7 @@ import { isOwn } from '../condition.ts';
 import { live } from '../live.ts';
 import { isFilterWanted, noteJobOrder } from '../navigation.ts';
 import type { Sort } from '../parts/sort.ts';
-import { Cells, Chips, Table } from '../parts/table.tsx';
+import { Chips, Table } from '../parts/table.tsx';
 import { OwnFailure } from '../parts/words.tsx';
 import { hashOf } from '../route.ts';
 import { counted, grouped } from '../text/units.ts';
@@ -94,17 +94,11 @@ export function JobsPage() {
             sort={sort}
             rows={shown}
             keyOf={({ jobId }) => jobId}
-            classOf={(job) => `job-cells ${hasError(job) ? 'has-error' : ''}`}
-            cells={(job) => (
-              <>
-                <Cells kind="job" cells={cellsOf(job, now)} />
-                {hasError(job) && (
-                  <td class="job-error">
-                    <OwnFailure error={job.firstError} />
-                  </td>
-                )}
-              </>
-            )}
+            classOf={(job) => (hasError(job) ? 'has-error' : '')}
+            cells={(job) => ({
+              ...cellsOf(job, now),
+              ...(hasError(job) && { error: <OwnFailure error={job.firstError} /> }),
+            })}
           />
         </div>
       )}

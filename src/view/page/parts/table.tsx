@@ -16,8 +16,9 @@ interface TableProps<Name extends string, Item> {
   readonly sort?: Signal<Sort<Name>>;
   readonly rows: readonly Item[];
   readonly keyOf: (row: Item) => string;
-  readonly classOf: (row: Item) => string;
-  readonly cells: (row: Item) => ComponentChildren;
+  readonly classOf?: (row: Item) => string;
+  /** What a row has in each column, by the name of the column, and below the columns. */
+  readonly cells: (row: Item) => Readonly<Record<string, ComponentChildren>>;
   /** The row that is brought onto the screen. */
   readonly shownKey?: string | undefined;
   readonly children?: ComponentChildren;
@@ -53,13 +54,17 @@ export function Table<Name extends string, Item>(props: TableProps<Name, Item>) 
               row !== undefined && (
                 <tr
                   key={key}
-                  class={`${kind}-row ${classOf(row)}`}
+                  class={`${kind}-row ${kind}-cells ${classOf?.(row) ?? ''}`}
                   aria-rowindex={index + 1 + heads}
                   data-index={index}
                   ref={list.measureElement}
                   style={{ transform: `translateY(${start}px)` }}
                 >
-                  {cells(row)}
+                  {Object.entries(cells(row)).map(([name, content]) => (
+                    <td key={name} class={`${kind}-${name}`}>
+                      {content}
+                    </td>
+                  ))}
                 </tr>
               )
             );
@@ -69,20 +74,6 @@ export function Table<Name extends string, Item>(props: TableProps<Name, Item>) 
       {children}
     </section>
   );
-}
-
-interface CellsProps<Name extends string> {
-  readonly kind: TableProps<Name, unknown>['kind'];
-  readonly cells: Readonly<Record<Name, ComponentChildren>>;
-}
-
-/** What a row has in each column. */
-export function Cells<Name extends string>({ kind, cells }: CellsProps<Name>) {
-  return (Object.keys(cells) as Name[]).map((name) => (
-    <td key={name} class={`${kind}-${name}`}>
-      {cells[name]}
-    </td>
-  ));
 }
 
 type HeadsProps<Name extends string> = Pick<Required<TableProps<Name, unknown>>, 'kind' | 'sort'> & {

@@ -8,7 +8,7 @@ import { Results } from '../jobs/job-row.tsx';
 import { live } from '../live.ts';
 import { notePictures } from '../navigation.ts';
 import { useAnswer } from '../parts/hooks.ts';
-import { Cells, Table } from '../parts/table.tsx';
+import { Table } from '../parts/table.tsx';
 import { Failure } from '../parts/words.tsx';
 import type { ResultsRoute } from '../route.ts';
 import { cellsOf, type ResultsRow } from './entry.tsx';
@@ -99,8 +99,8 @@ function Tree({ jobId, changed, opened, arriving }: TreeProps) {
       label="Files"
       rows={rows ?? []}
       keyOf={(row) => ('more' in row ? `more ${row.more}` : row.entry.name)}
-      classOf={(row) => `entry entry-cells ${'entry' in row && row.entry.name === opened ? 'open' : ''}`}
-      cells={(row) => <Cells kind="entry" cells={cellsOf(row, { jobId, opened, arriving, ...act })} />}
+      classOf={(row) => ('entry' in row && row.entry.name === opened ? 'open' : '')}
+      cells={(row) => cellsOf(row, { jobId, opened, arriving, ...act })}
     >
       {problem !== undefined && <Failure error={problem} />}
       {rows?.length === 0 && <p class="fine">The agent has listed no result yet.</p>}

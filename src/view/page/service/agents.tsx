@@ -3,7 +3,7 @@ import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import type { FleetAgent, FleetState } from '../../contract/events.ts';
 import { type Columns, column, type Sort, sorted } from '../parts/sort.ts';
-import { Cells, Table } from '../parts/table.tsx';
+import { Table } from '../parts/table.tsx';
 import { Outside } from '../parts/words.tsx';
 import { ago, counted, duration, grouped } from '../text/units.ts';
 
@@ -35,8 +35,7 @@ export function Agents({ fleet: { name, agents, waitingJobs }, now }: { fleet: F
         sort={order}
         rows={rows}
         keyOf={(agent) => agent.name}
-        classOf={() => 'agent-cells'}
-        cells={(agent) => <Cells kind="agent" cells={cellsOf(agent, agent.name === name, now)} />}
+        cells={(agent) => cellsOf(agent, agent.name === name, now)}
       />
     </section>
   );

@@ -72,7 +72,7 @@ describe('the page', needs('chromium'), () => {
     });
     await view.context.grantPermissions(['clipboard-read', 'clipboard-write']);
     await view.show(`#/job/${JOB}/results`);
-    await page.locator('.entry', { hasText: '/11/' }).getByText(`task ${TASK} solver`).waitFor();
+    await page.locator('.entry-row', { hasText: '/11/' }).getByText(`task ${TASK} solver`).waitFor();
     await page.getByRole('link', { name: 'a.txt' }).click();
     await (await view.pane('/11/a.txt')).getByText('two').waitFor();
     await keyboard.press('c');
