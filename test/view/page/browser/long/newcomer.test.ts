@@ -1,5 +1,6 @@
 /** What a newcomer looked for, and did not find: the state on a phone, a binary result, a run time. */
 import { describe, expect, it } from 'vitest';
+import { until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
 import { shown } from '../../../../support/view-browser.ts';
 import { findings } from '../../../../support/view-jobs.ts';
@@ -92,7 +93,8 @@ describe('the page', needs('chromium'), () => {
     const { place, view, page } = await shown(context, { progress: '50 % of the steps\n' });
     await view.show(`#/job/${JOB}/live`);
     const bar = page.locator('.task-progress progress');
-    await expect.poll(() => bar.getAttribute('value')).toBe('0.5');
+    const isAt = (done: string) => async () => (await bar.getAttribute('value')) === done;
+    await until('half of the bar', isAt('0.5'));
     await page.evaluate(`new MutationObserver(() => {
       if (document.querySelector('.task-progress') === null) window.barWent = true;
     }).observe(document.body, { childList: true, subtree: true })`);
@@ -101,7 +103,7 @@ describe('the page', needs('chromium'), () => {
     const row = page.getByRole('row', { name: /^progress/ });
     await row.getByText('empty', { exact: true }).waitFor();
     place.rewrite('progress', '60 % of the steps\n');
-    await expect.poll(() => bar.getAttribute('value')).toBe('0.6');
+    await until('more of the bar', isAt('0.6'));
     expect(await page.evaluate('window.barWent')).toBeUndefined();
   });
 
