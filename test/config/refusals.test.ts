@@ -91,6 +91,7 @@ const WRONG_VALUES = String.raw`
   notify | - {on: [failed], mail: a@example.org, command: [true]} | notify[0]: expected exactly one of command, url, mail, found command and mail
   notify | - {on: [fails], mail: a@example.org} | notify[0].on[0]: expected one of finished, failed, canceled,
   notify | - {on: [match], mail: a@example.org} | notify[0].match: expected a regular expression, for the event match
+  notify | - {on: [match], match: "(a+)+b", mail: a@example.org} | notify[0].match: expected a regular expression that is quick
   notify | - {on: [failed], match: x, mail: a@example.org} | notify[0].match: expected no such key without
   notify | - {on: [failed], mail: "-oQ/tmp@x"} | notify[0].mail: expected a mail address
   notify | - {on: 5, mail: a@example.org} | notify[0].on: expected a list of events (finished, failed, canceled,
