@@ -5,7 +5,15 @@ import { expect, it } from 'vitest';
 import { requestOf } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import type { SandboxService } from '../../support/e2e-sandbox.ts';
-import { expectNoSecret, MARK, PASSWORD, quotationsOf, traces } from '../../support/e2e-secrets.ts';
+import {
+  expectNoSecret,
+  failingSignIns,
+  MARK,
+  PASSWORD,
+  quotationsOf,
+  TOKEN,
+  traces,
+} from '../../support/e2e-secrets.ts';
 import { until } from '../../support/e2e-until.ts';
 
 /** Says with every command what the failures were, while the service quotes `secret`. */
@@ -48,6 +56,34 @@ it.concurrent('no secret is shown while calls fail with the session code', async
   const { controlToken, password } = sandbox.secrets;
   expectNoSecret(new Map([...before, ...traces(place, agent)]), [PASSWORD, password, controlToken, code]);
 });
+
+for (const secret of ['password', 'token'] as const) {
+  it.concurrent(`when no sign-in with a ${secret} succeeds`, async (context) => {
+    const place = Place.make(context);
+    const sandbox = await place.startSandbox();
+    const [file, value] = secret === 'password' ? [sandbox.passwordFile, PASSWORD] : [sandbox.tokenFile, TOKEN];
+    fs.writeFileSync(file, value);
+    place.configure(sandbox, {
+      auth: {
+        method: secret === 'password' ? 'password' : 'external-token',
+        passwordFile: undefined,
+        [`${secret}File`]: file,
+      },
+    });
+    const job = await sandbox.submit({ tasks: [{}] });
+    expect(await place.agent('watch', job.jobId)).toMatchObject({ code: 0 });
+    for (const rule of failingSignIns(value)) {
+      await sandbox.fault(rule);
+      expect((await place.agent('sync', job.jobId)).code).toBeGreaterThan(0);
+      await sandbox.clearFaults();
+    }
+    const refused = place.start(['sync', job.jobId]);
+    expect(await refused.ended).toMatchObject({ code: 5 });
+    const found = traces(place, refused);
+    expect(Buffer.concat([...found.values()]).toString('latin1')).toContain(MARK);
+    expectNoSecret(found, [value]);
+  });
+}
 
 it.concurrent('no secret is shown with a transfer method that quotes them', async (context) => {
   const place = Place.make(context);
