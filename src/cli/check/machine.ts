@@ -40,7 +40,7 @@ export function checkConfigFile(config: Config): Finding[] {
   const isOld = /^[^#\n]*\btransfer: *["']?soap\b/m.test(fs.readFileSync(file, 'utf8'));
   const writeHint = `chmod go-w ${file}: it names programs that the agent runs`;
   return [
-    ok(`${file}, ${watch.length === 0 ? 'no jobs in it' : `${watch.length} jobs in it`}`),
+    ok(`${file}, jobs in it: ${watch.length || 'none'}`),
     ...warnIf(isOld, 'results.transfer: soap is an old word', 'write transfer: service, which means the same'),
     ...warnIf((modeOf(file) & 0o022) !== 0, 'other users than its owner can change it', writeHint),
     ...secretFilesOf(config).flatMap((secret) => {

@@ -9,7 +9,7 @@ import { type Column, clicked, type Sort } from './sort.ts';
 
 interface TableProps<Name extends string, Item> {
   /** Of the classes: `job` for `job-list`, `job-cells`, `job-state`. */
-  readonly kind: 'job' | 'task' | 'agent' | 'entry';
+  readonly kind: keyof typeof ROW_PX;
   readonly label: string;
   /** Left out where the table has no heads. */
   readonly columns?: Readonly<Record<Name, Pick<Column<never>, 'label' | 'isDown'>>> | undefined;
@@ -25,7 +25,7 @@ interface TableProps<Name extends string, Item> {
 }
 
 /** Of a row of one line, as the styles have it: the length of a list must not change as one scrolls. */
-const ROW_PX = { job: 36, task: 30, agent: 32, entry: 32 } as const;
+const ROW_PX = { job: 36, task: 30, agent: 32, entry: 32, csv: 26 } as const;
 
 /** A table that draws the rows on the screen, and is sorted by a click on a head. */
 export function Table<Name extends string, Item>(props: TableProps<Name, Item>) {

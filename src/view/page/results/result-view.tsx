@@ -12,6 +12,7 @@ import { Fact, Failure, Outside } from '../parts/words.tsx';
 import { hashOf, openedFile } from '../route.ts';
 import { bytes, clock, counted, grouped } from '../text/units.ts';
 import { Binary, DUMPED_BYTES, isBinary } from './binary.tsx';
+import { Csv } from './csv.tsx';
 import { STATES } from './entry.tsx';
 
 interface ResultViewProps {
@@ -65,16 +66,29 @@ export function ResultView({ jobId, file }: ResultViewProps) {
   );
 }
 
-/** As lines, unless its first bytes are none of a text. */
+/** As lines, unless its first bytes are none of a text; CSV as a table, too. */
 function Text({ jobId, file: { name, bytes: length } }: ResultViewProps) {
   const asText = useSignal(false);
+  const asTable = useSignal(false);
   const content = useMemo(() => ({ job: jobId, result: name }), [jobId, name]);
   const { answer: beginning, problem } = useAnswer(() => askBytes(content, 0, DUMPED_BYTES), [content]);
   if (problem !== undefined) return <Failure error={problem} />;
   if (beginning === undefined) return null;
   if (isBinary(beginning) && !asText.value)
     return <Binary beginning={beginning} bytes={length} onText={() => (asText.value = true)} />;
-  return <Pane content={content} opening={{ follows: false }} label={name} />;
+  if (asTable.value) return <Csv content={content} bytes={length ?? 0} onText={() => (asTable.value = false)} />;
+  return (
+    <>
+      {/\.[ct]sv$/i.test(name) && (
+        <p class="notice plain">
+          <button type="button" class="button" onClick={() => (asTable.value = true)}>
+            Show as a table
+          </button>
+        </p>
+      )}
+      <Pane content={content} opening={{ follows: false }} label={name} />
+    </>
+  );
 }
 
 /** What the browser draws by itself, where nothing of it runs: the answer is in a sandbox, too. */

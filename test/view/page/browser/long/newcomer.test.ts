@@ -68,6 +68,21 @@ describe('the page', needs('chromium'), () => {
     expect(view.wrongs).toEqual([]);
   });
 
+  it('shows a CSV file as a table, which a click on a head sorts', async (context) => {
+    const { view, page } = await shown(context, {}, (place) => {
+      place.addResult('/11/loss.csv', 'step,"name, long"\n10,b\n9,<b>a</b>\n');
+    });
+    await view.show(`#/job/${JOB}/results?name=/11/loss.csv`);
+    await page.getByRole('button', { name: 'Show as a table' }).click();
+    const shows = (cells: string) => async () =>
+      (await page.locator('.csv-row td').allTextContents()).join('|') === cells;
+    await until('the rows of the file', shows('10|b|9|<b>a</b>'));
+    await page.getByRole('button', { name: 'step' }).click();
+    await until('the rows by their numbers', shows('9|<b>a</b>|10|b'));
+    await page.getByRole('button', { name: 'Show as text' }).click();
+    await page.locator('.row', { hasText: '9,<b>a</b>' }).waitFor();
+  });
+
   it('shows the size of a former generation, and each sentence about a result that is not here apart', async (context) => {
     const now = Date.now();
     const { place, view, page, stdout } = await shown(context, { stdout: 'x'.repeat(2_000) }, (place) => {
