@@ -92,7 +92,8 @@ function conclusionOf(verified: readonly Verified[]): string {
   const rest = verified.length - regular.length;
   const others = rest === 0 ? '' : `; without content on the server: ${countOf(rest, 'file')}`;
   const files = countOf(regular.length, 'file');
-  if (here.length === regular.length) return `all ${files} equal (${showBytes(bytes)})${others}`;
+  const all = regular.length === 1 ? '' : 'all ';
+  if (here.length === regular.length) return `${all}${files} equal (${showBytes(bytes)})${others}`;
   const notHere = missing.length === 0 ? '' : `, ${missing.length} of them missing here`;
   return `${regular.length - here.length} of ${files} not equal, or not proven${notHere}${others}`;
 }
