@@ -272,6 +272,7 @@ it('each command prints the whole of a state in which everything has happened', 
   const temporary = path.join(directory, 'temporary');
   fs.mkdirSync(temporary);
   vi.stubEnv('TMPDIR', temporary);
+  vi.stubEnv('LC_ALL', 'C.UTF-8');
   await writeState();
   let all = '';
   for (const line of LINES) all += await printed(configFile, ...line);
