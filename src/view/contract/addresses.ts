@@ -177,10 +177,15 @@ export type FindLine =
 export type NumbersLine =
   /** The first line: names of the columns are the word before a number, the head of a CSV file, or `#1`. */
   | { readonly columns: readonly string[]; readonly version: string }
-  /** Rows in order: where each line begins, and its numbers; null for one that is not finite. */
-  | { readonly at: readonly number[]; readonly rows: readonly (readonly (number | null)[])[] }
+  | NumbersRows
   /** The last line: up to here. Beyond 50,000 rows only each second one is sent, then each fourth. */
   | { readonly done: true; readonly to: number };
+
+/** Rows in order: where each line begins, and its numbers; null for one that is not finite. */
+export interface NumbersRows {
+  readonly at: readonly number[];
+  readonly rows: readonly (readonly (number | null)[])[];
+}
 
 export interface ResultEntries {
   readonly entries: readonly (ResultDirectory | ResultFile)[];

@@ -1,7 +1,7 @@
 /** Which kinds of lines of numbers there are, and the numbers of one as the file grows. */
 import { type Signal, signal } from '@preact/signals';
 import { MAX_LINE_BYTES, numbersIn } from '../../../number-lines.ts';
-import type { ContentQuery, NumbersLine } from '../../contract/addresses.ts';
+import type { ContentQuery, NumbersLine, NumbersRows } from '../../contract/addresses.ts';
 import { address, askLines, type RefusedByView } from '../api.ts';
 import { decode } from '../text/terminal.ts';
 import type { TextWindow } from './text-window.ts';
@@ -81,7 +81,12 @@ export class Numbers {
     const { signal } = this.#closed;
     try {
       const to = address('numbers', { ...this.#content(), like: this.#like, from: this.#to });
-      for await (const line of askLines<NumbersLine>(to, signal)) this.#take(line);
+      const arrived: NumbersRows[] = [];
+      for await (const line of askLines<NumbersLine>(to, signal)) {
+        if ('columns' in line) this.#names = line.columns;
+        else if ('at' in line) arrived.push(line);
+        else this.#take(arrived, line.to);
+      }
     } catch (error) {
       if (!signal.aborted) this.#failed(error as Error & Partial<RefusedByView>);
     } finally {
@@ -95,13 +100,11 @@ export class Numbers {
     if (status === 429 || status >= 500) setTimeout(() => void this.grow(), retryAfterMs);
   }
 
-  #take(line: NumbersLine): void {
-    if ('columns' in line) this.#names = line.columns;
-    else if ('at' in line) for (const [index, row] of line.rows.entries()) this.#add(line.at[index] ?? 0, row);
-    else {
-      this.#to = line.to;
-      this.#show();
-    }
+  /** Rows of a whole answer: those of one that breaks off come again with the next one. */
+  #take(arrived: readonly NumbersRows[], to: number): void {
+    for (const { at, rows } of arrived) for (const [index, row] of rows.entries()) this.#add(at[index] ?? 0, row);
+    this.#to = to;
+    this.#show();
   }
 
   #add(at: number, row: readonly (number | null)[]): void {
