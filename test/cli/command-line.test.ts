@@ -56,6 +56,8 @@ it('an invalid argument is quoted once, after the name of its option', () => {
     ['tail', '501', '--since', '30'],
   ])
     expect(errorOf(...args)).toContain('"30" has no unit: 30s, 30m, 30h or 30d?');
+  for (const name of ['.x', '../x', 'a/b', 'a b', 'x'.repeat(65)])
+    expect(errorOf('init', '--service', name)).toContain('is no name of an instance');
   for (const option of ['--json', '--quiet'])
     expect(errorOf('watch', '--mine', option)).toMatch(/'--mine' cannot be used with option '.*--(?:json|quiet)'/);
   for (const option of ['--json', '--quiet', '--no-wait'])
