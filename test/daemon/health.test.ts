@@ -1,5 +1,6 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { AgentHealth } from '../../src/daemon/health.ts';
+import { JobtailError } from '../../src/errors.ts';
 import { type Outage, outageIn, saveOutage } from '../../src/store/outage.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
@@ -28,9 +29,10 @@ it('the health check reports since when the service fails, in words', () => {
   // A refusal is an answer.
   health.note('fault');
   expect(health.failure).toBeUndefined();
-  health.note('sign-in-refused');
+  health.note('sign-in-refused', new JobtailError('sign-in-refused', 'wrong password', { hint: 'check it' }));
+  const message = 'the service refuses the sign-in: wrong password';
   expect(health.failure).toEqual({ text: 'the service refuses the sign-in', forMs: 0 });
-  expect(outageIn(directory)).toMatchObject({ code: 'sign-in-refused' });
+  expect(outageIn(directory)).toMatchObject({ code: 'sign-in-refused', message, hint: 'check it' });
   health.note('ok');
   expect(health.failure).toBeUndefined();
   expect(outageIn(directory)).toBeUndefined();
