@@ -25,8 +25,7 @@ export function sharesOf(jobs: number, agents: readonly Taker[]): Map<string, nu
 
 /** How many jobs above its share an agent releases now: a part of them, so that the move takes half a minute. */
 export function excessOf(own: number, share: number, room: number): number {
-  const excess = Math.min(own - share, room);
-  return excess <= 0 ? 0 : Math.max(1, Math.ceil(excess / 10));
+  return Math.max(0, Math.ceil(Math.min(own - share, room) / 10));
 }
 
 /** Acquired at once: their rows arrive here within about a second. */
