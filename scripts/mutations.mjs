@@ -53,13 +53,11 @@ const OPERATORS = {
 export function mutationsOf(source, file) {
   const found = [];
   const textOf = ({ start, end }) => source.slice(start, end);
-  /** Such as what a function returns, which is awaited by its caller anyway. */
+  /** What a function returns is awaited by its caller anyway. */
   const equivalent = new Set();
   visit(parsed(source, file), (node, isTried) => {
     if (!isTried) equivalent.add(node.type === 'ReturnStatement' ? node.argument : node.body);
-    // `list[index] ?? 0` is for the compiler: the element is there.
-    if (node.operator === '??' && node.left.computed) equivalent.add(node.right);
-    if (/^(?:AwaitExpression|Literal)$/.test(node.type) && equivalent.has(node)) return;
+    if (node.type === 'AwaitExpression' && equivalent.has(node)) return;
     for (const [kind, part = node, instead] of OPERATORS[node.type]?.(node, textOf) ?? []) {
       const { start, end } = instead === undefined ? inItsList(node, part) : part;
       if (source.slice(start, end) === instead) continue;
