@@ -1,5 +1,4 @@
 /** `agent jobs`: the user's jobs as the middleware reports them. */
-
 import { jsonReport } from '../../json-report.ts';
 import { countOf } from '../../numbers.ts';
 import { printable } from '../../printable.ts';

@@ -40,13 +40,15 @@ import type { ResultState } from '../../store/rows.ts';
 export type { LiveFileName, ResultState };
 
 export interface Refusal {
-  readonly error: {
-    readonly code: string;
-    readonly message: string;
-    readonly hint: string | null;
-    /** With 409: what stands there now. */
-    readonly version?: string;
-  };
+  readonly error: RefusalError;
+}
+
+export interface RefusalError {
+  readonly code: string;
+  readonly message: string;
+  readonly hint: string | null;
+  /** With 409: what stands there now. */
+  readonly version?: string;
 }
 
 /** A failure, with what to do. */

@@ -1,5 +1,4 @@
 /** The streams of events: what a page looks at, as it changes. */
-
 import { get, type HttpRoute } from '../../http/app.ts';
 import { Refused } from '../../http/refused.ts';
 import { newsLines, streamed } from '../../http/streams.ts';

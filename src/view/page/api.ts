@@ -1,5 +1,5 @@
 /** Requests to the server of this page. Addresses are relative: a reverse proxy may put a path before all of it. */
-import type { ContentQuery, LinePlace, LinesQuery, Refusal } from '../contract/addresses.ts';
+import type { ContentQuery, LinePlace, LinesQuery, Refusal, RefusalError } from '../contract/addresses.ts';
 
 /** The error of the server, or of the connection to it. */
 export class RefusedByView extends Error {
@@ -9,7 +9,7 @@ export class RefusedByView extends Error {
   readonly version: string | undefined;
   readonly retryAfterMs: number | undefined;
 
-  constructor(status: number, error: Partial<Refusal['error']>, retryAfterMs?: number) {
+  constructor(status: number, error: Partial<RefusalError>, retryAfterMs?: number) {
     super(error.message ?? `the server answered with ${status}`);
     this.status = status;
     this.hint = error.hint ?? undefined;
