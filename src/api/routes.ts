@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import { JobtailError } from '../errors.ts';
 import { get, type HttpContext, type HttpGate, type HttpRoute } from '../http/app.ts';
+import { Refused } from '../http/refused.ts';
 import type { Connections } from '../http/server.ts';
 import { newsLines, streamed } from '../http/streams.ts';
 import { type JobId, parseJobId } from '../job.ts';
@@ -64,7 +65,7 @@ export const gateOf =
     // A page in a browser that is led to a socket sends them.
     if (req.header('origin') !== undefined) throw new JobtailError('usage', 'this is no interface for a page');
     if (req.method !== 'GET' && socket === 'read')
-      throw new JobtailError('permission', 'this socket changes nothing', { hint: 'ask control.sock' });
+      throw new Refused(403, 'this socket changes nothing', { hint: 'ask control.sock' });
     await next();
   };
 

@@ -90,7 +90,7 @@ function refusal(error: JobtailError): Response {
   return jsonOf({ error: { code, message, hint, ...(version !== undefined && { version }) } }, status);
 }
 
-const statusOf = (code: ErrorCode) => (code === 'permission' ? 403 : (STATUS[ERROR_POLICIES[code].exitCode] ?? 503));
+const statusOf = (code: ErrorCode) => STATUS[ERROR_POLICIES[code].exitCode] ?? 503;
 
 function jsonOf(fields: object, status: number): Response {
   const headers = {

@@ -43,7 +43,7 @@ async function served(thrown: unknown, socket: 'read' | 'control' = 'control') {
 }
 
 const STATUS: Partial<Record<ErrorCode, number>> = {
-  ...{ usage: 400, permission: 403, 'not-found': 404, 'job-unknown': 404, superseded: 409, internal: 500 },
+  ...{ usage: 400, 'not-found': 404, 'job-unknown': 404, superseded: 409, internal: 500 },
 };
 
 it.each(Object.keys(ERROR_POLICIES) as ErrorCode[])(
