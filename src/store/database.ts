@@ -96,7 +96,6 @@ function openAndMigrate({ file, owner, now, statfs }: OpenDatabaseOptions): Data
     const isShared = file !== IN_MEMORY && isOnNetworkFileSystem(path.dirname(file), statfs);
     db.exec(`PRAGMA journal_mode = ${isShared ? 'DELETE' : 'WAL'}`);
     db.exec('PRAGMA synchronous = FULL');
-    db.exec('PRAGMA foreign_keys = ON');
     if (owner) {
       checkPages(db);
       migrate(db, file, now());

@@ -129,8 +129,8 @@ export class PortableRows {
     }
     const assigned = names.filter((name) => !keys.includes(name)).map((name) => `${name} = excluded.${name}`);
     const put = `INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`;
-    const update = assigned.length === 0 ? 'NOTHING' : `UPDATE SET ${assigned.join(', ')}`;
-    const onConflict = table === 'transfer_leases' ? '' : `ON CONFLICT (${keys.join(', ')}) DO ${update}`;
+    const update = `ON CONFLICT (${keys.join(', ')}) DO UPDATE SET ${assigned.join(', ')}`;
+    const onConflict = table === 'transfer_leases' ? '' : update;
     this.#sql.run(`${put} ${onConflict}`, ...values);
   }
 }

@@ -43,7 +43,7 @@ export class ResultFiles {
     for (let from: string | undefined = first; from !== undefined; ) {
       const rows = this.#table.all('WHERE job_id = ? AND name >= ? ORDER BY name LIMIT ?', jobId, from, PAGE_ROWS);
       yield* rows;
-      const last = rows.length === PAGE_ROWS ? rows.at(-1) : undefined;
+      const last = rows.at(-1);
       // The smallest name after it.
       from = last === undefined ? undefined : `${last.name}\0`;
     }
