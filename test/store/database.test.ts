@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { JobtailError } from '../../src/errors.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { isOnNetworkFileSystem, openDatabase, type Statfs } from '../../src/store/database.ts';
+import { lockDirectory } from '../../src/store/lock.ts';
 import { asStoreError } from '../../src/store/sql.ts';
 import { Store } from '../../src/store/store.ts';
 import { openFilesIn, temporaryDirectory } from '../support/temp-directory.ts';
@@ -127,16 +128,26 @@ function replace(directory: string, put: (at: string, content: string) => void):
   put(directory, 'a file');
 }
 
-it.each(['SQLITE_READONLY', 'SQLITE_READONLY_DIRECTORY', 'SQLITE_CANTOPEN_ISDIR', 'SQLITE_PERM'])(
-  'that may not be written is a matter of rights: %s',
-  (code) => {
-    const { file } = someState();
-    const error = asStoreError(new Database.SqliteError('attempt to write', code), file);
-    expect(error).toMatchObject({ code: 'permission', hint: expect.stringContaining('may write it') });
-    const missing = asStoreError(new Database.SqliteError('attempt to write', code), '/nowhere/agent.db');
+type SqliteRow = [sqlite: string, code: string, message: (file: string) => string, hint: string];
+
+it.each<SqliteRow>([
+  ...['SQLITE_READONLY', 'SQLITE_READONLY_DIRECTORY', 'SQLITE_CANTOPEN_ISDIR', 'SQLITE_PERM'].map(
+    (sqlite): SqliteRow => [sqlite, 'permission', (file) => `${file} cannot be opened for writing`, 'may write it'],
+  ),
+  ['SQLITE_FULL', 'disk-full', (file) => `no space left on device: ${file}`, 'continues by itself'],
+  ['SQLITE_IOERR_LOCK', 'store', (file) => `the file system of ${path.dirname(file)} has no locks for files`, 'flock'],
+  ['SQLITE_BUSY_RECOVERY', 'store', (file) => `${file} is locked by another process`, 'fuser'],
+  ['SQLITE_IOERR_WRITE', 'store', (file) => `cannot use ${file} (SQLITE_IOERR_WRITE)`, 'dmesg'],
+])('what SQLite reports becomes an error with what to do: %s', (sqlite, code, message, hint) => {
+  const { file } = someState();
+  const cause = new Database.SqliteError('attempt to write', sqlite);
+  const error = asStoreError(cause, file);
+  expect(error).toMatchObject({ code, message: message(file), hint: expect.stringContaining(hint) });
+  if (sqlite !== 'SQLITE_IOERR_LOCK') expect(error.cause).toBe(cause);
+  const missing = asStoreError(cause, '/nowhere/agent.db');
+  if (code === 'permission')
     expect(missing.message).toMatch(/^cannot write .nowhere.agent.db: no such file or directory/);
-  },
-);
+});
 
 describe('a database that another process locks', () => {
   it('is named, whichever way it is used', () => {
@@ -241,6 +252,8 @@ it('the store adds up the live files of every job', () => {
     });
   const sums = { tasks: 2, bytes: 40, grownAt: NOW, error };
   expect(store.totals.liveByJob()).toEqual(new Map([[one, sums]]));
+  expect([one, two].map((jobId) => store.totals.liveByJob(jobId).size)).toEqual([1, 0]);
+  expect([one, two].map((jobId) => store.liveFiles.hasAny(jobId))).toEqual([true, false]);
   expect(store.liveFiles.generation(one, { taskId: '7' as TaskId, file: 'log' })).toBe(1);
   expect(store.liveFiles.generation(two, { taskId: '7' as TaskId, file: 'log' })).toBeUndefined();
   store.close();
@@ -262,4 +275,29 @@ it('a store that is only read says when another one wrote, and writes nothing it
   expect(owner.capabilities.all()).toEqual([{ name: 'a', value: 'b' }]);
   reader.close();
   owner.close();
+});
+
+it('no file of the state can be read by others, nor locked, whatever the umask and whatever an older version made', () => {
+  const directory = temporaryDirectory();
+  const umask = process.umask(0);
+  try {
+    for (const wide of [[], ['agent.db', 'agent.lock']]) {
+      for (const file of wide) fs.chmodSync(path.join(directory, file), 0o644);
+      const lock = lockDirectory(directory);
+      const store = openStore(directory);
+      store.wake();
+      const modes = fs.readdirSync(directory).map((file) => {
+        const { mode } = fs.statSync(path.join(directory, file));
+        return [file, (mode & 0o077).toString(8)];
+      });
+      store.close();
+      lock.release();
+      expect(modes.map(([file]) => file)).toEqual(
+        expect.arrayContaining(['agent.db', 'agent.db-wal', 'agent.lock', 'wake']),
+      );
+      expect(modes.filter(([, open]) => open !== '0')).toEqual([]);
+    }
+  } finally {
+    process.umask(umask);
+  }
 });

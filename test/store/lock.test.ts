@@ -18,7 +18,14 @@ import { temporaryDirectory } from '../support/temp-directory.ts';
 it('one process at a time has it, and its pid is known', () => {
   const directory = temporaryDirectory();
   expect(lockHolder(directory)).toBeUndefined();
+  // What else is there is replaced, and not followed.
+  const [pid, there] = ['agent.pid', 'there'].map((name) => path.join(directory, name)) as [string, string];
+  fs.mkdirSync(pid);
+  expect(() => lockDirectory(directory)).toThrow(`illegal operation on a directory: ${pid}`);
+  fs.rmdirSync(pid);
+  fs.symlinkSync(there, pid);
   const lock = lockDirectory(directory);
+  expect(fs.existsSync(there)).toBe(false);
   expect(lockHolder(directory)).toEqual({ pid: process.pid, role: 'agent', host: '' });
   expect(() => lockDirectory(directory)).toThrow(`another agent works on ${directory} (pid ${process.pid})`);
   lock.release();

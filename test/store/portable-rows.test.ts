@@ -87,6 +87,11 @@ describe('the rows of a job', () => {
     expect(to.results.counts(JOB)).toEqual(from.results.counts(JOB));
   });
 
+  it('that a table refuses are returned', () => {
+    const rows = rowsOf(filled(), JOB).filter(({ table }) => table !== 'jobs');
+    expect(put(newStore(), rows)).toEqual(rows);
+  });
+
   it('say nothing of files where the mirror directory is another one', () => {
     const [from, to] = [filled(), newStore()];
     put(to, rowsOf(from, JOB));
@@ -174,6 +179,15 @@ describe('changes of rows', () => {
     set(2);
     changes.done(taken);
     expect(changes.ofJob(JOB, 100)).toContainEqual(expect.objectContaining({ table: 'result_files', key: '["/a"]' }));
+    store.results.forgetAll([{ jobId: JOB, name: '/a' }]);
+    const [removed] = changes
+      .ofJob(JOB, 100)
+      .slice(-2)
+      .filter(({ table }) => table === 'result_files');
+    if (removed === undefined) throw new Error('its removal is no change');
+    const row = store.portableRows.read(removed);
+    expect(row).toEqual({ jobId: JOB, table: 'result_files', key: '["/a"]', row: null });
+    expect(put(store, [row])).toEqual([]);
   });
 
   it('are all rows of a job at once, but those of its results, which a listing finds', () => {

@@ -2,9 +2,11 @@
 import { expect, it, onTestFinished } from 'vitest';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { newEvent } from '../../src/notify/events.ts';
+import { answeredAt, shownJobService, shownSearch } from '../../src/store/jobs.ts';
 import { outageIn, saveOutage } from '../../src/store/outage.ts';
 import { type DeliveryRow, MAX_WAITING } from '../../src/store/outbox.ts';
-import type { WatchRequest } from '../../src/store/rows.ts';
+import { shownSync } from '../../src/store/results.ts';
+import type { JobRow, ResultRow, TaskSearchRow, WatchRequest, WatchState } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
@@ -122,13 +124,155 @@ it('keys of a job are counted over its whole life, and at most twenty that have 
   expect(leases.countKeys(JOB)).toBe(2);
 });
 
+it('requests of commands are open until they are answered, and forgotten after their commands have ended', () => {
+  const { requests } = openStore();
+  const kinds = ['sync', 'unwatch', 'forget', 'forget-files', 'report', 'verify', 'verify-complete', 'follow'] as const;
+  const [sync = 0, unwatch = 0, ...ids] = kinds.map((kind) => requests.add(kind === 'report' ? null : JOB, kind, 1));
+  const open = () =>
+    (['pass', 'forget', 'service', 'follow'] as const).map((work) =>
+      requests
+        .open(work)
+        .map(({ kind }) => kind)
+        .join(' '),
+    );
+  expect(open()).toEqual(['sync unwatch', 'forget forget-files', 'report verify verify-complete', 'follow']);
+  expect(requests.get(sync)).toEqual({ requestId: sync, jobId: JOB, kind: 'sync', madeAt: 1, answer: null });
+  const isWorkedOn = (...times: number[]) => times.map((now) => requests.isWorkedOn(JOB, now));
+  expect(isWorkedOn(-59_999, -60_000, 60_001, 60_002)).toEqual([true, false, true, false]);
+  expect(requests.isWorkedOn('7' as JobId, 1)).toBe(false);
+  expect(requests.renew(ids.at(-1) ?? 0, 2)).toBe(true);
+  requests.forgetUnrenewed(60_001);
+  expect(open()[2]).toBe('report verify verify-complete');
+  requests.forgetUnrenewed(60_002);
+  expect(open()).toEqual(['sync unwatch', 'forget forget-files', '', 'follow']);
+  expect(isWorkedOn(60_002)).toEqual([true]);
+  requests.answer(sync, 'done');
+  requests.forgetAnswered(1);
+  expect(requests.get(sync)).toMatchObject({ answer: 'done' });
+  requests.forgetAnswered(2);
+  requests.remove(unwatch);
+  expect([requests.get(sync), requests.renew(unwatch, 3), open()[0]]).toEqual([undefined, false, '']);
+});
+
+it('the rule of a command overrules that of the configuration, and holds places for jobs that are not over', () => {
+  const { watchMine, jobs, jobInformation } = openStore();
+  const rule = { include: ['a*'], exclude: ['b'], maxAgeMs: 3, maxJobs: 4, since: 5 };
+  expect(watchMine.inForce()).toBeUndefined();
+  for (const source of ['config', 'command'] as const) watchMine.save({ ...rule, source });
+  expect([watchMine.inForce(), watchMine.of('config')]).toEqual([
+    { ...rule, source: 'command' },
+    { ...rule, source: 'config' },
+  ]);
+  watchMine.remove('command');
+  expect(watchMine.inForce()?.source).toBe('config');
+  const mine = ['601', '602', '603', '604'] as JobId[];
+  for (const jobId of mine) jobs.watch({ ...REQUEST, jobId, source: 'mine' }, 1);
+  const [ending, settled, configuring, running] = mine as [JobId, JobId, JobId, JobId];
+  jobs.setState(ending, 'ending');
+  jobs.setState(settled, 'settled');
+  for (const [jobId, state, text] of [
+    [configuring, 'Configuring', 'x'],
+    [running, 'Running', 'x'],
+    [settled, 'Finished', 'noon'],
+  ] as const) {
+    const information = { state, startTime: { text, at: null } };
+    jobInformation.save({ jobId, information: information as never, since: 1, reportedAt: 2 });
+  }
+  expect(jobs.followedByRule()).toBe(2);
+  expect(jobs.settled()).toEqual(new Map([[settled, 'noon']]));
+  expect(jobs.states()).toEqual(
+    new Map([
+      [JOB, 'watched'],
+      [ending, 'ending'],
+      [settled, 'settled'],
+      [configuring, 'watched'],
+      [running, 'watched'],
+    ]),
+  );
+  expect(jobInformation.states([ending, running])).toEqual(new Map([[running, 'Running']]));
+});
+
+it('what is shown of a job, its search, its service and its results', () => {
+  const { jobs, jobInformation, taskSearches, results, resultSyncs } = openStore();
+  const error = (code: 'unreachable' | 'fault') => ({ code, message: 'no', hint: null, since: 3 });
+  const times = [null, error('unreachable'), error('fault')].map((failure) =>
+    answeredAt({ polledAt: 5, error: failure }),
+  );
+  expect([...times, answeredAt({ polledAt: null, error: error('unreachable') })]).toEqual([5, 3, 5, null]);
+
+  expect(jobInformation.lastListing()).toBeUndefined();
+  const nothing = { requestedAt: null, nextRequestAt: null, failures: 0, error: null, listed: null };
+  expect(shownJobService(undefined)).toEqual(nothing);
+  const listing = { requestedAt: 1, nextRequestAt: 2, failures: 3, error: error('fault'), listed: 4 };
+  jobInformation.saveListing({ ...listing, waiting: 5 });
+  expect(jobInformation.lastListing()).toMatchObject({ ...listing, waiting: 5 });
+  expect(shownJobService({ ...listing, waiting: 5 })).toEqual(listing);
+
+  jobs.watch({ ...REQUEST, tasks: null }, 1);
+  const search = { ...taskSearches.get(JOB), hint: 'look' } as TaskSearchRow;
+  const shown = (found: number, nextSearchAt: number | null, state: WatchState = 'watched') =>
+    shownSearch({ ...(jobs.get(JOB) as JobRow), state }, { ...search, nextSearchAt }, found);
+  expect([shown(0, null), shown(1, null), shown(1, 9)].map(({ searching }) => searching)).toEqual([true, false, true]);
+  expect([shown(0, null), shown(1, 9, 'ended')]).toEqual([
+    { found: 0, searching: true, hint: 'look' },
+    { found: 1, searching: false, hint: null },
+  ]);
+
+  const row = (name: string, more: Partial<ResultRow>): ResultRow => ({
+    ...{
+      jobId: JOB,
+      name,
+      state: 'failed',
+      reason: 'gone',
+      bytes: null,
+      sha256: null,
+      live: null,
+      listedAt: 0,
+      hangs: 0,
+    },
+    ...{ fetchedAt: null, dueAt: 0, intervalMs: 1, stamp: null, stampProven: false, ...more },
+  });
+  const states = { '/a': 'listed', '/b': 'in-flux', '/c': 'synced', '/d': 'linked' } as const;
+  results.saveAll([
+    ...Object.entries(states).map(([name, state]) =>
+      row(name, { state, reason: null, live: name === '/d' ? 'live' : null }),
+    ),
+    ...['/f', '/e'].map((name) => row(name, {})),
+    row('/g', { state: 'refused', reason: 'unsafe' }),
+  ]);
+  results.endUnfinished(JOB, 'late');
+  expect(results.links(JOB)).toEqual([{ name: '/d', live: 'live' }]);
+  expect(
+    results
+      .notSynced(JOB, 9)
+      .map(({ name }) => name)
+      .toSorted(),
+  ).toEqual(['/a', '/b', '/e', '/f', '/g']);
+  expect(results.notSynced(JOB, 2)).toHaveLength(2);
+  expect(results.reasons(JOB)).toEqual([
+    { state: 'failed', reason: 'gone', files: 2, name: '/e' },
+    { state: 'failed', reason: 'late', files: 2, name: '/a' },
+    { state: 'refused', reason: 'unsafe', files: 1, name: '/g' },
+  ]);
+  expect(shownSync(resultSyncs.get(JOB))).toBeNull();
+  const sync = { startedAt: 1_000, updatedAt: 3_000, endedAt: null, wanted: 2, done: 1, wantedBytes: 9, bytes: 5 };
+  const way = { way: null, fallback: null };
+  const speeds = [3_000, 1_000].map((updatedAt) => shownSync({ ...sync, ...way, updatedAt, jobId: JOB, arriving: [] }));
+  expect(speeds).toEqual([
+    { ...sync, ...way, bytesPerSecond: 3 },
+    { ...sync, ...way, updatedAt: 1_000, bytesPerSecond: 0 },
+  ]);
+});
+
 it('an outage is there for other processes until it is over', () => {
   const directory = temporaryDirectory();
   saveOutage(directory, undefined);
   expect(outageIn(directory)).toBeUndefined();
-  const outage = { code: 'unreachable', message: 'refused', hint: null, since: 1 } as const;
-  saveOutage(directory, outage);
-  expect(outageIn(directory)).toEqual(outage);
+  for (const message of ['connection refused', 'refused']) {
+    const outage = { code: 'unreachable', message, hint: null, since: 1 } as const;
+    saveOutage(directory, outage);
+    expect(outageIn(directory)).toEqual(outage);
+  }
   saveOutage(directory, undefined);
   expect(outageIn(directory)).toBeUndefined();
 });

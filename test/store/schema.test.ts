@@ -3,13 +3,39 @@ import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
-import { JobtailError } from '../../src/errors.ts';
+import type { JobId } from '../../src/job.ts';
 import { NEWEST_VERSION, OLDEST_VERSION } from '../../src/store/schema.ts';
 import { Store } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { putReleased } from '../upgrade/released-state.ts';
 
-const open = (directory: string, owner = true) => new Store({ directory, service: 'x', owner, now: Date.now });
+const NOW = Date.UTC(2026, 10, 5, 6, 7, 8);
+const open = (directory: string, owner = true) => new Store({ directory, service: 'x', owner, now: () => NOW });
+const backupsIn = (directory: string) => fs.readdirSync(directory).filter((name) => name.includes('.before-v'));
+
+function errorOf(work: () => unknown): unknown {
+  try {
+    work();
+  } catch (error) {
+    return error;
+  }
+  throw new Error('it went through');
+}
+
+function setVersion(file: string, version: number): void {
+  const db = new Database(file);
+  db.pragma(`user_version = ${version}`);
+  db.close();
+}
+
+function versionOf(file: string): unknown {
+  const db = new Database(file, { readonly: true });
+  try {
+    return db.pragma('user_version', { simple: true });
+  } finally {
+    db.close();
+  }
+}
 
 interface SchemaRow {
   readonly type: string;
@@ -45,30 +71,77 @@ it('the tables are the same in a new state and in one of 0.2.0 that was upgraded
   expect(schemaIn(upgraded)).toEqual(schemaIn(fresh));
 });
 
-it.each([OLDEST_VERSION - 1, NEWEST_VERSION - 1])(
-  'of version %i are refused: the file stays as it is, and the hint says what to do',
-  (version) => {
+const BEGIN_ANEW = (file: string) => `move ${file} away: offsets are recovered from the mirrors`;
+
+it.each<[version: number, code: string, what: string, hint: (file: string) => string, owners?: readonly boolean[]]>([
+  [
+    OLDEST_VERSION - 1,
+    'config',
+    'an unsupported older',
+    (file) => `from format 12 (0.2.0) on: stop the agent and ${BEGIN_ANEW(file)}`,
+  ],
+  [NEWEST_VERSION - 1, 'config', 'an unsupported older', (file) => `stop the agent and ${BEGIN_ANEW(file)}`],
+  [
+    NEWEST_VERSION + 1,
+    'config',
+    'a newer',
+    (file) =>
+      `install the newer agent. To keep this version, stop the agent, and put back the copy ${file}.before-v${NEWEST_VERSION + 1}.TIME (docs/install.md) or ${BEGIN_ANEW(file)}`,
+  ],
+  [OLDEST_VERSION, 'store', 'an older', () => 'start or restart the agent once with this version', [false]],
+  [0, 'store', '', () => 'try again in a moment', [false]],
+])(
+  'tables of version %i are refused with %s: the file stays as it is',
+  (version, code, age, hint, owners = [true, false]) => {
     const directory = temporaryDirectory();
     const file = putReleased(directory);
-    const db = new Database(file);
-    db.pragma(`user_version = ${version}`);
-    db.close();
+    setVersion(file, version);
     const before = fs.readFileSync(file);
-    for (const owner of [true, false]) {
-      let refusal: unknown;
-      try {
-        open(directory, owner);
-      } catch (error) {
-        refusal = error;
-      }
-      expect(refusal).toBeInstanceOf(JobtailError);
-      expect(refusal).toMatchObject({
-        code: 'config',
-        message: `${file} was written by an unsupported older version of the agent (its format is ${version})`,
-        hint: expect.stringContaining(`stop the agent and move ${file} away: offsets are recovered from the mirrors`),
+    const written = `${file} was written by ${age} version of the agent (its format is ${version})`;
+    for (const owner of owners)
+      expect(errorOf(() => open(directory, owner))).toMatchObject({
+        ...{ code, message: version === 0 ? `another process is creating ${file}` : written },
+        hint: expect.stringContaining(hint(file)),
       });
-    }
     expect(fs.readFileSync(file).equals(before)).toBe(true);
-    expect(fs.readdirSync(directory).filter((name) => name.includes('.before-v'))).toEqual([]);
+    expect(backupsIn(directory)).toEqual([]);
   },
 );
+
+it('an upgrade of the state runs once, keeps what is there, and leaves one whole copy of what was', () => {
+  const directory = temporaryDirectory();
+  const file = putReleased(directory);
+  const db = new Database(file);
+  db.exec("INSERT INTO jobs (job_id, source, state, results, watched_at) VALUES ('501', 'config', 'watched', 1, 7)");
+  db.exec("INSERT INTO live_files (job_id, task_id, file, position) VALUES ('501', '9001', 'stdout', 42)");
+  db.close();
+  // As a kill leaves them.
+  for (const suffix of ['', '-journal']) fs.writeFileSync(`${file}.before-v${NEWEST_VERSION}.partial${suffix}`, 'half');
+  for (let start = 0; start < 2; start++) {
+    const store = open(directory);
+    expect(store.jobs.all()).toMatchObject([{ jobId: '501', state: 'watched', source: 'config' }]);
+    expect(store.liveFiles.ofJob('501' as JobId)).toMatchObject([{ position: 42 }]);
+    store.close();
+  }
+  expect(versionOf(file)).toBe(NEWEST_VERSION);
+  expect(backupsIn(directory)).toEqual([`agent.db.before-v${NEWEST_VERSION}.2026-11-05T06-07-08.000Z`]);
+  expect(versionOf(path.join(directory, ...backupsIn(directory)))).toBe(OLDEST_VERSION);
+});
+
+it('an upgrade of the state that fails leaves the state to the older version', () => {
+  const directory = temporaryDirectory();
+  const file = putReleased(directory);
+  // An upgrade adds this column.
+  const db = new Database(file);
+  db.exec('ALTER TABLE jobs ADD COLUMN stalled_at INTEGER');
+  db.close();
+  expect(errorOf(() => open(directory))).toMatchObject({
+    code: 'store',
+    message: `${file} cannot be upgraded from format ${OLDEST_VERSION} to ${NEWEST_VERSION}: duplicate column name: stalled_at`,
+    hint: expect.stringMatching(/^keep the older version \(the file is unchanged\), or move .* away/),
+  });
+  expect(versionOf(file)).toBe(OLDEST_VERSION);
+  const columns = new Database(file, { readonly: true });
+  expect(columns.prepare("SELECT name FROM pragma_table_info('jobs') WHERE name = 'stall_after_ms'").all()).toEqual([]);
+  columns.close();
+});

@@ -49,16 +49,22 @@ it('the search for tasks searches for nothing once tasks are named', () => {
   expect(store.taskSearches.get(JOB)).toBeUndefined();
 });
 
-it('the search for tasks follows a settled job again, and no other', () => {
+it('a settled job is followed again, and no other: what was verified proves nothing about its next end', () => {
   const { store, watch } = setUp();
   watch([TASK], ['stdout']);
-  for (const [before, after] of [
-    ['settled', 'watched'],
-    ['ended', 'ended'],
-    ['ending', 'ending'],
+  const [row] = store.liveFiles.ofJob(JOB);
+  if (row === undefined) throw new Error('it was just watched');
+  for (const [before, again, after] of [
+    ['settled', () => store.jobs.resume(JOB), 'watched'],
+    ['ended', () => store.jobs.resume(JOB), 'ended'],
+    ['ending', () => store.jobs.resume(JOB), 'ending'],
+    ['settled', () => watch([TASK], ['stdout']), 'watched'],
   ] as const) {
     store.jobs.setState(JOB, before);
-    store.jobs.resume(JOB);
+    store.liveFiles.setComparison(row, { verified: 0, unverified: 'no', early: false });
+    expect(store.liveFiles.ofJob(JOB)).toEqual([{ ...row, verified: 0, unverified: 'no', early: false }]);
+    again();
     expect(store.jobs.get(JOB)?.state).toBe(after);
+    expect(store.liveFiles.ofJob(JOB)).toMatchObject([{ early: true }]);
   }
 });

@@ -1,10 +1,9 @@
-/** Bringing the state of an older version up to date: once, with a copy, safe to be killed in. */
+/** Bringing the state of an older version up to date is safe to be killed in. */
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
-import type { JobtailError } from '../../../src/errors.ts';
 import { NEWEST_VERSION as NEWEST, OLDEST_VERSION as OLDEST } from '../../../src/store/schema.ts';
 import { Store } from '../../../src/store/store.ts';
 import { READS_TYPESCRIPT } from '../../support/e2e-program.ts';
@@ -32,69 +31,7 @@ function oldState(): { readonly directory: string; readonly file: string } {
   return { directory, file };
 }
 
-function hintOf(work: () => unknown): string | undefined {
-  try {
-    work();
-  } catch (error) {
-    return (error as JobtailError).hint;
-  }
-  throw new Error('it went through');
-}
-
 const backupsIn = (directory: string) => fs.readdirSync(directory).filter((name) => name.includes('.before-v'));
-
-it('an upgrade of the state runs once, keeps what is there, and leaves a copy of what was', () => {
-  const { directory, file } = oldState();
-  for (let start = 0; start < 2; start++) {
-    const store = open(directory);
-    expect(store.jobs.all()).toMatchObject([{ jobId: '501', state: 'watched', source: 'config' }]);
-    expect(store.liveFiles.ofJob(store.jobs.all()[0]?.jobId ?? ('' as never))).toMatchObject([{ position: 42 }]);
-    store.close();
-  }
-  expect(versionOf(file)).toBe(NEWEST);
-  const [backup = '', ...others] = backupsIn(directory);
-  expect(others).toEqual([]);
-  expect(backup).toContain(`.before-v${NEWEST}.`);
-  expect(backup).not.toContain('partial');
-  expect(versionOf(path.join(directory, backup))).toBe(OLDEST);
-});
-
-it('an upgrade of the state that fails leaves the state to the older version', () => {
-  const { directory, file } = oldState();
-  // An upgrade adds this column.
-  const db = new Database(file);
-  db.exec('ALTER TABLE jobs ADD COLUMN stalled_at INTEGER');
-  db.close();
-  const dump = () => {
-    const found = new Database(file, { readonly: true });
-    try {
-      return found.prepare('SELECT sql FROM sqlite_master ORDER BY name').all();
-    } finally {
-      found.close();
-    }
-  };
-  const before = dump();
-  expect(() => open(directory)).toThrow(
-    `${file} cannot be upgraded from format ${OLDEST} to ${NEWEST}: duplicate column`,
-  );
-  expect(hintOf(() => open(directory))).toMatch(/^keep the older version \(the file is unchanged\), or move .* away/);
-  expect(versionOf(file)).toBe(OLDEST);
-  expect(dump()).toEqual(before);
-});
-
-it('an upgrade of the state refuses the state of a newer version, and touches nothing', () => {
-  const { directory, file } = oldState();
-  const db = new Database(file);
-  db.pragma(`user_version = ${NEWEST + 1}`);
-  db.close();
-  const before = fs.readFileSync(file);
-  expect(() => open(directory)).toThrow(/was written by a newer version of the agent/);
-  expect(hintOf(() => open(directory))).toContain(
-    `install the newer agent. To keep this version, stop the agent, and put back the copy ${file}.before-v${NEWEST + 1}.`,
-  );
-  expect(fs.readFileSync(file).equals(before)).toBe(true);
-  expect(backupsIn(directory)).toEqual([]);
-});
 
 it('an upgrade of the state is safe to be killed in at any moment', () => {
   const { directory, file } = oldState();

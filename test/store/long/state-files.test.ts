@@ -6,7 +6,7 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { lockDirectory, lockHolder } from '../../../src/store/lock.ts';
 import { Store } from '../../../src/store/store.ts';
-import { removedDirectory, temporaryDirectory } from '../../support/temp-directory.ts';
+import { removedDirectory } from '../../support/temp-directory.ts';
 
 const openStore = (directory: string, owner: boolean) =>
   new Store({ directory, service: 'service', owner, now: () => 1_700_000_000_000 });
@@ -107,28 +107,3 @@ it('a pid that is no number is none, however long it is', () =>
     expect(lockHolder(state)).toEqual({ pid: null, role: 'agent', host: '' });
     lock.release();
   }));
-
-it('no file of the state can be read by others, nor locked, whatever the umask and whatever an older version made', () => {
-  const directory = temporaryDirectory();
-  const umask = process.umask(0);
-  try {
-    for (const wide of [[], ['agent.db', 'agent.lock']]) {
-      for (const file of wide) fs.chmodSync(path.join(directory, file), 0o644);
-      const lock = lockDirectory(directory);
-      const store = openStore(directory, true);
-      store.wake();
-      const modes = fs.readdirSync(directory).map((file) => {
-        const { mode } = fs.statSync(path.join(directory, file));
-        return [file, (mode & 0o077).toString(8)];
-      });
-      store.close();
-      lock.release();
-      expect(modes.map(([file]) => file)).toEqual(
-        expect.arrayContaining(['agent.db', 'agent.db-wal', 'agent.lock', 'wake']),
-      );
-      expect(modes.filter(([, open]) => open !== '0')).toEqual([]);
-    }
-  } finally {
-    process.umask(umask);
-  }
-});
