@@ -96,7 +96,6 @@ export class PollRun {
     const hasNews = polled.appended > 0 || outcomes.some(needsAnotherPoll);
     const intervalMs = withJitter(pace.polled(hasNews, slot.longestMs), random());
     const end = this.#job.checkEnd();
-    if (end === 'end due' && failures.remainingMs('pass') === 0) return;
     const now = clock.monotonic();
     const endsInMs = end === undefined ? quietInMs(this.#job.life, now) : overdueInMs(this.#job.life, now);
     const soonMs = end === 'end due' ? intervalMs : Math.max(limits.intervals.minIntervalMs, endsInMs);

@@ -47,10 +47,11 @@ async function follow(remote: FailingRemote, results: boolean, tasks = [TASK]) {
   remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
   const { agent, store, warnings, said } = await startAgent(remote, { jobService: service, clock, sections: '' });
   const order = { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, settleAfterMs: null, source: 'command' } as const;
-  store.transaction(() => store.jobs.watch({ ...order, results }, clock.now()));
+  const watch = () => store.transaction(() => store.jobs.watch({ ...order, results }, clock.now()));
+  watch();
   agent.refresh();
   const job = () => store.jobs.get(JOB);
-  return { clock, agent, store, service, warnings, said, job };
+  return { clock, agent, store, service, warnings, said, job, watch };
 }
 
 it('a last pass that always fails is rarer each time, shows its error all the time, and ends after 15 minutes', async () => {
@@ -181,14 +182,15 @@ it('a last pass that was refused for a quarter of an hour is not given up by an 
   expect(job()?.error).toMatchObject({ code: 'http-status' });
 });
 
-it.each<[string, (remote: FailingRemote, service: ModelJobService) => void]>([
+it.each<[string, (remote: FailingRemote, service: ModelJobService, watch: () => void) => void]>([
+  ['finds it watched once more', (_remote, _service, watch) => watch()],
   ['finds it active', (_, service) => service.set(jobOf(JOB, 'Running', { tasks: tasksOf(TASK) }))],
   ['brings one more byte', (remote) => remote.files.set(keyText(STDOUT), Buffer.from('a line\n.'))],
 ])('a last pass that %s does not settle its job', async (_, changes) => {
   const remote = new FailingRemote();
-  const { clock, service, said } = await follow(remote, false);
+  const { clock, service, said, watch } = await follow(remote, false);
   vi.spyOn(remote, 'listChangedFiles').mockImplementationOnce(async () => {
-    changes(remote, service);
+    changes(remote, service, watch);
     await sleep(clock, MINUTE_MS);
     return ['/9001/stdout.txt'];
   });

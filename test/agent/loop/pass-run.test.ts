@@ -1,5 +1,6 @@
 /** Which requests a complete pass answers. */
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
+import { JobtailError } from '../../../src/errors.ts';
 import { keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
@@ -97,6 +98,44 @@ it.each(['a sync of results', 'the pass that a command requests'])(
     expect(listedAt.find((at) => at > answeredAt)).toBeGreaterThanOrEqual(answeredAt + 500);
   },
 );
+
+it('the failure of a pass that a command requested is its answer for a day, and one of its job alone, which is not retried', async () => {
+  const clock = new HeldClock();
+  const remote = new ModelRemote();
+  remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
+  const { agent, store, warnings, said } = await startAgent(remote, { clock, sections: 'results: {enabled: false}\n' });
+  const order = { jobId: JOB, tasks: [TASK as TaskId], files: LIVE_FILE_NAMES, results: false } as const;
+  store.transaction(() => store.jobs.watch({ ...order, settleAfterMs: null, source: 'command' }, clock.now()));
+  const answerOf = (id: number) => store.requests.get(id)?.answer ?? null;
+  const sync = async () => {
+    const id = store.requests.add(JOB, 'sync', clock.now());
+    agent.refresh();
+    await clock.passUntil('the answer', () => answerOf(id) !== null);
+    return id;
+  };
+  const list = vi.spyOn(remote, 'listChangedFiles');
+  list.mockRejectedValueOnce(new JobtailError('unreachable', 'connection refused', { hint: 'call them' }));
+  const first = await sync();
+  expect(JSON.parse(answerOf(first) ?? '')).toEqual({
+    error: 'connection refused',
+    code: 'unreachable',
+    hint: 'call them',
+  });
+  const scope = `scope="job ${JOB} pass" code=unreachable`;
+  expect(warnings).toEqual([expect.stringContaining(`operation failed ${scope}`)]);
+  await clock.pass(10 * 60_000);
+  expect(list.mock.calls).toHaveLength(1);
+  expect(JSON.parse(answerOf(await sync()) ?? '')).toMatchObject({ summary: { verified: 4, openEnds: [] } });
+  expect(said.filter((line) => line.startsWith('operation recovered'))).toEqual([expect.stringContaining(scope)]);
+  const hours = (count: number) => {
+    clock.stepWall(count * 3_600_000);
+    agent.refresh();
+  };
+  hours(23);
+  expect(answerOf(first)).not.toBeNull();
+  hours(1);
+  expect(answerOf(first)).toBeNull();
+});
 
 it('a job that is unwatched during its settling pass is ended, not settled', async () => {
   const clock = new HeldClock();
