@@ -165,6 +165,10 @@ it.each(['http-status', 'timeout'] as const)(
     };
     expect(await engine.pass(clock)).toMatchObject({ verified: 2, openEnds: [{ taskId: '9002', reason }] });
     expect(engine.store.liveFiles.ofJob(JOB).map(({ verified }) => verified)).toEqual([10, null, 10]);
+    // The last pass is made again for what may still come.
+    const last = engine.pass(clock, true);
+    if (code === 'timeout') await expect(last).rejects.toMatchObject({ code, message: reason });
+    else expect(await last).toMatchObject({ verified: 2, openEnds: [{ taskId: '9002', reason }] });
     remote.downloadFile = download;
     expect(await engine.pass(clock)).toMatchObject({ verified: 3, openEnds: [] });
   },

@@ -1,6 +1,7 @@
 /** Any later comparison with another outcome takes a proof back, with its reason. */
 import fs from 'node:fs';
 import { expect, it, onTestFinished } from 'vitest';
+import { passOfDeleted } from '../../../src/agent/pass/complete-pass.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText } from '../../../src/job.ts';
 import { NO_LIVE_FILES, reasonsAgainst, unprovenIn } from '../../../src/proven.ts';
@@ -11,6 +12,10 @@ import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 const NAME = keyText(STDOUT);
 const LINE = 'the first line\n';
+const RESULT = {
+  ...{ jobId: JOB, name: '/9001/out', reason: null, bytes: null, sha256: null, live: null, fetchedAt: null, hangs: 0 },
+  ...{ listedAt: 1, dueAt: 1, intervalMs: 1, stamp: null, stampProven: false },
+};
 
 /** Its texts show an old copy of the file, as a cache of the cluster's file system does; downloads show all of it. */
 class OldText extends ModelRemote {
@@ -90,6 +95,40 @@ it('a comparison before the end verifies, and proves nothing', async () => {
   engine.store.jobs.setState(JOB, 'settled');
   await pass(false);
   expect(unproven()).toEqual([]);
+});
+
+it('a deletion takes back each comparison but those after the end of the job, and ends the results that wait', async () => {
+  const { remote, engine, pass, unproven } = place();
+  const { store } = engine;
+  remote.files.set(NAME, Buffer.from(LINE));
+  const reason = 'the job was deleted before it was verified';
+  const deleted = (state: 'watched' | 'settled' | 'ended') => {
+    store.jobs.setState(JOB, state);
+    const { verified, liveFiles, openEnds } = passOfDeleted(JOB, store);
+    expect(liveFiles).toBe(2);
+    expect(new Set(unproven())).toEqual(
+      new Set(openEnds.map(({ taskId, file }) => `task ${taskId} ${file}: ${reason}`)),
+    );
+    return [verified, openEnds.map((end) => end.reason)];
+  };
+  await pass(false);
+  expect(deleted('settled')).toEqual([0, [reason, reason]]);
+  for (const [state, expected] of [
+    ['watched', [0, [reason, reason]]],
+    ['settled', [2, []]],
+    ['ended', [2, []]],
+  ] as const) {
+    await pass(true);
+    expect(deleted(state)).toEqual(expected);
+  }
+  remote.files.set(NAME, Buffer.from(`${LINE}more\n`));
+  await engine.poll();
+  store.results.saveAll([{ ...RESULT, state: 'listed' }]);
+  expect(deleted('settled')).toEqual([1, [reason]]);
+  expect(store.results.get(JOB, RESULT.name)).toMatchObject({
+    state: 'failed',
+    reason: expect.stringMatching(/deleted/),
+  });
 });
 
 it('a file whose first bytes could not be brought is not proven, though nothing of it is here', async () => {

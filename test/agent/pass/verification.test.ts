@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import { expect, it, vi } from 'vitest';
 import { isHere, type Verified, verifyJob } from '../../../src/agent/pass/verification.ts';
+import type { PartRequest } from '../../../src/agent/ports/server.ts';
 import type { ClusterList } from '../../../src/agent/ports/transfer.ts';
 import { JobtailError, type NoFile } from '../../../src/errors.ts';
 import { MemoryContent } from '../../support/model-remote.ts';
@@ -97,6 +98,7 @@ it('a result that became a directory, or a link that leads to no file, is gone: 
   const refusal = (inPlace: NoFile) => new JobtailError('fault', `there is ${inPlace}`, { inPlace });
   place.remote.files.set('/11/a', refusal('a directory'));
   expect(await notEqual(place, [])).toEqual(['/11/a: there is no file any more: there is a directory']);
+  expect((await verified(place)).map(isHere)).toEqual([false, true, true]);
   // The reverse, after the former results were moved out of the way.
   place.remote.files.clear();
   for (const name of ['a', 'd']) fs.rmSync(place.path('11', name), { recursive: true });
@@ -117,6 +119,7 @@ it('a link that led to no file is asked for again, and is missing if it leads to
     '/11/link: it is a link to a missing file',
     '/11/no: failed: not for you',
   ]);
+  expect((await verified(place)).map(isHere)).toEqual([false, true, false]);
   place.remote.files.delete('/11/no');
   place.remote.set('/11/link', 'a file');
   expect(await notEqual(place, [])).toEqual(['/11/link: it is a file by now']);
@@ -150,15 +153,17 @@ it('a live file that cannot be downloaded keeps no other from being compared', a
 it('an empty mirror is compared: with the text of the service, and with its raw bytes', async () => {
   const place = new ResultsPlace();
   place.live('stdout', '', { relativePath: '/stdout.txt' });
+  place.live('stderr', 'e', { relativePath: '/stderr.txt' });
+  place.remote.set('/9001/stderr.txt', 'e');
   expect(await notEqual(place, [])).toEqual([]);
-  place.remote.readParts = async (_, wanted) => ({
-    parts: wanted.map((part) => ({
-      ...part,
-      relativePath: '/stdout.txt',
-      content: new MemoryContent(Buffer.alloc(0)),
-    })),
-    refused: 0,
-  });
+  const asked: PartRequest[] = [];
+  place.remote.readParts = async (_, wanted) => {
+    asked.push(...wanted);
+    const content = () => new MemoryContent(Buffer.alloc(0));
+    return { parts: wanted.map((part) => ({ ...part, relativePath: '/stdout.txt', content: content() })), refused: 0 };
+  };
   place.remote.set('/9001/stdout.txt', 'x');
-  expect((await verified(place)).map(isHere)).toEqual([false]);
+  expect((await verified(place)).map(isHere)).toEqual([false, true]);
+  // Of a mirror with bytes, no text is requested, and of an empty one as little as possible.
+  expect(asked).toEqual([{ taskId: '9001', file: 'stdout', offset: 0, enoughBytes: 1 }]);
 });
