@@ -285,15 +285,62 @@ describe('an event', () => {
     expect(events().reduce((sum, { count }) => sum + count, 0)).toBe(21);
   });
 
-  it('is given up after about a day, and listed', async () => {
-    const place = withRunningJob(ruleOf({ on: ['started'], command: ['false'] }));
+  it.each([
+    ['many attempts', 'echo one >&2; echo two >&2; exit 3', 'sh: exit code 3: two'],
+    ['a day', 'kill -9 $$', 'sh: killed by SIGKILL'],
+  ])('is given up after %s, and listed for a week', async (after, script, lastError) => {
+    const DAY_MS = 86_400_000;
+    const place = withRunningJob(ruleOf({ on: ['started'], command: ['sh', '-c', script] }));
     // An attempt is committed before it is made, and once more with its failure.
-    await place.clock.passUntil('a failure', () => (place.store.outbox.all()[0]?.lastError ?? null) !== null);
+    const saves = vi.spyOn(place.store.outbox, 'save');
+    const attempts = (count: number) =>
+      place.clock.passUntil(`${count} attempts`, () => saves.mock.calls.length === 2 * count);
+    await attempts(1);
+    const givenUp = () => place.store.outbox.counts().givenUp;
     const [row] = place.store.outbox.all();
-    if (row !== undefined) place.store.outbox.save({ ...row, attempts: MAX_ATTEMPTS - 2 });
-    await place.clock.passUntil('the end', () => place.store.outbox.counts().givenUp === 1);
-    expect(place.store.outbox.all()).toMatchObject([
-      { dueAt: null, attempts: MAX_ATTEMPTS, lastError: 'false: exit code 1' },
+    if (row !== undefined && after === 'many attempts')
+      place.store.outbox.save({ ...row, attempts: MAX_ATTEMPTS - 2, lastError: null });
+    else {
+      place.clock.stepWall(DAY_MS - 60_000);
+      await attempts(2);
+      expect(givenUp()).toBe(0);
+      place.clock.stepWall(60_000);
+    }
+    await place.clock.passUntil('the end', () => givenUp() === 1);
+    const all = after === 'a day' ? 3 : MAX_ATTEMPTS;
+    expect(place.store.outbox.all()).toMatchObject([{ dueAt: null, attempts: all, lastError }]);
+    const about = { jobId: JOB, event: 'started', id: row?.event.id, target: 'command sh', err: lastError };
+    expect(place.lines).toMatchObject([
+      ['warn', 'notification failed', { ...about, attempts: 1, code: 'local-io' }],
+      ['error', 'notification given up', { ...about, attempts: all, code: 'local-io' }],
+    ]);
+    const listedAfter = (ms: number) => {
+      place.clock.stepWall(ms);
+      place.start();
+      return givenUp();
+    };
+    expect([listedAfter(5 * DAY_MS), listedAfter(2 * DAY_MS)]).toEqual([1, 0]);
+  });
+
+  it('that is refused is a failure in the words of the receiver, without what may be a secret', async () => {
+    const secretFile = path.join(temporaryDirectory(), 'key');
+    fs.writeFileSync(secretFile, 'KEY-OF-8');
+    const bodies = ['KEY-OF-8 in hook123/SECRETP8?QUERY-08 is wrong', 'a'.repeat(5_000), Buffer.from([0xff])];
+    const errors: string[] = [];
+    const base = await serving((request, response) => {
+      request.resume();
+      response.writeHead(403).end(bodies[errors.length]);
+    });
+    for (const _ of bodies) {
+      const url = `${base}hook123/SECRETP8?QUERY-08`;
+      const place = withRunningJob(ruleOf({ on: ['started'], url, secretFile }));
+      await place.clock.passUntil('a failure', () => place.warnings.length > 0);
+      errors.push(place.store.outbox.all()[0]?.lastError?.split(' answers with ')[1] ?? '');
+    }
+    expect(errors).toEqual([
+      'HTTP status 403: *** in hook123/***?*** is wrong',
+      expect.stringMatching(/^HTTP status 403: a{99,300}\.\.\.$/),
+      'HTTP status 403',
     ]);
   });
 

@@ -7,7 +7,7 @@ import { jobTimeOf } from '../../src/job-information.ts';
 import { EVENT_TYPES } from '../../src/notification.ts';
 import { Rule } from '../../src/notify/rules.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
-import { JOB, NotifyPlace, ruleOf } from './place.ts';
+import { JOB, KEY, NotifyPlace, ruleOf } from './place.ts';
 
 const ALL = ruleOf({ on: [...EVENT_TYPES], match: 'ERROR' });
 
@@ -51,6 +51,8 @@ describe('a job', () => {
     place.report('Failed', { tasks: [{ ...task, errorMessage: 'CUDA out of memory' }], name: 'heat-1' });
     await place.tick();
     for (const row of place.store.liveFiles.ofJob(JOB)) place.store.liveFiles.save({ ...row, verified: row.position });
+    await place.tick();
+    expect(place.shown).toHaveLength(3);
     place.setState('settled');
     await place.tick();
     place.start();
@@ -87,6 +89,7 @@ describe('a job', () => {
 
   it.each<[string, string, (place: NotifyPlace) => void]>([
     ['deleted', 'Deleted', () => {}],
+    ['settled without results', 'Finished', (place) => place.watch(JOB, null, false)],
     [
       'settled without a last pass',
       'Finished',
@@ -347,15 +350,27 @@ describe('a job', () => {
     const place = withJob(ruleOf({ match: '^(a+)+$' }), ruleOf({ match: 'b$' }));
     place.grow(`${'a'.repeat(60)}b\n`);
     const { matches } = place;
-    place.matches = async (pattern, lines) => (pattern === '^(a+)+$' ? undefined : matches(pattern, lines));
+    const slow = async (pattern: string, lines: readonly string[]) =>
+      pattern === '^(a+)+$' ? undefined : await matches(pattern, lines);
+    place.matches = slow;
     await place.tick();
     place.grow('b\n');
     await place.tick();
     place.matches = matches;
     place.grow('aaa\n');
     await place.tick();
-    expect(place.warnings.filter((warning) => warning.includes('takes too long'))).toHaveLength(1);
+    const tooLong = () => place.lines.filter(([, message]) => message.includes('takes too long'));
+    expect(tooLong()).toHaveLength(1);
     expect(place.shown).toEqual([`match 1 ${'a'.repeat(60)}b`, 'match 2 b', 'match 3 aaa']);
+    // Once a minute, with their number.
+    await place.clock.pass(60_000);
+    place.matches = slow;
+    place.grow('c\nc\n');
+    await place.tick();
+    const about = { jobId: JOB, ...KEY, target: 'url http://127.0.0.1:9', hint: expect.stringContaining('repetition') };
+    expect(tooLong().map(([level, , fields]) => [level, fields])).toEqual(
+      [1, 3].map((lines) => ['warn', { ...about, lines }]),
+    );
   });
 });
 
@@ -375,6 +390,26 @@ it('a mirror that cannot be read is one log line, and keeps no other one waiting
   fs.renameSync(`${place.mirror()}.mine`, place.mirror());
   await place.tick();
   expect(place.waiting.map(({ jobId }) => jobId)).toEqual(['502', '501']);
+});
+
+it('the jobs are unsent whose events are not read or not delivered', async () => {
+  const place = placeWith(ruleOf({ on: ['started', 'match'], match: 'ERROR' }));
+  const notifications = place.start();
+  const unsent = async (change: () => void) => {
+    change();
+    const before = [...notifications.unsent()];
+    await place.tick();
+    return [before, [...notifications.unsent()]];
+  };
+  expect(await unsent(() => {})).toEqual([[], []]);
+  expect(await unsent(() => place.watch())).toEqual([[JOB], []]);
+  expect(await unsent(() => place.grow('a line\n'))).toEqual([[JOB], []]);
+  expect(await unsent(() => place.report('Queued'))).toEqual([[JOB], []]);
+  expect(await unsent(() => place.report('Running'))).toEqual([[JOB], [JOB]]);
+  const without = placeWith();
+  const none = without.start();
+  without.watch();
+  expect([...none.unsent()]).toEqual([]);
 });
 
 it('an agent that cannot do its work for a minute is one event, until it recovers', async () => {

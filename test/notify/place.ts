@@ -48,6 +48,8 @@ export class NotifyPlace {
   readonly mirrors: string;
   readonly warnings: string[] = [];
   readonly infos: string[] = [];
+  /** All of the log. */
+  readonly lines: (readonly [level: string, message: string, fields: object])[] = [];
   degraded: string | undefined;
   readonly #rules: readonly RuleSettings[];
   #kill: () => void = () => {};
@@ -59,13 +61,13 @@ export class NotifyPlace {
     this.store = new Store({ directory: state, service: 'x', owner: true, now: this.clock.now });
   }
 
-  watch(jobId: JobId = JOB, seenState: string | null = null): void {
+  watch(jobId: JobId = JOB, seenState: string | null = null, results = true): void {
     const order = {
       jobId,
       seenState,
       tasks: [KEY.taskId],
       files: [KEY.file],
-      results: true,
+      results,
       settleAfterMs: null,
     } as const;
     this.store.transaction(() => this.store.jobs.watch({ ...order, source: 'command' }, this.clock.now()));
@@ -148,11 +150,14 @@ export class NotifyPlace {
       monotonic: this.clock.monotonic,
       timer: (ms: number, callback: () => void) => this.clock.timer(ms, () => isAlive && callback()),
     };
-    const quiet = () => {};
-    const log = {
-      ...{ debug: quiet, info: (_: unknown, message: string) => void this.infos.push(message) },
-      ...{ warn: (_: unknown, message: string) => void this.warnings.push(message), error: quiet },
+    const logged = (level: string, messages: string[] = []) => {
+      return (fields: object, message: string) => {
+        messages.push(message);
+        this.lines.push([level, message, fields]);
+      };
     };
+    const [info, warn] = [logged('info', this.infos), logged('warn', this.warnings)];
+    const log = { debug: logged('debug'), info, warn, error: logged('error') };
     const mirror = { directory: this.mirrors, keepGenerations: KEEP, minFreeBytes: 0 };
     const config = { notify: [...this.#rules], mirror, fleet: { name: 'test' } } as unknown as Config;
     const notifications = new Notifications({

@@ -107,6 +107,10 @@ describe('what is fetched', () => {
     expect(place.row('/11/c.txt')).toMatchObject({ state: 'left-out', reason: 'results.include does not name it' });
     expect(place.row('/11/secret.dat')).toMatchObject({ state: 'left-out', reason: 'results.exclude names it' });
     expect(place.store.results.counts(JOB)).toMatchObject({ listed: 6, synced: 2, leftOut: 4, failed: 0 });
+    // What is passed over as before writes nothing.
+    const saved = vi.spyOn(place.store.results, 'saveAll');
+    await place.sync();
+    expect(saved).not.toHaveBeenCalled();
     place.restarted();
     expect(await place.sync()).toMatchObject({ leftOut: 0 });
     expect(place.tree()).toHaveLength(6);
