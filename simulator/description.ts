@@ -2,7 +2,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { DEFAULT_PATH } from '../src/remote/rest/contract.ts';
 import type { Sandbox } from './sandbox.ts';
 
 /** A file (0600) of `<directory>/secrets/` that `writeSecrets` writes. */
@@ -32,11 +31,10 @@ export function configurationFor(
 }
 
 function serviceOf(sandbox: Sandbox, protocol: Protocol) {
-  const { baseUrl, fileTransferUrl, jobsUrl, namespace, habits } = sandbox;
+  const { baseUrl, fileTransferUrl, jobsUrl, namespace } = sandbox;
   if (protocol === 'soap')
     return { protocol, fileTransferUrl, namespace, baseUrl, ...(jobsUrl !== null && { jobsUrl }) };
-  const { restPath: path } = habits;
-  return { protocol, baseUrl, ...(path !== DEFAULT_PATH && { path }) };
+  return { protocol, baseUrl };
 }
 
 /** The facts as comments, then the whole configuration of an agent: all of it is YAML, and names secrets by their files. */

@@ -12,8 +12,6 @@ interface FaultScope {
   readonly taskId?: string;
   /** A live file by its name, or for DownloadFileFromCluster the name as listed. */
   readonly file?: LiveFileName | (string & {});
-  /** Requests for parts from an offset before this one: what follows is long. */
-  readonly beforeOffset?: number;
   /** It applies to so many calls and is then spent; for ever when left out. */
   readonly times?: number;
 }
@@ -56,13 +54,6 @@ export type FaultEffect =
 
 export type FaultRule = FaultScope & FaultEffect;
 
-/** A rule that was added: how often it applied, and how it is taken back. */
-interface AddedFault {
-  readonly rule: FaultRule;
-  readonly applied: number;
-  remove(): void;
-}
-
 /** What the rules look at. */
 export interface FaultSubject {
   readonly operation: Operation | 'SignIn';
@@ -74,12 +65,13 @@ export interface FaultSubject {
 interface SubjectFile {
   readonly taskId?: string;
   readonly file: string;
-  readonly offset?: number;
 }
 
 const KINDS = ['fault', 'http', 'body', 'delay', 'stall', 'hang', 'reset', 'drip', 'truncate', 'staleSize'];
 
-interface Entry extends AddedFault {
+/** A rule that was added, and how often it applied. */
+interface Entry {
+  readonly rule: FaultRule;
   applied: number;
 }
 
@@ -87,14 +79,9 @@ export class Faults {
   #entries: Entry[] = [];
 
   /** Adds a rule; rules apply in the order in which they were added. An unknown kind is a `usage` error. */
-  add(rule: FaultRule): AddedFault {
+  add(rule: FaultRule): void {
     if (!KINDS.includes(rule.kind)) throw new JobtailError('usage', `the sandbox has no fault "${rule.kind}"`);
-    const remove = () => {
-      this.#entries = this.#entries.filter((other) => other !== entry);
-    };
-    const entry: Entry = { rule, applied: 0, remove };
-    this.#entries.push(entry);
-    return entry;
+    this.#entries.push({ rule, applied: 0 });
   }
 
   /** Takes all rules back. */
@@ -102,8 +89,8 @@ export class Faults {
     this.#entries = [];
   }
 
-  get list(): readonly { rule: FaultRule; applied: number }[] {
-    return this.#entries.map(({ rule, applied }) => ({ rule, applied }));
+  get list(): readonly Entry[] {
+    return this.#entries;
   }
 
   /** The rules that apply to a call; counts it for each of them. */
@@ -132,8 +119,7 @@ function appliesTo(rule: FaultRule, { operation, jobId, files = [] }: FaultSubje
   return files.some((file) => namesFile(rule, file));
 }
 
-function namesFile(rule: FaultRule, { taskId, file, offset = 0 }: SubjectFile): boolean {
-  if (offset >= (rule.beforeOffset ?? Number.POSITIVE_INFINITY)) return false;
+function namesFile(rule: FaultRule, { taskId, file }: SubjectFile): boolean {
   if (rule.taskId !== undefined && rule.taskId !== taskId) return false;
   return rule.file === undefined || withoutSlashes(rule.file) === withoutSlashes(file);
 }

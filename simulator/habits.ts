@@ -4,7 +4,6 @@
  * with the releases of the REST interface is `release`, a name of src/remote/rest/releases.ts.
  */
 import { JobtailError } from '../src/errors.ts';
-import { DEFAULT_PATH } from '../src/remote/rest/contract.ts';
 import type { ReleaseName } from '../src/remote/rest/releases.ts';
 import type { KeyFormat } from './cluster/key-pair.ts';
 import { checkRelease } from './rest/releases.ts';
@@ -15,21 +14,16 @@ export type SandboxHabits = ReturnType<typeof defaultHabits>;
 export function defaultHabits() {
   return {
     // Live files (docs/dev/servers.md 1)
-    /**
-     * How the text of live files is made: independent UTF-8 blocks of 1,024 bytes; one decoder from the offset to the
-     * end, which goes by a byte-order mark there; the blocks of the older .NET runtime; or otherwise: one character a byte.
-     */
-    decoding: 'utf-8-blocks' as 'utf-8-blocks' | 'utf-8-stream' | 'utf-8-blocks-older' | 'latin-1',
     /** The `offset` of an entry: the requested one, xsi:nil, or 0. */
     offsetEcho: 'echo' as 'echo' | 'nil' | 'zero',
-    /** The `relativePath` of an entry: from the task's directory, from the job's directory, or no value at all. */
-    relativePath: 'task' as 'task' | 'job' | 'none',
+    /** The `relativePath` of an entry: from the task's directory, or no value at all. */
+    relativePath: 'task' as 'task' | 'none',
     /** The `content` of an entry without text: an empty element, or no value at all. */
     emptyContent: 'empty' as 'empty' | 'none',
 
     // Listing and whole files (docs/dev/servers.md 4)
-    /** Names as listed: `/123/sub/file`, `123///sub/file`, `123/sub/file`. */
-    listForm: 'leading-slash' as 'leading-slash' | 'triple-slash' | 'bare',
+    /** Names as listed: `/123/sub/file`, `123/sub/file`. */
+    listForm: 'leading-slash' as 'leading-slash' | 'bare',
     /** Names listed besides the real ones, exactly as written here, each with the text it downloads as. */
     extraFiles: {} as Record<string, string>,
     /** DownloadFileFromCluster of a file that does not exist. */
@@ -38,19 +32,12 @@ export function defaultHabits() {
     // Jobs and tasks (docs/dev/servers.md 10)
     /** JobManagementWs is there. */
     jobService: true,
-    /**
-     * The id of a new task's specification: the next free number, any number, or the task's id and so much; 0 for the
-     * same.
-     */
-    specificationIds: 'next' as 'next' | 'irregular' | number,
-    /** So long after the end of a task the last bytes of its files are flushed; 0 for at once, always. */
-    flushSeconds: 0,
+    /** The id of a new task's specification: the next free number, any number, or that of the task. */
+    specificationIds: 'next' as 'next' | 'irregular' | 'task',
 
     // REST (docs/dev/rest.md)
     /** The release of REST; SOAP has none. */
     release: '6.3' as ReleaseName,
-    /** The path before the controllers. */
-    restPath: DEFAULT_PATH as string,
 
     // XML (docs/dev/servers.md 1.7, 2)
     /** Optional members without a value are written as xsi:nil instead of being left out. */
@@ -61,8 +48,6 @@ export function defaultHabits() {
     // Sessions and sign-in (docs/dev/servers.md 3)
     /** The session code as a JSON string; or `header`, for token sign-ins only: calls then show the token. */
     signInAnswer: 'json-string' as 'json-string' | 'header',
-    /** Signing in again while the session lasts gives the same code. */
-    reuseSession: true,
 
     // Transfer methods (docs/dev/servers.md 5)
     /** The protocol of GetFileTransferMethod; `none` leaves the result out. */
@@ -77,10 +62,6 @@ export function defaultHabits() {
     keyFormat: 'usual' as 'usual' | KeyFormat,
     /** Key pairs a job can have. */
     maxKeys: 6,
-
-    // Load (docs/dev/servers.md 6)
-    /** Requests an hour and address; beyond: 429 with Retry-After. Null for no limit. */
-    requestsPerHour: null as number | null,
   };
 }
 

@@ -1,6 +1,5 @@
 /** What the parts of a sandbox share, and what an operation on a job's files is given besides its request. */
 import type { Cluster, SubmittedJob } from './cluster/cluster.ts';
-import type { Flushing } from './cluster/flushing.ts';
 import type { JobSpec } from './cluster/specs.ts';
 import type { TransferKeys } from './cluster/transfer-keys.ts';
 import type { FaultRule, Faults } from './faults.ts';
@@ -16,7 +15,6 @@ export interface SandboxPlace {
   readonly users: SandboxUser[];
   readonly clock: () => number;
   readonly cluster: Cluster;
-  readonly flushing: Flushing;
   readonly keys: TransferKeys;
   readonly sessions: Sessions;
   /** Downloads that hang, and all calls of their users with them. */

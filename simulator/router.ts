@@ -2,10 +2,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { finished } from 'node:stream/promises';
 import { JobtailError } from '../src/errors.ts';
+import { DEFAULT_PATH } from '../src/remote/rest/contract.ts';
 import { handleControl } from './control.ts';
 import { type Exchange, sendText } from './exchange.ts';
 import type { SandboxPlace } from './place.ts';
-import { RateLimit } from './rate-limit.ts';
 import { HttpRefusal } from './refusals.ts';
 import { handleRest } from './rest/endpoint.ts';
 import { handleSignIn, signInOf } from './signin/sign-in.ts';
@@ -16,11 +16,9 @@ const CONTROL_PATH = '/sandbox/';
 
 export class Router {
   readonly #place: SandboxPlace;
-  readonly #rateLimit: RateLimit;
 
   constructor(place: SandboxPlace) {
     this.#place = place;
-    this.#rateLimit = new RateLimit(place.clock);
   }
 
   /** Never rejects: what is thrown becomes a status, or the end of the connection. */
@@ -39,29 +37,19 @@ export class Router {
 
   async #route(exchange: Exchange, url: URL): Promise<void> {
     const { pathname } = url;
-    const { habits } = this.#place;
     if (pathname.startsWith(CONTROL_PATH)) {
       await handleControl(exchange, pathname.slice(CONTROL_PATH.length), this.#place);
       return;
     }
-    const service = serviceAt(pathname, habits);
+    const service = serviceAt(pathname, this.#place.habits);
     const signIn = signInOf(pathname);
-    const isRest = service === undefined && signIn === undefined && pathname.startsWith(`${habits.restPath}/`);
-    this.#count(exchange);
     if (service !== undefined) await handleSoap(exchange, { service, url }, this.#place);
     else if (signIn !== undefined) await handleSignIn(exchange, signIn, this.#place);
-    else if (isRest) await handleRest(exchange, url, this.#place);
+    else if (pathname.startsWith(`${DEFAULT_PATH}/`)) await handleRest(exchange, url, this.#place);
     else throw new HttpRefusal(404);
   }
 
-  #count({ request, response }: Exchange): void {
-    const { requestsPerHour } = this.#place.habits;
-    if (requestsPerHour === null) return;
-    response.setHeaders(this.#rateLimit.count(request.socket.remoteAddress ?? '', requestsPerHour));
-  }
-
   async #refuse(request: IncomingMessage, response: ServerResponse, thrown: unknown): Promise<void> {
-    this.#place.traffic.httpRefusals += 1;
     const { status, headers, text } = thrown instanceof HttpRefusal ? thrown : asRefusal(thrown);
     // The rest of a request that was not read goes away first, so that the client sees the status and no reset.
     await finished(request.resume()).catch(() => undefined);

@@ -9,8 +9,8 @@ import { mkdir } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
+import { DEFAULT_PATH } from '../src/remote/rest/contract.ts';
 import { Cluster, type SubmittedJob } from './cluster/cluster.ts';
-import { Flushing } from './cluster/flushing.ts';
 import type { JobSpec, TaskSpec } from './cluster/specs.ts';
 import { type KeyHooks, type OpenKey, TransferKeys } from './cluster/transfer-keys.ts';
 import { Faults } from './faults.ts';
@@ -22,19 +22,17 @@ import { type SandboxUser, Sessions } from './signin/sessions.ts';
 import { urlOf } from './soap/addresses.ts';
 import { type RecordedCall, Traffic } from './traffic.ts';
 
+const HOST = '127.0.0.1';
+
 interface SandboxOptions extends KeyHooks {
   /** Holds `jobs/`; created if it is missing, never removed. */
   readonly directory: string;
   /** TCP port; any free one by default. */
   readonly port?: number;
-  /** Address to listen on; 127.0.0.1 by default. */
-  readonly host?: string;
-  /** {service_namespace}; http://sandbox.example.org/ by default. */
-  readonly namespace?: string;
   /** One user `alice` with random secrets by default. */
   readonly users?: readonly SandboxUser[];
   readonly habits?: Partial<SandboxHabits>;
-  /** Milliseconds; sessions, keys, the times of jobs and the rate limit go by it. */
+  /** Milliseconds; sessions, keys and the times of jobs go by it. */
   readonly clock?: () => number;
   /** What has to be there when the first call is answered. */
   readonly beforeListening?: (sandbox: Sandbox) => Promise<void>;
@@ -42,7 +40,7 @@ interface SandboxOptions extends KeyHooks {
 
 export class Sandbox {
   /** {service_namespace}. */
-  readonly namespace: string;
+  readonly namespace = 'http://sandbox.example.org/';
   readonly directory: string;
   /** May be changed at any time. The first user owns jobs that name no owner. */
   readonly users: SandboxUser[];
@@ -50,7 +48,6 @@ export class Sandbox {
   readonly habits: SandboxHabits;
   readonly faults = new Faults();
   readonly controlToken = randomBytes(24).toString('hex');
-  readonly #host: string;
   readonly #place: SandboxPlace;
   readonly #router: Router;
   /** Exchanges that have not come to their end. */
@@ -60,18 +57,14 @@ export class Sandbox {
 
   private constructor(options: SandboxOptions, world: Pick<SandboxPlace, 'cluster' | 'habits' | 'clock'>) {
     const { habits, clock } = world;
-    const { directory, host = '127.0.0.1', namespace = 'http://sandbox.example.org/' } = options;
     this.habits = habits;
-    this.namespace = namespace;
-    this.directory = resolve(directory);
+    this.directory = resolve(options.directory);
     this.users = (options.users ?? [defaultUser()]).map((user) => ({ ...user }));
-    this.#host = host;
-    const { users, faults, controlToken } = this;
+    const { namespace, users, faults, controlToken } = this;
     this.#place = {
       ...{ ...world, namespace, users, faults, controlToken },
-      flushing: new Flushing(habits, clock),
       keys: new TransferKeys(habits, clock, options),
-      sessions: new Sessions(habits, clock),
+      sessions: new Sessions(clock),
       pipeReads: new PipeReads(),
       traffic: new Traffic(),
     };
@@ -95,7 +88,7 @@ export class Sandbox {
 
   /** {base_url} of the sign-ins. */
   get baseUrl(): string {
-    return `http://${this.#host.includes(':') ? `[${this.#host}]` : this.#host}:${this.#port}`;
+    return `http://${HOST}:${this.#port}`;
   }
 
   /** {file_transfer_url}. */
@@ -105,7 +98,7 @@ export class Sandbox {
 
   /** Of the REST interface: what {base_url} and the path of the middleware make. */
   get restUrl(): string {
-    return this.baseUrl + this.habits.restPath;
+    return this.baseUrl + DEFAULT_PATH;
   }
 
   /** {jobs_url}; null if the service is not there. */
@@ -175,7 +168,7 @@ export class Sandbox {
   }
 
   async #listen(port: number): Promise<void> {
-    this.#server.listen(port, this.#host);
+    this.#server.listen(port, HOST);
     await once(this.#server, 'listening');
     this.#port = (this.#server.address() as AddressInfo).port;
   }

@@ -22,8 +22,6 @@ export interface RecordedCall {
   readonly entries?: readonly (RecordedEntry | null)[];
   /** DownloadFile: the name as sent. */
   readonly path?: string | undefined;
-  /** Bytes of the request. */
-  readonly requestBytes: number;
 }
 
 const KEPT_CALLS = 10_000;
@@ -36,9 +34,6 @@ export class Traffic {
   /** Requests for a sign-in, and how many of them were refused. */
   signIns = 0;
   signInsRefused = 0;
-  /** Answers that were faults, and answers that were another status than 200 or 500. */
-  faults = 0;
-  httpRefusals = 0;
   /** The youngest last. */
   readonly recent: RecordedCall[] = [];
 

@@ -2,7 +2,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, open, readdir, realpath, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
-import type { SubmittedJob, SubmittedTask } from './cluster.ts';
+import type { SubmittedJob } from './cluster.ts';
 
 /** Bytes of one read. */
 const READ_BYTES = 64 * 1024;
@@ -95,11 +95,6 @@ async function walk(directory: Buffer, prefix: string, above: readonly string[],
 async function staysWithin(root: string, path: Buffer): Promise<boolean> {
   const real = await realpath(path).catch(() => '');
   return real.startsWith(root + sep);
-}
-
-/** The task whose directory holds the path. */
-export function taskAt(job: SubmittedJob, path: string): SubmittedTask | undefined {
-  return job.tasks.find(({ directory }) => path.startsWith(directory + sep));
 }
 
 /** The path in the job's directory that a listed name stands for; undefined if it would leave it. */

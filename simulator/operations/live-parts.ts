@@ -49,7 +49,7 @@ export function wantedParts(asked: readonly (AskedPart | null)[], job: Submitted
 export async function openParts(
   wanted: readonly WantedPart[],
   { rules }: OperationCall,
-  { cluster, flushing }: SandboxPlace,
+  { cluster }: SandboxPlace,
 ): Promise<OpenPart[]> {
   const open: OpenPart[] = [];
   try {
@@ -58,8 +58,8 @@ export async function openParts(
       const handle = await openWithin(cluster.directory, path);
       if (handle === undefined) continue;
       const { task, file } = part;
-      const flushed = flushing.flushedSize(task, path, await sizeOf(handle, part));
-      open.push({ ...part, handle, size: visibleSize(flushed, staleBytes(rules, { taskId: task.taskId, file })) });
+      const size = await sizeOf(handle, part);
+      open.push({ ...part, handle, size: visibleSize(size, staleBytes(rules, { taskId: task.taskId, file })) });
     }
     return open;
   } catch (error) {
@@ -75,13 +75,13 @@ export async function closeParts(open: readonly OpenPart[]): Promise<void> {
 export const hasText = ({ offset, size }: OpenPart) => offset < size;
 
 /** The text of a part in pieces. */
-export function textOf({ handle, offset, size }: OpenPart, decoding: DecodingOptions): AsyncGenerator<string> {
+export function textOf({ handle, offset, size }: OpenPart, decoding: DecodingOptions = {}): AsyncGenerator<string> {
   return decodeBlocks(readRange(handle, Number(offset), size), decoding);
 }
 
-/** From the directory of its task or of its job, without a slash before it. */
-export function relativePathOf(part: WantedPart, job: SubmittedJob, from: 'task' | 'job'): string {
-  return relative(from === 'job' ? job.directory : part.task.directory, pathOf(part));
+/** From the directory of its task, without a slash before it. */
+export function relativePathOf(part: WantedPart): string {
+  return relative(part.task.directory, pathOf(part));
 }
 
 function pathOf({ task, file }: WantedPart): string {

@@ -1,6 +1,6 @@
 /** Whole files, for all protocols (docs/dev/servers.md 4.3): read with constant memory, written as base64. */
 import type { FileHandle } from 'node:fs/promises';
-import { openWithin, readRange, taskAt, visibleSize } from '../cluster/job-files.ts';
+import { openWithin, readRange, visibleSize } from '../cluster/job-files.ts';
 import { staleBytes } from '../faults.ts';
 import type { OperationCall, SandboxPlace } from '../place.ts';
 import { ServiceFault } from '../refusals.ts';
@@ -17,16 +17,15 @@ export interface WholeFile {
  */
 export async function openWhole(
   { path, listed }: { readonly path: string; readonly listed: string },
-  { job, rules }: OperationCall,
-  { cluster, flushing }: SandboxPlace,
+  { rules }: OperationCall,
+  { cluster }: SandboxPlace,
 ): Promise<WholeFile | undefined> {
   const handle = await openWithin(cluster.directory, path);
   if (handle === undefined) return undefined;
   try {
     const stats = await handle.stat();
     if (!stats.isFile()) throw new ServiceFault(`${listed} is no file.`);
-    const flushed = flushing.flushedSize(taskAt(job, path), path, stats.size);
-    return { handle, size: visibleSize(flushed, staleBytes(rules, { file: listed })) };
+    return { handle, size: visibleSize(stats.size, staleBytes(rules, { file: listed })) };
   } catch (error) {
     await handle.close();
     throw error;

@@ -15,17 +15,14 @@ const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g;
 
 export class Arguments {
   readonly #members: ReadonlyMap<string, Value>;
-  /** Bytes of the body. */
-  readonly bytes: number;
 
-  private constructor(members: Iterable<readonly [string, Value]>, bytes: number) {
+  private constructor(members: Iterable<readonly [string, Value]>) {
     this.#members = new Map([...members].map(([name, value]) => [name.toLowerCase(), value]));
-    this.bytes = bytes;
   }
 
   /** Those of a query. */
   static ofQuery(query: URLSearchParams): Arguments {
-    return new Arguments(query, 0);
+    return new Arguments(query);
   }
 
   /** Those of a body. Throws what the release answers to one that is too long, is no JSON, or is no object. */
@@ -34,12 +31,11 @@ export class Arguments {
       throw error instanceof HttpRefusal ? tooLong(release, maxBytes) : error;
     });
     if (readMediaType(request.headers['content-type'] ?? '').type !== 'application/json') throw new HttpRefusal(415);
-    return Arguments.#of(parse(body), '$', body.length);
+    return Arguments.#of(parse(body), '$');
   }
 
-  static #of(value: Value | undefined, name: string, bytes = 0): Arguments {
-    if (typeof value === 'object' && value !== null && !isList(value))
-      return new Arguments(Object.entries(value), bytes);
+  static #of(value: Value | undefined, name: string): Arguments {
+    if (typeof value === 'object' && value !== null && !isList(value)) return new Arguments(Object.entries(value));
     throw unreadable(name, 'An object was expected.');
   }
 

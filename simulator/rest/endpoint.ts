@@ -1,6 +1,7 @@
 /** REST as a release speaks it (docs/dev/rest.md): from an HTTP request to a call, and from its result or failure to an answer. */
 
 import { API_KEY_HEADER } from '../../src/auth.ts';
+import { DEFAULT_PATH } from '../../src/remote/rest/contract.ts';
 import type { Release } from '../../src/remote/rest/releases.ts';
 import { FILE_TYPE_OF } from '../../src/remote/soap/contract.ts';
 import { serveCall } from '../call.ts';
@@ -30,12 +31,11 @@ interface RestContext {
 
 /** Handles a request below the path of the middleware; `url` has the path from there on. */
 export async function handleRest(exchange: Exchange, url: URL, place: SandboxPlace): Promise<void> {
-  const { habits, traffic } = place;
   const { request, response } = exchange;
-  const release = releaseOf(habits.release);
+  const release = releaseOf(place.habits.release);
   const context = { exchange, release, place };
   try {
-    const path = decodeURIComponent(url.pathname.slice(habits.restPath.length + 1));
+    const path = decodeURIComponent(url.pathname.slice(DEFAULT_PATH.length + 1));
     if (isHealth(request.method ?? '', path, release)) {
       await sendAnswer(exchange, healthAnswer(place), []);
       return;
@@ -45,7 +45,6 @@ export async function handleRest(exchange: Exchange, url: URL, place: SandboxPla
     else await serve(await readTarget(target, url, context), context);
   } catch (thrown) {
     if (thrown instanceof HttpRefusal || exchange.signal.aborted || response.headersSent) throw thrown;
-    traffic.faults += 1;
     const { status, body } = problemFor(thrown, context);
     const headers = { 'content-type': JSON_TYPE };
     sendText(response, { status, headers, body: jsonOf(body) });
@@ -62,11 +61,11 @@ async function readTarget(
       ? Arguments.ofQuery(url.searchParams)
       : await Arguments.ofBody(exchange.request, maxBytesOf(operation, release), release);
   const request = readRequest(operation, { address, given, release });
-  record(request, given.bytes, place);
+  record(request, place);
   return request;
 }
 
-function record(request: RestRequest, requestBytes: number, { traffic, clock }: SandboxPlace): void {
+function record(request: RestRequest, { traffic, clock }: SandboxPlace): void {
   const { operation, jobId, asked, name } = request;
   const entries = asked?.map(
     (part) =>
@@ -81,7 +80,6 @@ function record(request: RestRequest, requestBytes: number, { traffic, clock }: 
     operation,
     version: 'REST',
     jobId,
-    requestBytes,
     atMs: clock(),
     ...(isParts && entries && { entries }),
     ...(name !== undefined && { path: name }),

@@ -50,7 +50,7 @@ async function* listOf(open: readonly OpenPart[], call: RestCall): AsyncGenerato
   }
 }
 
-async function* entryOf(part: OpenPart, { job, release, place }: RestCall): AsyncGenerator<string> {
+async function* entryOf(part: OpenPart, { release, place }: RestCall): AsyncGenerator<string> {
   const { habits } = place;
   yield '{"Content":';
   if (hasText(part)) {
@@ -62,7 +62,7 @@ async function* entryOf(part: OpenPart, { job, release, place }: RestCall): Asyn
   }
   const { relativePath, offsetEcho } = habits;
   const members = {
-    RelativePath: relativePath === 'none' ? null : relativePathOf(part, job, relativePath),
+    RelativePath: relativePath === 'none' ? null : relativePathOf(part),
     Offset: offsetEcho === 'nil' ? null : offsetEcho === 'zero' ? 0 : part.offset,
     FileType: FILE_TYPES[part.file],
     SubmittedTaskInfoId: BigInt(part.task.taskId),

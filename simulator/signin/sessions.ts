@@ -2,7 +2,6 @@
  * The users of the sandbox and their sessions (docs/dev/servers.md 3.2): one a user, shared by all of the user's clients.
  */
 import { randomUUID } from 'node:crypto';
-import type { SandboxHabits } from '../habits.ts';
 
 /** May be changed while the sandbox runs, as when a token is renewed. */
 export interface SandboxUser {
@@ -31,22 +30,20 @@ interface ShownGrant {
 }
 
 export class Sessions {
-  readonly #habits: SandboxHabits;
   readonly #clock: () => number;
   #open: OpenSession[] = [];
   /** When sessions ended, by their code. */
   readonly #ended = new Map<string, number>();
 
-  constructor(habits: SandboxHabits, clock: () => number) {
-    this.#habits = habits;
+  constructor(clock: () => number) {
     this.#clock = clock;
   }
 
-  /** The session code after a sign-in. With `bearer`, calls are to show that token instead. */
+  /** The session code after a sign-in, the same one while the session lasts. With `bearer`, calls are to show that token instead. */
   begin(user: SandboxUser, bearer: string | undefined): string {
     this.#endIdle();
     const last = this.#open.find((session) => session.user === user);
-    const code = last !== undefined && this.#habits.reuseSession ? last.code : randomUUID();
+    const code = last?.code ?? randomUUID();
     this.#open = this.#open.filter((session) => session.user !== user);
     this.#open.push({ user, code, bearer, usedAtMs: this.#clock() });
     return code;

@@ -6,7 +6,6 @@ import { LIVE_FILE_NAMES, type LiveFileName } from '../../src/job.ts';
 import { FILE_TYPE_OF, FILE_TYPES } from '../../src/remote/soap/contract.ts';
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import type { SandboxHabits } from '../habits.ts';
-import type { DecodingOptions } from '../operations/decoding.ts';
 import {
   closeParts,
   hasText,
@@ -37,7 +36,7 @@ export async function* downloadParts(
       return;
     }
     yield `<${name}>${habits.nilEntries ? nilElement('JobFileContentExt') : ''}`;
-    for (const part of open) yield* partElement(part, job, habits);
+    for (const part of open) yield* partElement(part, habits);
     yield `</${name}>`;
   } finally {
     await closeParts(open);
@@ -62,26 +61,20 @@ function inServerOrder(entries: readonly (TaskFileOffset | null)[], job: Submitt
   });
 }
 
-async function* partElement(part: OpenPart, job: SubmittedJob, habits: SandboxHabits): AsyncGenerator<string> {
+async function* partElement(part: OpenPart, habits: SandboxHabits): AsyncGenerator<string> {
   yield '<JobFileContentExt>';
   if (hasText(part)) {
     yield '<content>';
-    for await (const text of textOf(part, decodingOf(habits))) yield escapeText(text);
+    for await (const text of textOf(part)) yield escapeText(text);
     yield '</content>';
   } else {
     yield habits.emptyContent === 'empty' ? element('content') : memberElement('content', null, habits.nullMembers);
   }
-  const { relativePath } = habits;
-  const path = relativePath === 'none' ? null : `/${relativePathOf(part, job, relativePath)}`;
+  const path = habits.relativePath === 'none' ? null : `/${relativePathOf(part)}`;
   yield memberElement('relativePath', path, habits.nullMembers);
   yield offsetElement(part, habits);
   yield textElement('fileType', FILE_TYPE_OF[part.file]) + textElement('submittedTaskInfoId', part.task.taskId);
   yield '</JobFileContentExt>';
-}
-
-function decodingOf({ decoding }: SandboxHabits): DecodingOptions {
-  if (decoding === 'utf-8-stream') return { stream: true };
-  return { latin1: decoding === 'latin-1', olderRuntime: decoding === 'utf-8-blocks-older' };
 }
 
 function offsetElement({ offset }: WantedPart, { offsetEcho }: SandboxHabits): string {

@@ -35,29 +35,24 @@ export async function handleSoap(
 }
 
 async function handleCall(exchange: Exchange, service: ServiceName, place: SandboxPlace): Promise<void> {
-  const { traffic, namespace } = place;
+  const { namespace } = place;
   const head = readHead(exchange.request.headers);
   const body = await readBody(exchange.request, MAX_REQUEST_BYTES);
   try {
     const request = readCall(body, head, { namespace, service });
-    accept(request, { version: head.version, requestBytes: body.length }, place);
+    accept(request, head.version, place);
     await serve(exchange, { request, version: head.version }, place);
   } catch (thrown) {
     if (thrown instanceof HttpRefusal || exchange.signal.aborted || exchange.response.headersSent) throw thrown;
-    traffic.faults += 1;
     const document = faultDocument(head.version, asFault(thrown));
     sendText(exchange.response, { status: 500, headers: headersOf(head.version), body: document });
   }
 }
 
-function accept(
-  request: SoapRequest,
-  { version, requestBytes }: { readonly version: SoapVersion; readonly requestBytes: number },
-  { traffic, clock }: SandboxPlace,
-): void {
+function accept(request: SoapRequest, version: SoapVersion, { traffic, clock }: SandboxPlace): void {
   const { operation, body } = request;
   const isParts = operation === 'DownloadPartsOfJobFilesFromCluster';
-  const call = { operation, version, jobId: jobIdOf(request), requestBytes, atMs: clock() };
+  const call = { operation, version, jobId: jobIdOf(request), atMs: clock() };
   traffic.record({
     ...call,
     ...(isParts && { entries: entriesOf(request) }),
@@ -143,7 +138,7 @@ function subjectOf(request: SoapRequest): FaultSubject {
   if (operation === 'DownloadFileFromCluster') return { ...subject, files: [{ file: body.relativeFilePath ?? '' }] };
   const files = entriesOf(request).flatMap((entry) => {
     const [taskId, file] = [entry?.submittedTaskInfoId, fileOfType(entry?.fileType)];
-    return taskId == null || file === undefined ? [] : [{ taskId, file, offset: Number(entry?.offset ?? 0) }];
+    return taskId == null || file === undefined ? [] : [{ taskId, file }];
   });
   return { ...subject, files };
 }

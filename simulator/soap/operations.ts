@@ -77,7 +77,6 @@ async function* listChangedFiles({ job }: OperationCall, { cluster, habits }: Sa
 }
 
 function listedName({ specificationId, path }: ListedFile, { listForm }: SandboxHabits): string {
-  if (listForm === 'triple-slash') return `${specificationId}///${path}`;
   return listForm === 'bare' ? `${specificationId}/${path}` : `/${specificationId}/${path}`;
 }
 

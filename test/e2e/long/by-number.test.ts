@@ -7,7 +7,7 @@ import { until } from '../../support/e2e-until.ts';
 
 describe.concurrent('watch --foreground', () => {
   it.for([true, false])('follows tasks as they are found (unreported: %s)', async (unreported, context) => {
-    const habits = { specificationIds: 0 } as const;
+    const habits = { specificationIds: 'task' } as const;
     const { place, job } = await placeWithJob(context, { unreported, habits });
     for (const { files, taskId } of job.tasks) fs.writeFileSync(files.stdout, `from ${taskId}\n`);
     const watching = place.start(['watch', job.jobId, '--foreground']);

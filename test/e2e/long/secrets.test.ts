@@ -92,7 +92,6 @@ it.concurrent('no secret is shown with a transfer method that quotes them', asyn
   fs.writeFileSync(path.join(path.dirname(job.tasks[0]?.files.stdout ?? ''), 'result.txt'), 'a result\n');
   const watch = [{ job: job.jobId, tasks: job.tasks.map(({ taskId }) => taskId) }];
   place.configure(sandbox, { watch, results: { transfer: 'direct' } });
-  await sandbox.setHabits({ reuseSession: true });
   const code = await sandbox.sessionCode();
   const key = `-----BEGIN OPENSSH PRIVATE KEY-----\n${'b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAAB'.repeat(4)}\n-----END`;
   const method = (name: string) =>
