@@ -35,7 +35,7 @@ const jobId = job as JobId;
 const config = await loadConfig(configFile);
 const { store, transfers, close } = openOwnStore(config, log);
 const connection = await connect(config, log);
-const { pass } = buildEngine({ config, store, transfers, remote: connection.remote, share: connection.share, log });
+const { pass } = buildEngine({ ...connection, config, store, transfers, log, catchUp: async () => {} });
 const { results, remote } = pass;
 const { signal } = new AbortController();
 for (const watched of [jobId, OTHER_JOB]) {

@@ -83,10 +83,11 @@ async function serve(config: Config, signal: AbortSignal): Promise<void> {
     const { capabilities, directory } = store;
     const { secrets } = transfers;
     const connection = await connect(config, log, { secrets, capabilities, signsInAgain: true });
-    const { agent } = buildEngine({ ...connection, config, store, transfers, log, follows: 'asked' });
-    const endKeepUp = transfers.keepUp(connection.remote);
     const degraded = () => undefined;
     const notifications = new Notifications({ config, store, log, secrets, degraded, underWay: new UnderWay() });
+    const catchUp = () => notifications.catchUp();
+    const { agent } = buildEngine({ ...connection, config, store, transfers, log, catchUp, follows: 'asked' });
+    const endKeepUp = transfers.keepUp(connection.remote);
     try {
       store.wake();
       watched.watch(new Map([[path.join(directory, WAKE_FILE), () => agent.refresh()]]));

@@ -44,6 +44,8 @@ export interface EngineOptions {
   readonly remote: Remote;
   readonly jobService?: JobService | null;
   readonly log: Log;
+  /** Creates the notifications of what happened so far. */
+  readonly catchUp: () => Promise<void>;
   /** `all` if omitted. */
   readonly follows?: 'all' | 'asked';
   readonly observer?: Observer;
@@ -138,6 +140,7 @@ export function buildEngine(options: EngineOptions): Engine {
     batchLimit,
     scheduler: new Scheduler(clock),
     failures: new Failures(log),
+    catchUp: options.catchUp,
     asked: follows === 'asked' ? new Set() : undefined,
     served: new Set(),
   };

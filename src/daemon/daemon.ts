@@ -163,6 +163,9 @@ export class Daemon {
     warnOfPlainHttp(config, log);
     const { remote, jobService, share } = connection;
     const fleet = this.#fleet;
+    const degraded = () => (this.#health.isReady ? this.#health.unready() : undefined);
+    const { secrets } = connection;
+    const notifications = new Notifications({ config, store, log, degraded, secrets, underWay: this.#underWay });
     const engine = buildEngine({
       config,
       store,
@@ -171,13 +174,11 @@ export class Daemon {
       jobService,
       share,
       log,
+      catchUp: () => notifications.catchUp(),
       observer: this.#observer,
       ...(fleet && { ownership: fleet, knownJobs: fleet.knownJobs, shared: fleet }),
     });
     const { agent } = engine;
-    const degraded = () => (this.#health.isReady ? this.#health.unready() : undefined);
-    const { secrets } = connection;
-    const notifications = new Notifications({ config, store, log, degraded, secrets, underWay: this.#underWay });
     const over = new AbortController();
     let isReplaced = false;
     const endKeepUp = transfers.keepUp(remote);

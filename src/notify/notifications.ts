@@ -104,6 +104,11 @@ export class Notifications {
     return new Set([...outbox.changedJobs(this.#wantsFiles), ...unread, ...waiting]);
   }
 
+  /** Creates the events of the current state, before a job in it is removed. */
+  async catchUp(): Promise<void> {
+    if (this.#rules.length > 0) await this.#nextTick();
+  }
+
   /** Creates the events of the current state, and waits a little for deliveries under way. */
   async stop(): Promise<void> {
     await this.#lastTick();
@@ -124,18 +129,23 @@ export class Notifications {
     const cancel = this.#options.clock.timer(STOP_MS, () => {
       this.#isOver = true;
     });
-    await this.#ticking;
-    if (this.#rules.length > 0) await this.#tick();
+    await this.catchUp();
     cancel();
     await this.#thread.close();
   }
 
   #plan(): void {
     this.#cancelTick = this.#options.clock.timer(TICK_MS, () => {
-      this.#ticking = this.#tick().then(() => {
+      void this.#nextTick().then(() => {
         if (!this.#isStopped) this.#plan();
       });
     });
+  }
+
+  /** One after the other: two that read one file at a time would find its lines twice. */
+  #nextTick(): Promise<void> {
+    this.#ticking = this.#ticking.then(() => this.#tick());
+    return this.#ticking;
   }
 
   /** Reads the state if it changed, and starts due deliveries: two small queries if nothing changed. */

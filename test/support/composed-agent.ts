@@ -48,7 +48,7 @@ ${sections}`,
   const { store, transfers } = owned;
   const newAgent = () => {
     const parts = { config, store, transfers, remote, log, ...(clock && { clock }), ...(random && { random }) };
-    return buildEngine({ ...parts, jobService: jobService ?? null }).agent;
+    return buildEngine({ ...parts, jobService: jobService ?? null, catchUp: async () => {} }).agent;
   };
   let agent = newAgent();
   const stop = () => (clock === undefined ? agent.stop() : clock.passWhile(agent.stop()));

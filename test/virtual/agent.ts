@@ -288,6 +288,7 @@ export class SimulatedAgent {
       ...{ config, store, transfers, remote: ports, jobService: ports, share, clock, random: chance.next },
       ...(fleet && { ownership: fleet, knownJobs: fleet.knownJobs, shared: fleet }),
       log: this.#log(),
+      catchUp: () => this.#notifications.catchUp(),
     });
     const { agent } = this.engine;
     this.#retention = new Retention({

@@ -65,7 +65,7 @@ export class Agent {
       await this.release(jobId);
       await results.endTransfer(jobId, { remote, signal: this.#stop.signal });
     };
-    this.#forgetting = new Forgetting({ context, release });
+    this.#forgetting = new Forgetting({ context, release, signal: this.#stop.signal });
     calls.watchHanging(
       (kind, signal) => this.#callShortly(kind, signal),
       (shortCalls, othersWork) => log[othersWork ? 'debug' : 'warn']({ shortCalls, othersWork }, 'call hangs'),

@@ -2,11 +2,10 @@
 import type { JobId } from '../../job.ts';
 import type { FoundBy } from '../../store/rows.ts';
 import type { Calls } from '../calls.ts';
-import type { Failures } from '../failures.ts';
 import type { PassContext } from '../pass/complete-pass.ts';
 import type { PollContext } from '../poll/poll.ts';
-import type { Log } from '../ports/host.ts';
 import type { JobService, Remote } from '../ports/server.ts';
+import type { RequestContext } from '../requests/service-requests.ts';
 import type { IntervalLimits } from '../schedule/pace.ts';
 import type { Scheduler } from '../schedule/scheduler.ts';
 
@@ -24,9 +23,8 @@ export interface JobEvents {
 }
 
 /** What never changes while an agent runs. `remote`, `jobService`: their calls wait in the queue, before those of `waiting`. */
-export interface AgentContext extends PassContext {
+export interface AgentContext extends PassContext, RequestContext {
   readonly jobService: JobService | null;
-  readonly log: Log;
   /** In [0, 1), for jitter. */
   readonly random: () => number;
   readonly limits: JobLimits;
@@ -40,7 +38,6 @@ export interface AgentContext extends PassContext {
   /** The service by lane: calls that may wait, whole live files of running jobs, passes that no command waits for. */
   readonly waiting: { readonly patient: Remote; readonly raw: Remote; readonly wanted: Remote };
   readonly scheduler: Scheduler;
-  readonly failures: Failures;
   /** The jobs that commands wait for: then no others are followed, nor is what the configuration names changed. */
   readonly asked: Set<JobId> | undefined;
   /** Requests that a pass is to answer. */

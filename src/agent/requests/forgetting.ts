@@ -1,5 +1,6 @@
 /** Removes jobs from the state of a running agent: those that commands name, and those that `Retention` names. */
-import { asJobtailError } from '../../errors.ts';
+import { asJobtailError, stopped } from '../../errors.ts';
+import { untilAborted } from '../../in-turn.ts';
 import { isOver, type JobId } from '../../job.ts';
 import type { RequestRow } from '../../store/rows.ts';
 import type { RemovedFiles } from '../../system/remove-tree.ts';
@@ -13,6 +14,7 @@ interface ForgettingOptions {
   readonly context: RequestContext;
   /** Ends all work on a job, and its temporary keys. */
   readonly release: (jobId: JobId) => Promise<void>;
+  readonly signal: AbortSignal;
 }
 
 export class Forgetting {
@@ -57,6 +59,8 @@ export class Forgetting {
       this.#options.context.log.info({ jobId, deleteFiles, ...removed }, 'job removed');
     } catch (thrown) {
       const { message, code, hint } = asJobtailError(thrown);
+      // The next agent executes a request that is stopped.
+      if (code === 'aborted') return;
       answer({ error: message, code, ...(hint !== undefined && { hint }) });
     }
   }
@@ -67,10 +71,13 @@ export class Forgetting {
     deleteFiles: boolean,
     onForgotten?: (removed: RemovedFiles) => void,
   ): Promise<RemovedFiles> {
-    const { context, release } = this.#options;
+    const { context, release, signal } = this.#options;
     const { store, clock, mirrorDirectory } = context;
     const job = store.jobs.get(jobId);
-    if (job !== undefined && isOver(job)) await release(jobId);
+    if (job !== undefined && isOver(job)) {
+      await release(jobId);
+      await untilAborted(context.catchUp(), signal, stopped);
+    }
     return await forgetJob(store, jobId, { mirrorDirectory, deleteFiles, now: clock.now, onForgotten });
   }
 }

@@ -16,6 +16,8 @@ export interface RequestContext {
   readonly log: Log;
   readonly failures: Failures;
   readonly mirrorDirectory: string;
+  /** Creates the notifications of what happened so far. */
+  readonly catchUp: () => Promise<void>;
 }
 
 export interface RequestRefusal {

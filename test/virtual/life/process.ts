@@ -72,6 +72,7 @@ export class LifeProcess {
     this.engine = buildEngine({
       ...{ config, store, transfers, remote: this.#ports, jobService: this.#ports },
       ...{ clock: this.clock, random: chance.next, log },
+      catchUp: () => this.#notifications.catchUp(),
       follows: isCommand ? 'asked' : 'all',
     });
     this.#notifications = new Notifications({
