@@ -74,7 +74,8 @@ export class Forgetting {
     const { context, release, signal } = this.#options;
     const { store, clock, mirrorDirectory } = context;
     const job = store.jobs.get(jobId);
-    if (job !== undefined && isOver(job)) {
+    // A command that is refused must not stop the pass of the command that waits.
+    if (job !== undefined && isOver(job) && !store.requests.isWorkedOn(jobId, clock.now())) {
       await release(jobId);
       await untilAborted(context.catchUp(), signal, stopped);
     }

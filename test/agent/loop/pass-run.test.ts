@@ -2,6 +2,7 @@
 import { expect, it, vi } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
+import { sleep } from '../../../src/system/clock.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
@@ -173,9 +174,17 @@ it('the last pass of an unwatched job requests its report once, and finds its ta
   expect(jobService.questions).toBe(1);
 });
 
-it('a job is removed beside the request of a command that was killed, not beside one that waits', async () => {
+it('a job is removed beside the request of a command that was killed, not beside one that waits, whose pass goes on', async () => {
   const clock = new HeldClock();
   const remote = new ModelRemote();
+  const download = remote.downloadFile.bind(remote);
+  let isHeld = true;
+  let downloads = 0;
+  remote.downloadFile = async (...args) => {
+    downloads += 1;
+    while (isHeld) await sleep(clock, 10, args[3]);
+    return await download(...args);
+  };
   remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
   const { agent, store } = await startAgent(remote, { clock, sections: 'results: {enabled: false}\n' });
   const order = { jobId: JOB, tasks: [TASK as TaskId], files: LIVE_FILE_NAMES, results: false } as const;
@@ -190,8 +199,12 @@ it('a job is removed beside the request of a command that was killed, not beside
     return store.requests.get(id)?.answer;
   };
   const waits = store.requests.add(JOB, 'sync', clock.now());
+  agent.refresh();
+  await clock.passUntil('its pass', () => downloads > 0);
   expect(await forget()).toContain('another command works on job');
-  store.requests.remove(waits);
+  isHeld = false;
+  await clock.passUntil('the answer of the pass', () => store.requests.get(waits)?.answer != null);
+  expect(downloads).toBe(1);
   store.requests.add(JOB, 'sync', clock.now() - 120_000);
   expect(await forget()).toContain('"files":0');
   expect(store.jobs.get(JOB)).toBeUndefined();
