@@ -92,7 +92,7 @@ export class LineMatcher {
   readonly #invert: boolean;
   /** Undefined where each line must be tested. */
   readonly #find: Finder | undefined;
-  /** Whether each line with a text matches, without the expression. */
+  /** Whether the pattern is nothing but a text: the expression decides no line, or takes no time. */
   readonly isText: boolean;
   /** Whether other characters than those of ASCII may match letters of ASCII. */
   readonly #hasRareCases: boolean;
@@ -106,7 +106,7 @@ export class LineMatcher {
     this.#invert = invert;
     const { texts, isWhole } = textsIn(source, ignoreCase);
     this.#find = invert ? undefined : finderOf(texts, ignoreCase);
-    this.isText = isWhole && !invert;
+    this.isText = isWhole;
     this.#hasRareCases = ignoreCase && /[ks]/i.test(texts.join());
   }
 

@@ -3,8 +3,9 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { expect, it } from 'vitest';
+import type { JobId, TaskId } from '../../src/job.ts';
 import { type ErrorProgress, errorsIn, groupsOf, likenessOf } from '../../src/search/errors.ts';
-import { mirrorsIn } from '../../src/search/mirrors.ts';
+import { type MirrorChoice, mirrorsIn } from '../../src/search/mirrors.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { ERRORS, OTHERS } from './error-lines.ts';
 
@@ -184,12 +185,32 @@ it('failed jobs are searched first, then tasks with few bytes', async () => {
   expect(order).toEqual(['1: 2', '2: 2 3', '3: 1 2 3']);
 });
 
-it('all generations of a mirror are in the order of their numbers', () => {
+it('mirrors are listed in their order, as far as they are chosen', () => {
   const directory = temporaryDirectory();
-  const task = path.join(directory, '1', 'live', '1');
-  fs.mkdirSync(task, { recursive: true });
-  for (const end of ['', '.1', '.2', '.10', '.11', '.x', '.01'])
-    fs.writeFileSync(path.join(task, `stdout.log${end}`), '');
-  const found = mirrorsIn(directory, { jobs: [], files: ['stdout'], allGenerations: true });
-  expect(found.map(({ generation }) => generation)).toEqual([0, 1, 2, 10, 11]);
+  const generations = ['', '.1', '.2', '.10', '.11', '.x', '.01'].map((end) => `stdout.log${end}`);
+  for (const [task, files] of Object.entries({
+    '2/7': generations,
+    '10/9': ['log.log', 'stderr.log'],
+    '10/8': ['stdout.log'],
+  })) {
+    const live = path.join(directory, task.replace('/', '/live/'));
+    fs.mkdirSync(live, { recursive: true });
+    for (const file of files) fs.writeFileSync(path.join(live, file), 'text');
+  }
+  fs.utimesSync(path.join(directory, '10/live/8/stdout.log'), 5, 5);
+  const found = (choice: Partial<MirrorChoice>) =>
+    mirrorsIn(directory, { jobs: [], ...choice }).map(
+      ({ jobId, taskId, file, generation, path: at, size }) =>
+        `${jobId}/${taskId} ${file}${generation === 0 ? '' : ` ${generation}`} ${path.basename(at)} ${size}`,
+    );
+  const [old, ...others] = ['10/8 stdout stdout.log 4', '10/9 stderr stderr.log 4', '10/9 log log.log 4'];
+  const first = '2/7 stdout stdout.log 4';
+  expect(found({})).toEqual([first, old, ...others]);
+  expect(found({ jobs: ['10' as JobId], tasks: ['9', '7'] as TaskId[], files: ['log'] })).toEqual(others.slice(1));
+  expect([found({ since: 5_000 }), found({ since: 5_001 })]).toEqual([
+    [first, old, ...others],
+    [first, ...others],
+  ]);
+  const older = [1, 2, 10, 11].map((generation) => `2/7 stdout ${generation} stdout.log.${generation} 4`);
+  expect(found({ files: ['stdout'], allGenerations: true })).toEqual([first, ...older, old]);
 });

@@ -305,9 +305,14 @@ describe('a failure has its code:', () => {
     ),
     ['UND_ERR_HEADERS_OVERFLOW', 'malformed', 'KiB of headers', 'fewer cookies'],
     ['HPE_INVALID_CONSTANT', 'malformed', 'is not proper HTTP/1.1', ''],
+    ['EOTHER', 'interrupted', 'failed: EOTHER', 'it is retried'],
+    ...['UND_ERR_ABORTED', 'UND_ERR_DESTROYED', 'UND_ERR_CLOSED', 'ABORT_ERR'].map(
+      (code) => [code, 'aborted', 'the call was stopped', undefined] as const,
+    ),
   ] as const)('%s of the system is %s', (code, ours, message, hint) => {
     const error = describeFailure(Object.assign(new Error('of the system'), { code }), { host: 'h', port: '1' });
     expect(error).toMatchObject({ code: ours, message: expect.stringContaining(message) });
+    if (hint === undefined) return expect(error.hint).toBeUndefined();
     expect(error.message).toContain('h:1');
     expect(error.hint).toContain(hint);
   });

@@ -1,0 +1,53 @@
+/** The thread that tests lines: what an expression costs, the agent does not pay. */
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { expressionThread, matchingIn } from '../../src/search/guarded-thread.ts';
+
+function newThread() {
+  const thread = expressionThread();
+  onTestFinished(() => thread.close());
+  return { thread, matching: (source: string, texts: readonly string[]) => matchingIn(thread, source, texts) };
+}
+
+it('a thread finds the texts that match each expression, and where', async () => {
+  const { thread, matching } = newThread();
+  const works = [matching('ERR', ['ERROR', 'fine', 'an ERR']), matching('fine$', ['ERROR', 'fine'])];
+  expect(await Promise.all(works)).toEqual([[0, 2], [1]]);
+  const texts = ['ab ab', 'Abb', ''];
+  expect(await thread.ask({ source: 'ab+', flags: 'gi', texts, from: [1, 0, 0] })).toEqual([[3, 2], [0, 3], []]);
+  expect(await thread.ask({ source: 'ab+', flags: 'g', texts, from: [0] })).toEqual([[0, 2, 3, 2], [], []]);
+});
+
+it('an expression that never ends is given up after half a minute, and the next one is tested', async () => {
+  const { thread, matching } = newThread();
+  expect(await matching('x', ['x'])).toEqual([0]);
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const answers: unknown[] = [];
+  const asked = [matching('^(a+)+$', [`${'a'.repeat(60)}b`]), matching('b$', ['b'])];
+  for (const answer of asked) void answer.then((found) => answers.push(found));
+  // The process has little of the processor meanwhile, so it is given its time five times again.
+  await vi.advanceTimersByTimeAsync(29_999);
+  expect(answers).toEqual([]);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(answers).toEqual([undefined, undefined]);
+  expect(await matching('b$', ['b'])).toEqual([0]);
+  expect(vi.getTimerCount()).toBe(0);
+  const last = matching('b$', ['b']);
+  await thread.close();
+  expect(await last).toBeUndefined();
+});
+
+it('the program goes on while a thread tests slow expressions', async () => {
+  const { matching } = newThread();
+  await matching('x', ['x']);
+  let [turns, isOver] = [0, false];
+  const count = () => {
+    turns += 1;
+    if (!isOver) setTimeout(count, 1);
+  };
+  count();
+  const lines = Array.from({ length: 64 }, () => 'residual '.repeat(455));
+  for (let rule = 0; rule < 4; rule++) expect(await matching(`residual.*diverged${rule}`, lines)).toEqual([]);
+  isOver = true;
+  expect(turns).toBeGreaterThan(10);
+});
