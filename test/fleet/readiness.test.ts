@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest';
 import { JobtailError } from '../../src/errors.ts';
 import { Readiness } from '../../src/fleet/agents/readiness.ts';
+import type { JobId } from '../../src/job.ts';
 import { Store } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
@@ -19,7 +20,7 @@ function setUp() {
     world.now += seconds * 1_000;
     return readiness.capacity(MOST, jobs);
   };
-  return { world, readiness, lines, after };
+  return { world, store, readiness, lines, after };
 }
 
 it('what is over within ten seconds moves no jobs', () => {
@@ -45,12 +46,37 @@ it('a trouble that stays is tried with one job, after pauses that grow, and logg
   expect(lines).toEqual(['agent not ready', 'agent takes jobs again']);
 });
 
-it('a state that cannot be written counts at once', () => {
-  const { readiness, after } = setUp();
-  expect(readiness.failed(new JobtailError('fault', 'of the service'))).toBe(false);
-  expect(after(0, 5)).toBe(MOST);
-  expect(readiness.failed(new JobtailError('disk-full', 'no room left'))).toBe(true);
-  expect([after(0, 5), readiness.lacks]).toEqual([0, 'no room left']);
+it.each(['disk-full', 'store', 'permission', 'local-io'] as const)(
+  'a state that cannot be written counts at once, until it can: %s',
+  (code) => {
+    const { readiness, after } = setUp();
+    expect(readiness.failed(new JobtailError('fault', 'of the service'))).toBe(false);
+    expect(after(0, 5)).toBe(MOST);
+    expect(readiness.failed(new JobtailError(code, 'no room left'))).toBe(true);
+    expect([after(0, 5), readiness.lacks]).toEqual([0, 'no room left']);
+    readiness.stored();
+    expect([after(29, 5), after(1, 5)]).toEqual([0, MOST]);
+  },
+);
+
+it('an agent whose jobs all fail by the service is not ready', () => {
+  const { store, readiness, after } = setUp();
+  const [one, two, over] = ['1', '2', '3'] as JobId[] as [JobId, JobId, JobId];
+  const fail = (jobId: JobId, code: 'unreachable' | 'fault') => {
+    const error = { code, message: 'connection refused', hint: null, since: 0 };
+    store.jobs.endRun(jobId, { polledAt: 0, grownAt: null, refused: 0, failures: 1, error });
+  };
+  const order = { tasks: [], files: [], results: false, settleAfterMs: null, source: 'command' } as const;
+  for (const jobId of [one, two, over]) store.jobs.watch({ ...order, jobId }, 0);
+  store.jobs.setState(two, 'ending');
+  store.jobs.setState(over, 'ended');
+  expect([after(0, 2), after(20, 2)]).toEqual([MOST, MOST]);
+  fail(one, 'unreachable');
+  expect([after(0, 2), after(20, 2)]).toEqual([MOST, MOST]);
+  fail(two, 'fault');
+  expect([after(0, 2), after(20, 2)]).toEqual([MOST, MOST]);
+  fail(two, 'unreachable');
+  expect([after(0, 2), after(10, 2), readiness.lacks]).toEqual([MOST, 0, 'connection refused (for 70 s)']);
 });
 
 it('ten sound minutes make the next pause a short one again', () => {

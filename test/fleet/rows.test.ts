@@ -93,16 +93,35 @@ it('many jobs are ordered some at a time, as many as the rule allows', needs('po
   ]);
 });
 
-it('an agent that was asked to drain, and joins again, is not asked any more', needs('postgres'), async () => {
-  const fleet = await FleetParts.make();
-  const { agents } = await fleet.join('command');
-  const about = { host: 'here', pid: 1, version: '0', view: null };
-  const anna = { name: 'anna', stateId: 'a', instance: '', mostJobs: 1, leaseMs: 600_000, mirror: '', about };
-  await agents.join(anna);
-  expect(await agents.askToDrain('anna')).toBe(true);
-  const isAsked = () => fleet.query(`SELECT drain_asked AS asked FROM jobtail.agents WHERE name = 'anna'`);
-  expect(await isAsked()).toEqual([{ asked: true }]);
-  await agents.leave(anna);
-  expect(await agents.join(anna)).toBe(true);
-  expect(await isAsked()).toEqual([{ asked: false }]);
-});
+it(
+  'an agent is shown as it reports, has a name of its own, and drains until it joins again',
+  needs('postgres'),
+  async () => {
+    const fleet = await FleetParts.make();
+    const { agents } = await fleet.join('command');
+    const about = { host: 'here', pid: 1, version: '0', view: null };
+    const anna = { name: 'anna', stateId: 'a', instance: '', mostJobs: 1, leaseMs: 600_000, mirror: '', about };
+    await agents.join(anna);
+    expect(await agents.join({ ...anna, stateId: 'b', instance: 'b' })).toBe(false);
+    expect(await agents.nameTaken('anna')).toMatchObject({
+      ...{ code: 'locked', message: 'another agent of the fleet is called anna (host here, pid 1)' },
+      hint: 'give each agent a name of its own: fleet.name',
+    });
+    await agents.requireSameMirror({ ...anna, name: 'bert' });
+    await expect(agents.requireSameMirror({ ...anna, name: 'bert', mirror: '/b' })).rejects.toMatchObject({
+      ...{ code: 'config', message: expect.stringContaining('the agent anna') },
+      hint: expect.stringContaining('fleet.separateMirrors: true'),
+    });
+    const report = { callsLastMinute: 3, isDraining: true, capacity: 0, lacks: 'room', notFollowed: 2 };
+    await agents.report(anna, { ...report, pollAgeMs: 1.6 });
+    const { isDraining: _, capacity: __, ...shown } = report;
+    const state = { name: 'anna', state: 'draining', maxJobs: 1, jobs: 0, pollAgeMs: 2 };
+    expect(await agents.all()).toMatchObject([{ ...about, ...shown, ...state }]);
+    expect([await agents.askToDrain('bert'), await agents.askToDrain('anna')]).toEqual([false, true]);
+    const isAsked = () => fleet.query(`SELECT drain_asked AS asked FROM jobtail.agents WHERE name = 'anna'`);
+    expect(await isAsked()).toEqual([{ asked: true }]);
+    await agents.leave(anna);
+    expect(await agents.join(anna)).toBe(true);
+    expect(await isAsked()).toEqual([{ asked: false }]);
+  },
+);
