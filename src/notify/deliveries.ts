@@ -149,7 +149,7 @@ export class Deliveries {
     const fields = { jobId, event: event.type, id: event.id, target: rule.target };
     const attempts = row.attempts + 1;
     const backOffMs = nominalPause(attempts, RETRY);
-    const tried = { ...row, attempts, dueAt: clock.now() + backOffMs };
+    const tried = { ...row, attempts };
     store.transaction(() => this.#saveIfThere(tried));
     this.#failure = undefined;
     try {

@@ -30,7 +30,7 @@ export function newsOf(
 ): JobNews {
   const news = furthest(before, reported);
   const { state = null, startTime } = news ?? {};
-  const jobState = news === undefined && reported !== undefined ? (before?.jobState ?? null) : state;
+  const jobState = news === undefined ? (before?.jobState ?? null) : state;
   const startedAt = startTime?.text ?? before?.startedAt ?? null;
   const jobName = reported?.information.name ?? null;
   const row = { jobId: job.jobId, jobState, startedAt, watchState: job.state, stalledAt: job.stalledAt, hasFiles };

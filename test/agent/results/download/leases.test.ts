@@ -49,12 +49,13 @@ class LeasePlace {
   now = 1_000_000_000;
   killAt: string | undefined;
   readonly steps: string[] = [];
+  readonly timers: number[] = [];
   store: Store;
   leases: Leases;
 
-  constructor() {
+  constructor(jobs = [JOB, OTHER]) {
     this.store = this.#open();
-    for (const jobId of [JOB, OTHER]) {
+    for (const jobId of jobs) {
       const order = { jobId, tasks: [], files: [], results: true, settleAfterMs: null, source: 'command' } as const;
       this.store.jobs.watch(order, this.now);
     }
@@ -77,7 +78,11 @@ class LeasePlace {
   #leases(): Leases {
     const say = (_: unknown, message: string) => void this.said.push(message);
     const log: Log = { debug: () => {}, info: say, warn: say, error: say };
-    const clock = { now: () => this.now, monotonic: () => this.now, timer: () => () => {} };
+    const timer = (ms: number) => {
+      this.timers.push(ms);
+      return () => {};
+    };
+    const clock = { now: () => this.now, monotonic: () => this.now, timer };
     const checkpoint = (step: string) => {
       this.steps.push(step);
       if (step === this.killAt) throw new Killed(step);
@@ -125,9 +130,13 @@ describe('a lease', () => {
     place.now += 2 * HOUR_MS;
     await place.leases.take(JOB, place.server, signal);
     expect([...place.server.open]).toEqual(['ssh-ed25519 key-2']);
-    place.now += 22 * HOUR_MS;
-    await place.leases.endUnused(place.server, signal);
-    expect(place.server.open.size).toBe(0);
+    const openAfter = async (hours: number) => {
+      place.now += hours * HOUR_MS;
+      await place.leases.endUnused(place.server, signal);
+      return place.server.open.size;
+    };
+    // A transfer that it began may go on for an hour.
+    expect([await openAfter(20.9), await openAfter(0.2)]).toEqual([1, 0]);
   });
 
   it('is given back when its job is over, and not before', async () => {
@@ -192,6 +201,10 @@ describe('a lease', () => {
     place.server.failure = new JobtailError('interrupted', 'the connection broke');
     await expect(place.leases.take(JOB, place.server, signal)).rejects.toMatchObject({ code: 'interrupted' });
     expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'unknown', reason: 'the connection broke' });
+    vi.spyOn(place.server, 'getTransferMethod').mockResolvedValueOnce(null);
+    expect(await place.leases.take(JOB, place.server, signal)).toBeNull();
+    const reason = 'the service has no transfer method for this job';
+    expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'ended', reason });
   });
 
   it('that is over is remembered while it may count as a key of the job, at most twenty of them', async () => {
@@ -228,6 +241,8 @@ describe('a lease', () => {
     expect(place.store.leases.lastOf(JOB)?.state).toBe('open');
     await place.leases.endAll(place.server, stop.signal);
     expect(place.server.open.size).toBe(0);
+    // So long a stop waits for each of both calls.
+    expect(place.timers).toEqual([5_000, 5_000]);
   });
 
   it('whose request waits for another one of the job ends when it is stopped, not with that one', async () => {
@@ -258,36 +273,40 @@ describe('a lease', () => {
 });
 
 describe('a key that cannot be revoked', () => {
-  /** Fails for one job. */
-  class OneFails extends KeyServer {
+  /** Fails for some jobs. */
+  class SomeFail extends KeyServer {
     fails = true;
+    failing = [JOB];
     readonly tried: JobId[] = [];
     override async endTransfer(jobId: JobId, method: TransferMethod): Promise<void> {
       this.tried.push(jobId);
-      if (this.fails && jobId === JOB) throw new JobtailError('http-status', 'the service answers with status 500');
+      if (this.fails && this.failing.includes(jobId)) throw new JobtailError('http-status', 'the service answers with status 500');
       await super.endTransfer(jobId, method);
     }
   }
 
-  async function withKeys() {
-    const place = new LeasePlace();
-    const server = new OneFails();
-    for (const jobId of [JOB, OTHER]) await place.leases.take(jobId, server, signal);
+  async function withKeys(jobs = [JOB, OTHER]) {
+    const place = new LeasePlace(jobs);
+    const server = new SomeFail();
+    for (const jobId of jobs) await place.leases.take(jobId, server, signal);
     place.store.transaction(() => {
-      for (const jobId of [JOB, OTHER]) place.store.jobs.setState(jobId, 'settled');
+      for (const jobId of jobs) place.store.jobs.setState(jobId, 'settled');
     });
     return { place, server };
   }
 
   it('keeps no other from being revoked, and is tried again after a pause of its own, logged once', async () => {
     const { place, server } = await withKeys();
-    for (let minute = 0; minute < 180; minute++) {
+    const minutes: number[] = [];
+    for (let minute = 0; minute < 30; minute++) {
+      const tried = server.tried.length;
       await place.leases.endUnused(server, signal);
+      if (server.tried.length > tried) minutes.push(minute);
       place.now += 60_000;
     }
+    expect(minutes).toEqual([0, 1, 3, 7, 12, 17, 22, 27]);
     expect(server.open.size).toBe(1);
     expect(server.tried.filter((jobId) => jobId === OTHER)).toHaveLength(1);
-    expect(server.tried.length).toBeLessThan(45);
     expect(place.said).toEqual(['cannot revoke a temporary key yet']);
     server.fails = false;
     place.now += 5 * 60_000;
@@ -295,10 +314,24 @@ describe('a key that cannot be revoked', () => {
     expect(server.open.size).toBe(0);
   });
 
-  it('keeps no other from being revoked at a stop, which names its failure', async () => {
+  it('keeps no other from being revoked at a stop, whose caller names its failure', async () => {
     const { place, server } = await withKeys();
-    await expect(place.leases.endAll(server, signal)).rejects.toMatchObject({ code: 'http-status' });
+    await expect(place.leases.endAll(server, AbortSignal.abort())).rejects.toMatchObject({ code: 'http-status' });
     expect(server.open.size).toBe(1);
+    expect(place.said).toEqual([]);
+  });
+
+  it.each([
+    [[0, 1, 3], 5],
+    [[0, 1, 2], 3],
+  ])('keeps those behind three in a row from this round only: %j of five fail', async (failing, tried) => {
+    const jobs = ['511', '512', '513', '514', '515'] as JobId[];
+    const { place, server } = await withKeys(jobs);
+    server.failing = failing.flatMap((index) => jobs[index] ?? []);
+    await place.leases.endUnused(server, signal);
+    expect(server.tried).toEqual(jobs.slice(0, tried));
+    await place.leases.endUnused(server, signal);
+    expect(server.open.size).toBe(3);
   });
 
   it('does not keep its own job from the next key', async () => {
