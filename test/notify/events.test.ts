@@ -346,6 +346,17 @@ describe('a job', () => {
     },
   );
 
+  it('whose state is older than what was read of it is read anew', async () => {
+    const place = withJob(ruleOf({ match: 'ERROR' }));
+    place.grow('fine\nERROR\n');
+    await place.tick();
+    place.store.outbox.savePosition({ jobId: JOB, ...KEY, generation: 2, position: 3, lines: 7 });
+    place.grow('ERROR\n');
+    await place.tick();
+    await place.tick();
+    expect(place.shown).toEqual(['match 2 ERROR', 'match 2 ERROR', 'match 3 ERROR']);
+  });
+
   it('is read on where a pattern takes too long', async () => {
     const place = withJob(ruleOf({ match: '^(a+)+$' }), ruleOf({ match: 'b$' }));
     place.grow(`${'a'.repeat(60)}b\n`);

@@ -1,5 +1,5 @@
 /** The heart as the program puts it together, over a service in memory. */
-
+import { EventEmitter } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, onTestFinished } from 'vitest';
@@ -7,6 +7,7 @@ import type { Log } from '../../src/agent/ports/host.ts';
 import type { JobService, Remote } from '../../src/agent/ports/server.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { buildEngine } from '../../src/daemon/compose.ts';
+import type { Observer } from '../../src/daemon/observer.ts';
 import { openOwnStore } from '../../src/daemon/own-state.ts';
 import { logLine } from '../../src/printable.ts';
 import { MINIMAL } from '../config/files.ts';
@@ -27,7 +28,7 @@ const QUICK = `poll: {minIntervalSeconds: 0.1, maxIntervalSeconds: 0.2}
 results: {intervalSeconds: 1}
 `;
 
-/** Follows nothing yet. What it warns of, and says, is gathered. */
+/** Follows nothing yet. What it warns of, says, and has counted, is gathered. */
 export async function startAgent(remote: Remote, { jobService, clock, sections = QUICK, random }: ComposedAgent = {}) {
   const directory = temporaryDirectory();
   const configFile = path.join(directory, 'config.yaml');
@@ -46,8 +47,21 @@ ${sections}`,
   const log: Log = { debug: quiet, info: gather(said), warn: gather(warnings), error: gather(warnings) };
   const owned = openOwnStore(config, log);
   const { store, transfers } = owned;
+  const observed: string[] = [];
+  const observer: Observer = new EventEmitter();
+  for (const name of ['appended', 'tasksFound', 'jobStatesRead'] as const)
+    observer.on(name, (...of: readonly unknown[]) => void observed.push([name, ...of].join(' ')));
   const newAgent = () => {
-    const parts = { config, store, transfers, remote, log, ...(clock && { clock }), ...(random && { random }) };
+    const parts = {
+      config,
+      store,
+      transfers,
+      remote,
+      log,
+      observer,
+      ...(clock && { clock }),
+      ...(random && { random }),
+    };
     return buildEngine({ ...parts, jobService: jobService ?? null, catchUp: async () => {} }).agent;
   };
   let agent = newAgent();
@@ -66,5 +80,5 @@ ${sections}`,
     agent.start([]);
     return agent;
   };
-  return { agent, store, warnings, said, restart, mirrorDirectory: config.mirror.directory };
+  return { agent, store, warnings, said, observed, restart, mirrorDirectory: config.mirror.directory };
 }

@@ -1,7 +1,12 @@
-/** What the log says of a service that wants to be left alone: each wait once, however many jobs meet it. */
+/** What the log says, once each: of a service that wants to be left alone, and of what is odd about one job. */
 import { expect, it } from 'vitest';
 import { Failures } from '../../../src/agent/failures.ts';
 import { JobtailError } from '../../../src/errors.ts';
+import { keyText, LIVE_FILE_NAMES } from '../../../src/job.ts';
+import { startAgent } from '../../support/composed-agent.ts';
+import { JOB, STDOUT, TASK } from '../../support/engine.ts';
+import { HeldClock } from '../../support/held-clock.ts';
+import { at, jobOf, ModelJobService, ModelRemote, tasksOf } from '../../support/model-remote.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -25,4 +30,44 @@ it('a long wait is said once for all jobs, and again when another one follows it
   expect(said).toEqual([]);
   failures.worked('job 1', failures.ofService);
   expect(said.splice(0)).toEqual([expect.stringContaining('operation recovered')]);
+});
+
+it('an early start, entries that were not requested and each reason of failed results are said once', async () => {
+  const clock = new HeldClock();
+  const [remote, jobService] = [new ModelRemote(), new ModelJobService()];
+  const times = { submitTime: at(clock.now()), startTime: at(clock.now() - HOUR_MS / 6) };
+  const report = (state: string) => jobService.set(jobOf(JOB, state, { ...times, tasks: tasksOf(TASK) }));
+  report('Running');
+  for (const name of [keyText(STDOUT), '9001/a', '9001/b', '9001/c']) remote.files.set(name, Buffer.from('a line\n'));
+  const [read, download] = [remote.readParts.bind(remote), remote.downloadFile.bind(remote)];
+  let refused = 2;
+  remote.readParts = async (...call) => ({ ...(await read(...call)), refused: call[0] === JOB ? refused : 0 });
+  let reason = '';
+  remote.downloadFile = async (...call) => {
+    if (reason !== '' && /[ab]\.txt$/.test(call[1])) throw new JobtailError('fault', reason);
+    return await download(...call);
+  };
+  const { agent, store, warnings, said } = await startAgent(remote, { jobService, clock, sections: '' });
+  const order = { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, settleAfterMs: null, source: 'command' } as const;
+  store.transaction(() => store.jobs.watch({ ...order, results: true }, clock.now()));
+  const after = async (change: () => void) => {
+    warnings.length = 0;
+    change();
+    await clock.pass(HOUR_MS);
+    return warnings.map((line) => line.replace(/ \(.*/, ''));
+  };
+  reason = 'status 500';
+  const failed = (text: string) => `results failed jobId=${JOB} files=2 reason="${text}" file=/9001/a.txt`;
+  const early = `job started before its submission jobId=${JOB} earlyMs=${HOUR_MS / 6}`;
+  const first = await after(() => agent.refresh());
+  const unrequested = `unrequested entries ignored jobId=${JOB} refused=`;
+  expect(first.filter((line) => !line.startsWith(unrequested)).sort()).toEqual([early, failed(reason)]);
+  const counts = first.flatMap((line) => (line.startsWith(unrequested) ? Number(line.slice(unrequested.length)) : []));
+  expect(counts).toContain(2);
+  expect(store.jobs.get(JOB)?.refused).toBe(counts.reduce((sum, count) => sum + count, 0));
+  refused = 0;
+  expect(await after(() => (reason = 'status 501'))).toEqual([failed('status 501')]);
+  expect(said).toContainEqual(expect.stringMatching(/^results synced jobId=501 listed=4 fetched=1 changed=1 failed=2/));
+  expect(await after(() => (reason = ''))).toEqual([]);
+  expect(await after(() => (reason = 'status 501'))).toEqual([failed('status 501')]);
 });

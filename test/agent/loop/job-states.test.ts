@@ -23,7 +23,7 @@ async function follow({ state = 'Running' as string | null, settleAfterMs = null
   tell(state);
   remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
   const sections = 'results: {enabled: false}\n';
-  const { agent, store, said, warnings, restart, mirrorDirectory } = await startAgent(remote, {
+  const { agent, store, said, warnings, observed, restart, mirrorDirectory } = await startAgent(remote, {
     ...{ jobService: service, clock, sections },
   });
   store.transaction(() =>
@@ -45,13 +45,13 @@ async function follow({ state = 'Running' as string | null, settleAfterMs = null
   const reportedState = () => store.jobInformation.get(JOB)?.information.state;
   await clock.passUntil('the first bytes', () => mirror() === 'a line\n');
   const reported = (word: string) => clock.passUntil(`${word} to be reported`, () => reportedState() === word);
-  const parts = { clock, remote, service, agent, store, said, warnings, restart };
+  const parts = { clock, remote, service, agent, store, said, warnings, observed, restart };
   return { ...parts, tell, reported, grow, mirror, watchState };
 }
 
 describe('a job of which the middleware says that it is over', () => {
   it('is settled only after what is flushed late has come', async () => {
-    const { clock, tell, reported, grow, mirror, watchState, said } = await follow();
+    const { clock, tell, reported, grow, mirror, watchState, said, observed } = await follow();
     tell('Finished');
     await reported('Finished');
     await clock.pass(50 * SECOND_MS);
@@ -62,6 +62,9 @@ describe('a job of which the middleware says that it is over', () => {
     await clock.passUntil('its end', () => watchState() === 'settled', 3 * MINUTE_MS);
     expect(said).toContainEqual(expect.stringContaining(`complete pass ended jobId=${JOB} state=settled`));
     expect(said.filter((line) => line === `job state changed jobId=${JOB} jobState=Finished`)).toHaveLength(1);
+    const counted = observed.filter((line) => line !== 'jobStatesRead ok');
+    expect(counted).toEqual(['tasksFound 1 job-service', 'appended 7', 'appended 13']);
+    expect(observed).toContain('jobStatesRead ok');
   });
 
   it('goes on growing for as long as it likes', async () => {
@@ -202,10 +205,17 @@ describe('while the service that tells of jobs is down', () => {
   });
 
   it('it is asked again no sooner than it wants', async () => {
-    const { clock, service, store } = await follow();
+    const { clock, service, store, agent, observed } = await follow();
     service.failure = new JobtailError('unavailable', 'it is down', { retryAfterMs: 5 * MINUTE_MS });
     await clock.passUntil('the failure', () => store.jobInformation.lastListing()?.error !== null);
+    const { requestedAt = 0, nextRequestAt } = store.jobInformation.lastListing() ?? {};
+    expect(nextRequestAt).toBe(requestedAt + 5 * MINUTE_MS);
+    expect(observed.filter((line) => line === 'jobStatesRead failed')).toHaveLength(1);
     const { lists } = service;
+    // Another job does not change that.
+    const other = { jobId: '77' as JobId, tasks: [], files: [], results: false, settleAfterMs: null } as const;
+    store.transaction(() => store.jobs.watch({ ...other, source: 'command' }, clock.now()));
+    agent.refresh();
     await clock.pass(4 * MINUTE_MS);
     expect(service.lists).toBe(lists);
     await clock.passUntil('the next list', () => service.lists > lists);

@@ -162,7 +162,8 @@ it('the last pass of an unwatched job requests its report once, and finds its ta
   const jobService = new ModelJobService();
   jobService.set(jobOf(JOB, 'Running', { tasks: tasksOf(TASK) }));
   remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
-  const { agent, store } = await startAgent(remote, { jobService, clock, sections: 'results: {enabled: false}\n' });
+  const sections = 'results: {enabled: false}\n';
+  const { agent, store, observed } = await startAgent(remote, { jobService, clock, sections });
   const order = { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, results: false, settleAfterMs: null } as const;
   store.transaction(() => {
     store.jobs.watch({ ...order, source: 'command' }, clock.now());
@@ -170,7 +171,7 @@ it('the last pass of an unwatched job requests its report once, and finds its ta
   });
   agent.refresh();
   await clock.passUntil('its end', () => store.jobs.get(JOB)?.state === 'ended');
-  expect(store.liveFiles.ofJob(JOB)).not.toEqual([]);
+  expect(observed.filter((line) => !line.startsWith('jobStates'))).toEqual(['tasksFound 1 job-service', 'appended 7']);
   expect(jobService.questions).toBe(1);
 });
 

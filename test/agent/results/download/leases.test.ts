@@ -280,7 +280,8 @@ describe('a key that cannot be revoked', () => {
     readonly tried: JobId[] = [];
     override async endTransfer(jobId: JobId, method: TransferMethod): Promise<void> {
       this.tried.push(jobId);
-      if (this.fails && this.failing.includes(jobId)) throw new JobtailError('http-status', 'the service answers with status 500');
+      if (this.fails && this.failing.includes(jobId))
+        throw new JobtailError('http-status', 'the service answers with status 500');
       await super.endTransfer(jobId, method);
     }
   }
