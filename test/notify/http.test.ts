@@ -2,7 +2,9 @@
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { rootCertificates } from 'node:tls';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import type { Config } from '../../src/config/config.ts';
 import { notifyHttp } from '../../src/notify/http.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { makeCertificates } from '../support/wire-certificates.ts';
@@ -25,7 +27,7 @@ interface Keys {
 }
 
 /** The status of a POST by a rule with these keys; its error if there is none. */
-async function post(url: string, service: { proxy: string | null; proxyUserFile?: string }, keys: Keys = {}) {
+async function post(url: string, service: Parameters<typeof notifyHttp>[0]['service'], keys: Keys = {}) {
   const http = notifyHttp({ service });
   const request = { method: 'POST', url, headers: {}, body: Buffer.from('{}'), signal, takesAnyBody: true } as const;
   try {
@@ -60,7 +62,7 @@ it('this machine is reached without the proxy of the service, but by one that th
   expect(asked).toEqual([`POST ${url}`]);
 });
 
-it('a receiver with a CA of its own is trusted by the rule that names it', async () => {
+it('a receiver with a CA of its own is trusted by the rule that names it, and where the service or Node.js has it', async () => {
   const directory = temporaryDirectory();
   const { server, ca } = makeCertificates(directory);
   const caFile = join(directory, 'own-ca.pem');
@@ -75,6 +77,22 @@ it('a receiver with a CA of its own is trusted by the rule that names it', async
   });
   expect(await post(url, { proxy: null }, { caFile })).toBe(204);
   const missing = join(directory, 'missing.pem');
+  // That of the service counts as well, and so does that of Node.js, beside another one of the rule.
+  const tlsOf = (file: string) => ({ proxy: null, tls: { caFile: file } as Config['service']['tls'] });
+  expect(await post(url, tlsOf(caFile))).toBe(204);
+  const otherFile = join(directory, 'other-ca.pem');
+  writeFileSync(otherFile, rootCertificates[0] ?? '');
+  expect(await post(url, tlsOf(caFile), { caFile: otherFile })).toBe(204);
+  expect(await post(url, tlsOf(missing), { caFile: otherFile })).toMatchObject({ code: 'tls' });
+  vi.stubEnv('NODE_EXTRA_CA_CERTS', caFile);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  expect(await post(url, tlsOf(missing), { caFile: otherFile })).toBe(204);
+  const strict = await closed(
+    listen(createServer({ ...server, ca, requestCert: true, maxVersion: 'TLSv1.2' }), 'secureConnection', 'https'),
+  );
+  expect(await post(strict.url, { proxy: null }, { caFile })).toMatchObject({
+    hint: 'let the receiver accept requests without a client certificate',
+  });
   expect(await post(url, { proxy: null }, { caFile: missing })).toMatchObject({
     message: `notify[].caFile: ${missing}: the file cannot be read`,
   });
