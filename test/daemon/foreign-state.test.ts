@@ -1,26 +1,30 @@
-/** A state directory that another user owns or can write is no state of this agent. */
+/** Whose a state directory is: of no other user, and of one process at a time. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it, type TestContext } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
-import { openOwnStore } from '../../src/daemon/own-state.ts';
+import { openAsAgent, openOwnStore, withStore } from '../../src/daemon/own-state.ts';
+import { requireWatched, SharedState, watchIfConfigured } from '../../src/daemon/state.ts';
+import type { JobId } from '../../src/job.ts';
+import { Secrets } from '../../src/redact.ts';
+import { isAgentWaiting, lockHolder } from '../../src/store/lock.ts';
 import { MINIMAL } from '../config/files.ts';
 import { SILENT } from '../support/errors.ts';
 import { needsThat } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
-async function place(context: TestContext) {
+async function place(context: TestContext, watch = '') {
   const directory = temporaryDirectory();
   const state = path.join(directory, 'state');
   const file = path.join(directory, 'config.yaml');
   fs.writeFileSync(path.join(directory, 'password'), 'secret', { mode: 0o600 });
-  fs.writeFileSync(file, `${MINIMAL}mirror: {directory: ${directory}/mirror}\nstate: {directory: ${state}}\n`);
+  fs.writeFileSync(file, `${MINIMAL}mirror: {directory: ${directory}/mirror}\nstate: {directory: ${state}}\n${watch}`);
   const config = await loadConfig(file);
   const open = () => {
     const owned = openOwnStore(config, SILENT);
     context.onTestFinished(() => owned.close());
   };
-  return { state, open };
+  return { config, state, open };
 }
 
 it.for([0o777, 0o757])('a state directory with mode %o is refused, and left as it is', async (mode, context) => {
@@ -46,4 +50,47 @@ it('a state directory that only this user can write is taken, and narrowed to th
   fs.mkdirSync(state, { mode: 0o755 });
   open();
   expect(fs.statSync(state).mode & 0o777).toBe(0o700);
+});
+
+it('a command takes a state that no process serves, and works beside one that does; an agent waits for it', async (context) => {
+  const watch = 'results: {enabled: false}\nwatch: [{job: 501, tasks: [9001], files: [log], settleAfterMinutes: 2}]\n';
+  const { config, state } = await place(context, watch);
+  const shared = new SharedState(config);
+  expect([shared.ifReadable, shared.use(() => 1)]).toEqual([undefined, undefined]);
+  const lines: unknown[] = [];
+  const log = { ...SILENT, info: (fields: object, message: string) => void lines.push({ ...fields, message }) };
+  const start = (stop = new AbortController().signal) => openAsAgent(config, log, { secrets: new Secrets(), stop });
+  const starting = await withStore(config, SILENT, async (store, owned) => {
+    expect([owned?.store === store, lockHolder(state)?.role]).toEqual([true, 'command']);
+    expect(watchIfConfigured(store, config, '501' as JobId)).toBe('watched');
+    expect(store.jobs.get('501' as JobId)).toMatchObject({ source: 'config', results: false, settleAfterMs: 120_000 });
+    expect(store.liveFiles.ofJob('501' as JobId)).toMatchObject([{ taskId: '9001', file: 'log' }]);
+    store.jobs.setState('501' as JobId, 'ended');
+    expect(watchIfConfigured(store, config, '501' as JobId)).toBe('ended');
+    const stop = new AbortController();
+    const stopped = start(stop.signal);
+    stop.abort();
+    expect(await stopped).toBeUndefined();
+    // Not awaited here: it waits for this command.
+    const agent = start();
+    expect(isAgentWaiting(state)).toBe(true);
+    return { agent };
+  });
+  const agent = await starting.agent;
+  const waiting = { pid: process.pid, message: 'waiting for a command to release the state' };
+  expect(lines).toEqual([waiting, waiting]);
+  expect([lockHolder(state)?.role, isAgentWaiting(state)]).toEqual(['agent', false]);
+  await expect(start()).rejects.toMatchObject({ code: 'locked' });
+  expect(await withStore(config, SILENT, (store, owned) => [owned, requireWatched(store, '501' as JobId)])).toEqual([
+    ...[undefined, 'ended'],
+  ]);
+  expect(() => shared.use((store) => requireWatched(store, '7' as JobId))).toThrow('job 7 is not watched');
+  const before = shared.store;
+  expect(shared.store).toBe(before);
+  agent?.close();
+  for (const name of fs.readdirSync(state)) if (name.startsWith('agent.db')) fs.rmSync(path.join(state, name));
+  expect(shared.ifReadable).toBeUndefined();
+  await withStore(config, SILENT, () => {});
+  expect(shared.store.jobs.all()).toEqual([]);
+  shared.close();
 });
