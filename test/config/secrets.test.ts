@@ -2,7 +2,8 @@
 import fs from 'node:fs';
 import * as v from 'valibot';
 import { expect, it } from 'vitest';
-import { keepSecrets, secretFilesOf } from '../../src/config/secrets.ts';
+import type { Config } from '../../src/config/config.ts';
+import { filesOf, keepSecrets, secretFilesOf } from '../../src/config/secrets.ts';
 import { orNull, path as pathValue, section } from '../../src/config/values.ts';
 import { Secrets } from '../../src/redact.ts';
 import { secretKeysOf } from '../support/schema-keys.ts';
@@ -17,28 +18,59 @@ it('a secret key that is added to the schema is found', () => {
 
 const ALL = `${MINIMAL}
 view: {tokenFile: view-token}
+fleet: {urlFile: db-url}
 notify:
-  - {on: [failed], url: "https://hooks.example.org/services/T0PLANTED0/PATHSECRETx8Yq2LmN0pQ?key=QUERYSECRET77", secretFile: hook.key}
-  - {on: [failed], command: [/usr/bin/page, "/services/T00/ARGSECRETk3JhG5fD9sA"]}
-`;
+  - {on: [failed], url: "https://hooks.example.org/services/T0PLANTED0/PATHSECRETx8Yq2LmN0pQ?key=QUERYSECRET77", secretFile: hook.key, caFile: hook.crt}
+  - {on: [failed], command: [/usr/bin/page, "/services/T00/ARGSECRETk3JhG5fD9sA", --key=WORDSECRET1, show, DIR/client.crt]}
+`.replace(
+  'auth:',
+  '  proxy: http://p:1\n  proxyUserFile: proxy-user\n  tls: {caFile: ca.crt, certFile: client.crt, keyFile: client.key}\nauth:',
+);
 
-it('redaction hides the secrets of notifications and of the view', async () => {
-  const texts = { 'hook.key': 'HMACSECRET-9f8e7d6c', 'view-token': 'VIEWSECRET-1234567890-1234567890-abcdef' };
+it('redaction hides each secret that a configuration names, and no usual word', async () => {
+  const texts = {
+    ...{ 'hook.key': 'HMACSECRET-9f8e7d6c', 'view-token': 'VIEWSECRET-1234567890-1234567890-abcdef' },
+    ...{ 'proxy-user': 'alice:PROXYSECRET:1', 'db-url': 'postgres://u:DB%2BSECRET99@h/x?password=QUERYPASS88' },
+    'client.key': '-----BEGIN KEY-----\nKEYSECRETLINE1234\r\nKEYSECRETLINE5678\n-----END KEY-----',
+    'client.crt': 'a certificate',
+  };
   for (const [name, text] of Object.entries(texts)) fs.writeFileSync(path(name), `\ufeff${text}\r\n`, { mode: 0o644 });
   fs.writeFileSync(path('password'), 'PASSSECRET-4711', { mode: 0o600 });
-  const secrets = new Secrets();
-  const warnings: string[] = [];
-  const options = { env: {}, signal: new AbortController().signal, withPrograms: false };
-  await keepSecrets(await load(ALL), secrets, { ...options, onWarning: (message) => warnings.push(message) });
+  const config = await load(ALL.replace('DIR', path('.')));
+  const signal = new AbortController().signal;
+  const kept = async (of: Config, withPrograms = false) => {
+    const secrets = new Secrets();
+    const warnings: string[] = [];
+    const onWarning = (message: string) => void warnings.push(message);
+    const unread = await keepSecrets(of, secrets, { env: {}, signal, withPrograms, onWarning });
+    return { secrets, warnings, unread };
+  };
+  const { secrets, warnings, unread } = await kept(config);
   for (const text of [
-    ...Object.values(texts),
-    'PASSSECRET-4711',
-    'PATHSECRETx8Yq2LmN0pQ',
-    'QUERYSECRET77',
-    'ARGSECRETk3JhG5fD9sA',
+    ...[texts['hook.key'], texts['view-token'], 'PASSSECRET-4711', 'PATHSECRETx8Yq2LmN0pQ', 'QUERYSECRET77'],
+    ...['ARGSECRETk3JhG5fD9sA', 'WORDSECRET1', 'PROXYSECRET:1', Buffer.from(texts['proxy-user']).toString('base64')],
+    ...['DB%2BSECRET99', 'DB+SECRET99', 'QUERYPASS88', 'KEYSECRETLINE1234', 'KEYSECRETLINE5678'],
   ])
     expect(secrets.hideInMessage(`failed at ${text}: no`)).toBe('failed at ***: no');
-  expect(warnings).toEqual([expect.stringContaining(`every user can read ${path('hook.key')}`)]);
+  const usual = `services show --key alice hooks.example.org /usr/bin/page ${path('client.crt')} -----BEGIN KEY-----`;
+  expect(secrets.hideInMessage(usual)).toBe(usual);
+  expect([unread, warnings.length]).toEqual([[], 3]);
+  for (const name of ['hook.key', 'proxy-user', 'client.key'])
+    expect(warnings).toContainEqual(expect.stringContaining(`every user can read ${path(name)}`));
+  const named = ['hook.key', 'view-token', 'proxy-user', 'db-url', 'client.key', 'password'];
+  expect(secretFilesOf(config).sort()).toEqual(named.map(path).sort());
+  const files = [config.file, ...['ca.crt', 'client.crt', 'hook.crt', ...named].map(path)];
+  expect(filesOf(config, {}).sort()).toEqual(files.sort());
+  // The agent makes the token of the view; what else is missing is reported.
+  for (const name of ['view-token', 'hook.key']) fs.rmSync(path(name));
+  expect((await kept(config)).unread).toEqual([expect.stringContaining(path('hook.key'))]);
+  const program = await load(
+    MINIMAL.replace('passwordFile: password', 'passwordCommand: [sh, -c, "echo $((7 * 1234567891))"]'),
+  );
+  const printed = [await kept(program), await kept(program, true)].map((each) =>
+    each.secrets.hideInMessage('8641975237'),
+  );
+  expect(printed).toEqual(['8641975237', '***']);
 });
 
 it.each([
@@ -50,10 +82,7 @@ it.each([
   expect(refused.message).toContain('which no service may read');
 });
 
-it('files of all secrets are known, those of credentials by their directory', async () => {
-  expect(secretFilesOf(await load(ALL)).sort()).toEqual(
-    [path('hook.key'), path('password'), path('view-token')].sort(),
-  );
+it('the file of a credential is known by the directory of credentials', async () => {
   const credential = MINIMAL.replace('passwordFile: password', 'passwordCredential: password');
   expect(secretFilesOf(await load(credential), { CREDENTIALS_DIRECTORY: '/run/c' })).toEqual(['/run/c/password']);
 });

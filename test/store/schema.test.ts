@@ -4,6 +4,7 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import type { JobId } from '../../src/job.ts';
+import { PORTABLE_KEYS } from '../../src/store/portable-rows.ts';
 import { NEWEST_VERSION, OLDEST_VERSION } from '../../src/store/schema.ts';
 import { Store } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
@@ -69,6 +70,10 @@ it('the tables are the same in a new state and in one of 0.2.0 that was upgraded
   for (const directory of [fresh, upgraded]) open(directory).close();
   expect(schemaIn(fresh).get('table live_files')).toContain("mismatches TEXT NOT NULL DEFAULT '[]'");
   expect(schemaIn(upgraded)).toEqual(schemaIn(fresh));
+  // The rows of a job go to its next owner, except the fencing token.
+  const ofJobs = [...schemaIn(fresh)].filter(([, parts]) => parts.some((part) => part.includes('REFERENCES jobs')));
+  const tables = ['jobs', ...ofJobs.map(([name]) => name.replace('table ', ''))];
+  expect(tables.sort()).toEqual([...Object.keys(PORTABLE_KEYS), 'fleet_leases'].sort());
 });
 
 const BEGIN_ANEW = (file: string) => `move ${file} away: offsets are recovered from the mirrors`;
