@@ -272,6 +272,11 @@ it('each command prints the whole of a state in which everything has happened', 
   const temporary = path.join(directory, 'temporary');
   fs.mkdirSync(temporary);
   vi.stubEnv('TMPDIR', temporary);
+  // `agent check` names what is not installed.
+  const programs = path.join(directory, 'programs');
+  fs.mkdirSync(programs);
+  for (const name of ['ssh', 'rsync']) fs.writeFileSync(path.join(programs, name), '', { mode: 0o755 });
+  vi.stubEnv('PATH', `${programs}:${process.env['PATH']}`);
   vi.stubEnv('LC_ALL', 'C.UTF-8');
   await writeState();
   let all = '';

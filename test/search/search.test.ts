@@ -105,7 +105,7 @@ describe('against GNU grep', () => {
         const selected = found.lines.filter((line) => line.isSelected);
         expect(ends.lines).toEqual(selected.length < 2 ? selected : [selected[0], selected.at(-1)]);
       }),
-      numRuns(1_500),
+      numRuns(600),
     );
   });
 });

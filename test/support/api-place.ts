@@ -1,8 +1,11 @@
-/** An agent of a user without rights, with its sockets, and other users who ask it; only root can play them. */
+/** Agents with sockets, those who ask at them, and users with and without rights; only root can play them. */
+import { once } from 'node:events';
 import fs from 'node:fs';
+import http from 'node:http';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import type { TestContext } from 'vitest';
-import { requestOf } from './e2e-job.ts';
+import { requestOf, taskOf } from './e2e-job.ts';
 import { NOBODY, Place, type Sections } from './e2e-place.ts';
 import type { Program } from './e2e-program.ts';
 
@@ -38,4 +41,47 @@ export async function apiPlace(context: TestContext, sections: Sections = {}) {
   await place.mirrored(job, 'stdout');
   const as = (who: keyof typeof USERS, ...args: string[]): Program => place.startAs(USERS[who], args);
   return { place, sandbox, job, agent, sockets, as };
+}
+
+interface Response {
+  readonly status: number;
+  readonly json: Readonly<Record<string, unknown>>;
+}
+
+export interface Sent {
+  readonly method?: string;
+  readonly body?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** One request at a socket. */
+export async function ask(
+  socketPath: string,
+  at: string,
+  { method = 'GET', body, headers }: Sent = {},
+): Promise<Response> {
+  const request = http.request({ socketPath, path: at, method, agent: false, ...(headers && { headers }) });
+  request.end(body);
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  return { status: response.statusCode ?? 0, json: JSON.parse(await text(response)) as Response['json'] };
+}
+
+/** An agent with its sockets and a view, which follows a job with a result. */
+export async function socketPlace(context: TestContext) {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  const job = await sandbox.submit({ tasks: [{}] });
+  const { files } = taskOf(job);
+  fs.writeFileSync(files.stdout, 'first\n');
+  fs.writeFileSync(path.join(path.dirname(files.stdout), 'result.dat'), 'a result');
+  const directory = path.join(place.directory, 'sockets');
+  const notify = [{ on: ['started'], command: ['false'] }];
+  const view = { listen: path.join(place.directory, 'view.sock') };
+  const service = { jobsUrl: sandbox.jobsUrl };
+  place.configure(sandbox, { service, watch: [requestOf(job)], api: { directory }, notify, view, watchMine: {} });
+  const agent = await place.run();
+  await agent.logs('sockets listening');
+  await place.mirrored(job, 'stdout');
+  const [read, control] = [path.join(directory, 'read.sock'), path.join(directory, 'control.sock')];
+  return { place, sandbox, job, agent, read, control };
 }

@@ -1,11 +1,11 @@
 /** The table "command" of docs/service.md: each command, run by each kind of user. */
 import fs from 'node:fs';
 import { expect, test } from 'vitest';
-import { programOf } from '../../src/cli/program.ts';
-import { apiPlace } from '../support/api-place.ts';
-import type { Ended } from '../support/e2e-program.ts';
+import { programOf } from '../../../src/cli/program.ts';
+import { apiPlace } from '../../support/api-place.ts';
+import type { Ended } from '../../support/e2e-program.ts';
 
-const PAGE = fs.readFileSync(new URL('../../docs/service.md', import.meta.url), 'utf8');
+const PAGE = fs.readFileSync(new URL('../../../docs/service.md', import.meta.url), 'utf8');
 const [, TABLE = ''] = /\n\| command \|[^\n]*\n\|[-|]*\n((?:\|[^\n]*\n)*)/.exec(PAGE) ?? [];
 /** By command, as the page writes it: for root and the user of the agent, for members of its group, for others. */
 const ROWS = new Map(

@@ -2,9 +2,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { apiPlace } from '../support/api-place.ts';
-import { taskOf } from '../support/e2e-job.ts';
-import { until } from '../support/e2e-until.ts';
+import { apiPlace } from '../../support/api-place.ts';
+import { taskOf } from '../../support/e2e-job.ts';
+import { until } from '../../support/e2e-until.ts';
 
 test('a member sees what the user of the agent sees, and tail -f and wait end with the job, also beside a new agent', async (context) => {
   const { place, job, agent, as } = await apiPlace(context);
