@@ -25,19 +25,6 @@ async function start(remote = new ModelRemote()) {
   return { agent, service, store, config: { ...config, service: soap } };
 }
 
-it('the list of jobs comes from the running agent, and its request is removed', async () => {
-  const { config, service, store } = await start();
-  expect(await listJobs(config)).toEqual([...service.jobs.values()]);
-  expect(store.requests.open('service')).toEqual([]);
-});
-
-it('the running agent finds out whether a job exists', async () => {
-  const { config, service } = await start();
-  expect(await isNoJob(config, '501' as JobId)).toBe(false);
-  expect(await isNoJob(config, '999' as JobId)).toBe(true);
-  expect(service.questions).toBe(2);
-});
-
 it('a failure of the service reaches the command with its code and its hint, and without another attempt', async () => {
   const { config, service } = await start();
   const [message, hint] = ['the sign-in was refused', 'check the password'];

@@ -149,6 +149,7 @@ async function writeState(): Promise<void> {
       result('/9001/e.dat', { state: 'left-out', reason: 'excluded', bytes: 1 }),
       result('/../f.dat', { state: 'refused', reason: 'unsafe name' }),
       result('/9001/g.dat', { state: 'in-flux', reason: 'changed meanwhile' }),
+      result('/9001/h.txt', { state: 'linked', bytes: null, sha256: null, live: '9001/stdout' }),
     ]);
     store.resultSyncs.save({
       jobId: FAILING,
@@ -189,7 +190,7 @@ async function writeState(): Promise<void> {
   for (const [jobId, task, name, text] of [
     [FAILING, '9001', 'stdout', 'one\ntwo\nError: three\nfour\nfive\n'],
     [FAILING, '9001', 'stdout.1', 'older\nError: before\n'],
-    [FAILING, '9001', 'stderr', 'warning\u001b[2J: two\n'],
+    [FAILING, '9001', 'stderr', 'fatal\u001b[2J: two\n'],
     [SETTLED, '9004', 'stdout', 'done\n'],
   ] as const) {
     const mirror = path.join(config.mirror.directory, jobId, 'live', task, name.replace(/^(\w+)/, '$1.log'));
@@ -225,17 +226,24 @@ async function printed(file: string, ...args: readonly string[]): Promise<string
     .replaceAll(/\d\d:\d\d:\d\d(?=\))/g, 'TIME')
     .replaceAll(/ in [\d.]+ \w+ \([^)]*\/s\)/g, ' in TIME')
     .replaceAll(/in \d+ ms/g, 'in TIME')
-    .replaceAll(/[\d.]+ [KMGT]?i?B free/g, 'SIZE free');
+    .replaceAll(/[\d.]+ [KMGT]?i?B free/g, 'SIZE free')
+    // What this machine has for direct transfers.
+    .replaceAll(/(?<=✓ results {7}).*\n(?:· .*way of its last results\n)?/g, 'WAY\n')
+    // A short form of JSON.
+    .replaceAll(/\n(?: {6,}(?=["{}\]])| {4}(?=[}\]]))/g, ' ');
   return `$ agent ${args.join(' ')}\n${shown}= ${process.exitCode ?? 0}\n\n`;
 }
 
 /** Those that change the state are last. */
 const LINES: readonly (readonly string[])[] = [
+  ['status'],
   ['status', '--all'],
   ['status', FAILING, SEARCHED],
   ['status', SETTLED, ENDED],
   ['status', '999'],
   ['results', FAILING],
+  ['results', FAILING, '--json'],
+  ['results', '999'],
   ['notify', '--list'],
   ['wait', SETTLED, ENDED],
   ['wait', FAILING, SETTLED, '--any'],
@@ -244,9 +252,13 @@ const LINES: readonly (readonly string[])[] = [
   ['tail', FAILING, SETTLED, '-n', '2'],
   ['tail', FAILING, '--file', 'stdout', '--no-prefix', '-n', '1', '--since', '1h'],
   ['tail', FAILING, '--since', '1h'],
+  ['tail', FAILING, '--file', 'stderr', '--no-prefix', '--raw', '-n', 'all'],
+  ['tail', '4711'],
   ['tail', FAILING, '--task', '9009'],
   ['tail', FAILING, SETTLED, '-f'],
   ['errors'],
+  ['errors', '--json'],
+  ['errors', SETTLED],
   ['grep', '-n', '-C', '1', 'three', FAILING],
   ['grep', '-c', '-v', 'o', '--all-generations'],
   ['grep', '-h', '-m', '1', '-A', '1', '-i', 'ERROR|ONE', '--since', '1h', '--file', 'stdout'],
@@ -256,13 +268,14 @@ const LINES: readonly (readonly string[])[] = [
   ['check'],
   ['notify', '--test', '--list'],
   ['view', '--nosuch'],
-  ['forget', FAILING, '--yes'],
+  ['forget', FAILING, '--yes', '--unproven', '--delete-files'],
   ['unwatch', FAILING, '--now'],
   ['unwatch', ENDED, '--now'],
   ['unwatch', '--mine'],
   ['unwatch', '--mine'],
   ['forget', '--older-than', '10m', '--dry-run'],
   ['forget', '--older-than', '10m', '--dry-run', '--unproven', '--delete-files'],
+  ['forget', SETTLED, '--dry-run'],
   ['forget', SETTLED, '--unproven'],
   ['forget'],
 ];
@@ -314,6 +327,7 @@ it('each command that an agent works for prints what the agent did', async () =>
   expect(store.watchMine.of('command')).toMatchObject(rule);
   await run('unwatch', '--mine');
   await run('unwatch', FAILING);
+  await run('forget', '999', '--yes');
   await run('forget', FAILING, '--yes', '--unproven', '--delete-files');
   expect(fs.existsSync(path.join(mirrorDirectory, FAILING))).toBe(false);
   expect(store.requests.open('service')).toEqual([]);

@@ -81,23 +81,6 @@ describe('agent forget', () => {
     expect((await agent('status', '501').ended).code).toBe(7);
   });
 
-  it('a job after unwatch is found again by status --all', async () => {
-    await withJobs({ 501: 'ended', 502: 'watched' });
-    const idsOf = async (...args: string[]) => {
-      const { stdout } = await agent('status', ...args, '--json').ended;
-      return (JSON.parse(stdout) as { jobs: { jobId: string }[] }).jobs.map(({ jobId }) => jobId);
-    };
-    expect(await idsOf()).toEqual(['502']);
-    expect(await idsOf('--all')).toEqual(['501', '502']);
-  });
-
-  it('tail prints several jobs below headers, and follows one only', async () => {
-    await withJobs({ 501: 'settled', 502: 'watched' });
-    const { code, stdout } = await agent('tail', '501', '502', '--no-prefix').ended;
-    expect({ code, stdout }).toEqual({ code: 0, stdout: '==> job 501 <==\nfour\n\n==> job 502 <==\nfour\n' });
-    expect((await agent('tail', '501', '502', '-f').ended).code).toBe(2);
-  });
-
   it('deletes the files of the job, and no file behind a link', async () => {
     await withJobs({ 501: 'settled', 502: 'ended' });
     fs.writeFileSync(path.join(directory, 'precious'), 'x');
@@ -116,37 +99,6 @@ describe('agent forget', () => {
     fs.symlinkSync(path.join(directory, 'moved'), at('501'));
     expect((await forget('501', '--delete-files', '--yes')).code).toBe(8);
     expect(fs.readdirSync(path.join(directory, 'moved'))).toEqual(['live', 'results']);
-    expect(await jobsOf()).toEqual(['501']);
-  });
-
-  it('keeps a job that is not proven, unless --unproven is given', async () => {
-    await withJobs({ 501: 'settled' }, false);
-    const kept = await forget('501', '--delete-files', '--yes');
-    expect(kept.code).toBe(1);
-    expect(kept.stderr).toContain('job 501 is not proven: task 9001 stdout: not verified: it stays (--unproven');
-    expect(await jobsOf()).toEqual(['501']);
-    expect((await forget('501', '--delete-files', '--yes', '--unproven')).code).toBe(0);
-    expect(await jobsOf()).toEqual([]);
-  });
-
-  it('refuses a followed job, also with every flag', async () => {
-    await withJobs({ 501: 'watched' });
-    const { code, stderr } = await forget('501', '--yes', '--unproven', '--delete-files');
-    expect(code).toBe(2);
-    expect(stderr).toBe('agent: job 501 is followed\n       end it first: agent unwatch 501\n');
-    expect(fs.existsSync(at('501/results/out/a.dat'))).toBe(true);
-  });
-
-  it('names a job that the state does not have', async () => {
-    await withJobs({ 501: 'settled' });
-    const { code, stderr } = await forget('999', '--yes');
-    expect(code).toBe(7);
-    expect(stderr).toBe('agent: the state has no job 999\n       agent status --all lists its jobs\n');
-  });
-
-  it('without a terminal, it needs --yes; without a job, it needs --older-than', async () => {
-    await withJobs({ 501: 'settled' });
-    for (const args of [['501'], []]) expect((await forget(...args)).code).toBe(2);
     expect(await jobsOf()).toEqual(['501']);
   });
 

@@ -6,7 +6,6 @@ import type { JobReport, Report } from '../../../src/cli/show/status-report.ts';
 import { detail, overview } from '../../../src/cli/show/status-table.ts';
 import type { JobId, TaskId } from '../../../src/job.ts';
 import { type JobInformation, jobTimeOf, shownJob, shownTask } from '../../../src/job-information.ts';
-import { NOTHING_LISTED } from '../../../src/proven.ts';
 
 const FAILURE = { code: 'timeout', message: 'no answer', hint: null, since: 0 } as const;
 
@@ -111,16 +110,6 @@ it('a reason that many results share is shown once, with their number, and so is
   expect(text).toContain('  job 501 and 1 other job: no answer');
 });
 
-it('jobs are shown with their names, and the next list of jobs of the user with its time', () => {
-  const watchMine = { following: 0, waiting: 0, maxJobs: 200 } as Report['watchMine'];
-  const jobService = { requestedAt: 0, nextRequestAt: Date.now() + 24_200, failures: 0, error: null, listed: 0 };
-  const named = overview({ ...reportOf([jobOf('501', 'watched', { name: 'heat\u001b' })]) }, 100);
-  expect(named).toContain('501  heat\\u{001B}  watched');
-  const none = overview({ ...reportOf([]), watchMine, jobService }, 100);
-  expect(none).toContain('0 jobs now; the next list of jobs is due in 24 s');
-  expect(none).not.toContain('agent watch JOB');
-});
-
 it('without an agent, no next attempt is promised; what the outage says is not repeated', () => {
   const error = { ...FAILURE, message: 'refused; next sign-in in 9 s', retryAt: Date.now() + 60_000 };
   const jobService = {
@@ -135,13 +124,4 @@ it('without an agent, no next attempt is promised; what the outage says is not r
   expect(overview({ ...report, outage }, 200)).not.toContain('job states are not reported');
   for (const page of [overview, detail])
     expect(page({ ...report, agent: { running: false, pid: null } }, 200)).not.toMatch(/next /);
-});
-
-it('a job is shown with its hint that the service lists no file of it, on both pages', () => {
-  const pagesWith = (unproven: string[]) =>
-    [overview, detail].filter((page) =>
-      page(reportOf([jobOf('501', 'settled', { unproven })]), 1_000).includes('the service lists no file of the job'),
-    );
-  expect(pagesWith(['1 result: not fetched yet', NOTHING_LISTED])).toHaveLength(2);
-  expect(pagesWith(['1 result: not fetched yet'])).toEqual([]);
 });

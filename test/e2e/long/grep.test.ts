@@ -68,14 +68,6 @@ describe('agent grep', () => {
     });
   });
 
-  it('searches older generations, and only what grew', () => {
-    expect(grep('--all-generations', 'generation').lines).toEqual(['501/9001 stdout.1:step of the first generation']);
-    const old = mirror('7', '1', 'stdout.log', 'step of long ago\n');
-    fs.utimesSync(old, 1_000, 1_000);
-    expect(grep('long ago')).toMatchObject({ status: 0 });
-    expect(grep('--since', '2h', 'long ago')).toMatchObject({ status: 1, lines: [] });
-  });
-
   it('ends with 1 if nothing was found, and with 2 after an error', () => {
     expect(grep('no such text')).toEqual({ status: 1, lines: [], stderr: '' });
     expect(grep('step(')).toMatchObject({ status: 2, lines: [] });
@@ -137,33 +129,5 @@ describe('agent grep on a terminal', needs('script'), () => {
     const label = '\u001b[35m501/10 log\u001b[39m\u001b[36m:\u001b[39m';
     expect(await run({})).toBe(`${label}a \\u{001B}[2J${match}\r\n`);
     expect(await run({ NO_COLOR: '1' })).toBe('501/10 log:a \\u{001B}[2Jstep\r\n');
-  });
-});
-
-describe('agent errors', () => {
-  it('groups what looks like an error over the tasks', () => {
-    for (const task of ['1', '2', '3'])
-      mirror('20', task, 'stderr.log', `start\nFATAL: \u001b[31mrank ${task} failed\n`);
-    mirror('21', '1', 'stdout.log', 'killed');
-    expect(agent('errors', '20', '21')).toEqual({
-      status: 0,
-      stderr: '',
-      lines: ['3 tasks: FATAL: rank 1 failed (first: 20/1 stderr:2)', '1 task: killed (first: 21/1 stdout:1)'],
-    });
-    const line = { file: 'stdout', line: 1, text: 'killed' };
-    expect(JSON.parse(agent('errors', '--json', '21').lines.join('\n'))).toEqual({
-      version: 2,
-      tasks: [{ jobId: '21', taskId: '1', first: line, last: line }],
-      groups: [{ tasks: 1, likeness: 'killed', first: { jobId: '21', taskId: '1', ...line } }],
-    });
-  });
-
-  it('ends with 1 if there are none, and with 2 if it failed', () => {
-    expect(agent('errors', '60')).toEqual({
-      status: 1,
-      lines: [],
-      stderr: 'no line looks like an error in 1 file\n',
-    });
-    expect(agent('errors', '502')).toMatchObject({ status: 2, lines: [] });
   });
 });
