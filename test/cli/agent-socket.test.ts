@@ -1,22 +1,14 @@
 /** What a command asks the agent at its sockets. */
-import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { jobsOfAgent } from '../../src/cli/agent-socket.ts';
-import { loadConfig } from '../../src/config/load.ts';
 import type { JobId } from '../../src/job.ts';
 import { listenAt } from '../../src/system/listen.ts';
-import { temporaryDirectory } from '../support/temp-directory.ts';
+import { restConfig } from '../config/files.ts';
 
 it('agent status asks for the report of the agent once, or once for each named job', async () => {
-  const directory = temporaryDirectory();
-  const file = path.join(directory, 'config.yaml');
-  const at = { mirror: 'mirror', state: 'state', api: '.' };
-  const sections = Object.entries(at).map(([key, name]) => `${key}: {directory: ${path.join(directory, name)}}\n`);
-  const service =
-    'service: {baseUrl: "https://m.example.org/", protocol: rest}\nauth: {username: user, passwordFile: none}\n';
-  fs.writeFileSync(file, `${service}${sections.join('')}`);
+  const { directory, config } = await restConfig({ api: { directory: '.' } });
   const asked: string[] = [];
   const surroundings = { disks: [{ freeBytes: 1 }], view: { address: 'there', answers: true } };
   const server = http.createServer((request, response) => {
@@ -25,7 +17,7 @@ it('agent status asks for the report of the agent once, or once for each named j
   });
   await listenAt(server, { path: path.join(directory, 'read.sock') });
   onTestFinished(() => void server.close());
-  const jobs = jobsOfAgent(await loadConfig(file));
+  const jobs = jobsOfAgent(config);
   expect(await jobs.report(undefined)).toEqual({ jobs: [], ...surroundings });
   expect(asked).toEqual(['/v1/jobs']);
   expect(await jobs.report(['501', '502'] as JobId[])).toEqual({ jobs: [], ...surroundings });

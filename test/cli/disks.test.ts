@@ -4,11 +4,11 @@ import path from 'node:path';
 import { expect, it, onTestFinished, type TestContext, vi } from 'vitest';
 import { checkDirectory } from '../../src/cli/check/machine.ts';
 import { status } from '../../src/cli/commands/status.ts';
-import { loadConfig } from '../../src/config/load.ts';
 import { makeDirectories, openOwnStore } from '../../src/daemon/own-state.ts';
 import { asJobtailError } from '../../src/errors.ts';
 import type { JobId } from '../../src/job.ts';
 import { openDatabase } from '../../src/store/database.ts';
+import { restConfig } from '../config/files.ts';
 import { SmallDisk } from '../support/e2e-mount.ts';
 import { SILENT } from '../support/errors.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
@@ -21,13 +21,8 @@ async function diskWithState(context: TestContext, kib = 4096) {
   const disk = SmallDisk.mount(context, path.join(home, 'disk'), kib);
   const mirror = path.join(disk.directory, 'mirror');
   const state = path.join(disk.directory, 'state');
-  const file = path.join(home, 'config.yaml');
-  fs.writeFileSync(path.join(home, 'password'), 'secret', { mode: 0o600 });
-  const service = { protocol: 'rest', baseUrl: 'http://127.0.0.1:9' };
-  const auth = { username: 'alice', passwordFile: 'password' };
-  const sections = { service, auth, mirror: { directory: mirror }, state: { directory: state }, view: false };
-  fs.writeFileSync(file, JSON.stringify(sections));
-  const config = await loadConfig(file);
+  const sections = { mirror: { directory: mirror }, state: { directory: state }, view: false };
+  const { file, config } = await restConfig(sections, home);
   const served = () => {
     const owned = openOwnStore(config, SILENT);
     const usual = { tasks: null, files: [], results: true, settleAfterMs: null, source: 'command' } as const;

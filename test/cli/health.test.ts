@@ -1,10 +1,7 @@
 /** `agent check`: what a server reports of its own health, whoever writes it. */
-import fs from 'node:fs';
-import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { healthOf } from '../../src/cli/check/service.ts';
-import { loadConfig } from '../../src/config/load.ts';
-import { temporaryDirectory } from '../support/temp-directory.ts';
+import { restConfig } from '../config/files.ts';
 import { startHttpServer } from '../support/wire-server.ts';
 
 const COMPONENT = { Database: { IsHealthy: true }, Vault: { IsHealthy: false } };
@@ -39,12 +36,8 @@ it.each<[string, number, string, unknown]>([
     response.writeHead(status).end(body);
   });
   onTestFinished(() => server.close());
-  const directory = temporaryDirectory();
-  fs.writeFileSync(path.join(directory, 'password'), 'secret', { mode: 0o600 });
   const service = { protocol: 'rest', baseUrl: new URL(server.url).origin, path: '/heappe' };
-  const auth = { method: 'password', username: 'alice', passwordFile: 'password' };
-  const file = path.join(directory, 'config.yaml');
-  fs.writeFileSync(file, JSON.stringify({ service, auth, state: { directory } }));
-  expect(await healthOf(await loadConfig(file), new AbortController().signal)).toEqual(expected);
+  const { config } = await restConfig({ service });
+  expect(await healthOf(config, new AbortController().signal)).toEqual(expected);
   expect(asked).toEqual(['GET /heappe/Health without a session']);
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Sandbox } from '../../simulator/sandbox.ts';
 import { probe, QUESTIONS, signatureOf } from '../../src/cli/check/probe.ts';
-import { loadConfig } from '../../src/config/load.ts';
+import { restConfig } from '../config/files.ts';
 import { linesOf, RECORDED, type RecordedAnswer } from '../contract/recorded/answers.ts';
 import { directoryOfFile } from '../support/temp-directory.ts';
 import { startRestServer } from '../support/wire-rest.ts';
@@ -15,12 +15,10 @@ const signal = new AbortController().signal;
 const directory = directoryOfFile();
 
 async function reportOf(baseUrl: string) {
-  const file = join(directory, 'config.yaml');
   await writeFile(join(directory, 'secret'), PASSWORD, { mode: 0o600 });
   const auth = { username: 'alice', method: 'password', passwordFile: 'secret' };
-  const state = { directory: join(directory, 'state') };
-  await writeFile(file, JSON.stringify({ service: { protocol: 'rest', baseUrl }, auth, state }));
-  return probe(await loadConfig(file), signal);
+  const { config } = await restConfig({ service: { protocol: 'rest', baseUrl }, auth }, directory);
+  return probe(config, signal);
 }
 
 it('a response of very many members is a short line', () => {

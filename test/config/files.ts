@@ -1,11 +1,12 @@
-/** Configuration files for the tests of src/config. */
+/** Configuration files. */
+import fs from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { JobtailError } from '../../src/errors.ts';
 import { failureOf } from '../support/errors.ts';
-import { directoryOfFile, diskDirectory } from '../support/temp-directory.ts';
+import { directoryOfFile, diskDirectory, temporaryDirectory } from '../support/temp-directory.ts';
 
 /** The least that is a configuration. */
 export const MINIMAL = `service:
@@ -17,6 +18,17 @@ auth:
   username: alice
   passwordFile: password
 `;
+
+/** A configuration for REST in a directory of the test, with other sections where the test has them. */
+export async function restConfig(sections: Readonly<Record<string, unknown>> = {}, directory = temporaryDirectory()) {
+  const file = join(directory, 'config.yaml');
+  fs.writeFileSync(join(directory, 'password'), 'secret', { mode: 0o600 });
+  const service = { protocol: 'rest', baseUrl: 'http://127.0.0.1:9' };
+  const auth = { username: 'alice', passwordFile: 'password' };
+  const directories = { mirror: { directory: 'mirror' }, state: { directory: 'state' } };
+  fs.writeFileSync(file, JSON.stringify({ service, auth, ...directories, ...sections }), { mode: 0o600 });
+  return { directory, file, config: await loadConfig(file) };
+}
 
 /** A directory of the test file it is called in, and ways to load YAML from a file in it. */
 export function configDirectory() {

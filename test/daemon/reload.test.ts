@@ -1,33 +1,20 @@
 /** What a reload does when the connection of a configuration fails, or is never taken. */
 import fs from 'node:fs';
-import path from 'node:path';
 import { expect, it } from 'vitest';
-import { loadConfig } from '../../src/config/load.ts';
 import { Reload } from '../../src/daemon/reload.ts';
 import { JobtailError } from '../../src/errors.ts';
+import { restConfig } from '../config/files.ts';
+import { SILENT } from '../support/errors.ts';
 import { HeldClock } from '../support/held-clock.ts';
-import { temporaryDirectory } from '../support/temp-directory.ts';
 
 async function reloadOf(connect: () => Promise<{ close(): Promise<void> }>) {
-  const file = path.join(temporaryDirectory(), 'config.yaml');
-  const service = {
-    protocol: 'soap',
-    fileTransferUrl: 'http://127.0.0.1:9/FileTransferWs',
-    namespace: 'urn:x',
-    baseUrl: 'http://127.0.0.1:9',
-  };
-  const auth = { method: 'password', username: 'alice', passwordFile: 'password' };
-  fs.writeFileSync(
-    file,
-    JSON.stringify({ service, auth, mirror: { directory: 'mirror' }, state: { directory: 'state' } }),
-  );
+  const { file, config } = await restConfig();
   const clock = new HeldClock();
-  const quiet = () => {};
   const verdicts: (string | undefined)[] = [];
   const reload = new Reload({
-    current: await loadConfig(file),
+    current: config,
     connect,
-    log: { debug: quiet, info: quiet, warn: quiet, error: quiet },
+    log: SILENT,
     clock,
     onVerdict: (refused) => verdicts.push(refused),
   });

@@ -3,9 +3,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Calls, queuedRemote } from '../../src/agent/calls.ts';
-import { loadConfig } from '../../src/config/load.ts';
 import { connect } from '../../src/daemon/connection.ts';
 import { JobtailError } from '../../src/errors.ts';
+import { restConfig } from '../config/files.ts';
+import { SILENT } from '../support/errors.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { jobId } from '../support/wire-remote.ts';
 import { startHttpServer } from '../support/wire-server.ts';
@@ -32,14 +33,12 @@ test.each([429, 503])('no call of any job is made while a pause of status %i hol
   onTestFinished(() => server.close());
   const directory = temporaryDirectory();
   fs.writeFileSync(path.join(directory, 'code'), '11111111-2222-3333-4444-555555555555', { mode: 0o600 });
-  const file = path.join(directory, 'config.yaml');
   const service = { protocol: 'rest', baseUrl: new URL(server.url).origin };
   const auth = { method: 'session-code', sessionCodeFile: 'code' };
-  fs.writeFileSync(file, JSON.stringify({ service, auth, state: { directory } }));
+  const { config } = await restConfig({ service, auth }, directory);
   const warnings: string[] = [];
-  const quiet = () => {};
   const warn = (fields: unknown, message: string) => void warnings.push(`${message} ${JSON.stringify(fields)}`);
-  const connection = await connect(await loadConfig(file), { debug: quiet, info: quiet, warn, error: quiet });
+  const connection = await connect(config, { ...SILENT, warn });
   onTestFinished(() => connection.close());
 
   const calls = new Calls({ concurrency: 1, share: connection.share });

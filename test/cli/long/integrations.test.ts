@@ -4,9 +4,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, expect, it } from 'vitest';
-import { loadConfig } from '../../../src/config/load.ts';
 import { openOwnStore } from '../../../src/daemon/own-state.ts';
 import type { JobId, TaskId } from '../../../src/job.ts';
+import { restConfig } from '../../config/files.ts';
 import { SILENT } from '../../support/errors.ts';
 import { jobOf } from '../../support/model-remote.ts';
 import { needs, PYTHON } from '../../support/needs.ts';
@@ -24,20 +24,8 @@ beforeEach(() => {
 });
 
 async function withJob(jobState: string): Promise<void> {
-  const service = { protocol: 'rest', baseUrl: 'http://127.0.0.1:9' };
-  const auth = { username: 'alice', passwordFile: 'password' };
-  fs.writeFileSync(path.join(directory, 'password'), 'secret', { mode: 0o600 });
-  const file = path.join(directory, 'config.yaml');
-  fs.writeFileSync(
-    file,
-    JSON.stringify({
-      service,
-      auth,
-      mirror: { directory: `${directory}/m` },
-      state: { directory: `${directory}/state` },
-    }),
-  );
-  const { store, close } = openOwnStore(await loadConfig(file), SILENT);
+  const { config } = await restConfig({}, directory);
+  const { store, close } = openOwnStore(config, SILENT);
   const live = { tasks: ['9001' as TaskId], files: ['stdout'], settleAfterMs: null, source: 'command' } as const;
   store.jobs.watch({ ...live, jobId: JOB, results: true }, 1);
   for (const row of store.liveFiles.ofJob(JOB))
