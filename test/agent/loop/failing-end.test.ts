@@ -258,13 +258,18 @@ it('a run that fails with a requested pause is retried after it', async () => {
   const remote = new FailingRemote();
   remote.failing = 'listings';
   remote.failure = new JobtailError('unavailable', 'it is down', { retryAfterMs: 10 * MINUTE_MS });
-  const { clock, agent, job } = await follow(remote, true, []);
+  const { clock, agent, job, warnings } = await follow(remote, true, []);
   await clock.passUntil('its error', () => job()?.error !== null);
-  expect((job()?.error?.retryAt ?? 0) - clock.now()).toBeGreaterThan(9 * MINUTE_MS);
+  const { retryAt = 0 } = job()?.error ?? {};
+  expect(retryAt - clock.now()).toBeGreaterThan(9 * MINUTE_MS);
+  expect(job()?.failures).toBeGreaterThan(0);
+  // A wait that is longer than any back-off is in the log.
+  expect(warnings).toEqual([expect.stringContaining(`retryAt=${new Date(retryAt).toISOString()}`)]);
   remote.failing = undefined;
   agent.tryAgain((policy) => policy.secretMends);
   await clock.pass(MINUTE_MS);
   expect(job()?.error).not.toBeNull();
   agent.tryAgain((policy) => policy.isOfService);
   await clock.passUntil('its recovery', () => job()?.error === null, 2_000);
+  expect(job()?.failures).toBe(0);
 });

@@ -69,5 +69,8 @@ it('an early start, entries that were not requested and each reason of failed re
   expect(await after(() => (reason = 'status 501'))).toEqual([failed('status 501')]);
   expect(said).toContainEqual(expect.stringMatching(/^results synced jobId=501 listed=4 fetched=1 changed=1 failed=2/));
   expect(await after(() => (reason = ''))).toEqual([]);
+  said.length = 0;
+  expect(await after(() => {})).toEqual([]);
+  expect(said).toEqual([]);
   expect(await after(() => (reason = 'status 501'))).toEqual([failed('status 501')]);
 });

@@ -241,6 +241,23 @@ describe('while the service that tells of jobs is down', () => {
   });
 });
 
+it('a first sign-in that fails has the jobs requested, and is logged by that unless the whole service failed', async () => {
+  const { clock, agent, service, warnings } = await follow();
+  const after = async (code: 'http-status' | 'unreachable') => {
+    const { lists } = service;
+    agent.serviceFailed(new JobtailError(code, 'no session'));
+    await clock.pass(5 * SECOND_MS);
+    return [service.lists - lists, warnings.splice(0).map((line) => / scope=.* code=[a-z-]+/.exec(line)?.[0])];
+  };
+  warnings.length = 0;
+  await clock.pass(5 * SECOND_MS);
+  expect(await after('http-status')).toEqual([1, []]);
+  expect(await after('unreachable')).toEqual([1, [' scope="the service" code=unreachable']]);
+  const without = await startAgent(new ModelRemote(), { clock: new HeldClock() });
+  without.agent.serviceFailed(new JobtailError('http-status', 'no session'));
+  expect(without.warnings).toEqual([expect.stringContaining('scope="the sign-in" code=http-status')]);
+});
+
 it('a quiet job costs no calls but its polls, and one list for all jobs every half minute', async () => {
   const { clock, remote, service, agent, store } = await follow();
   // Who says that something changed asks for one look, not for more ever after.

@@ -175,6 +175,28 @@ it('the last pass of an unwatched job requests its report once, and finds its ta
   expect(jobService.questions).toBe(1);
 });
 
+it('a pass over a job that is followed no more searches for its tasks, and says that it has none', async () => {
+  const clock = new HeldClock();
+  const remote = new ModelRemote();
+  const { agent, store, warnings, observed } = await startAgent(remote, { clock });
+  const order = { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, results: true, settleAfterMs: null } as const;
+  store.transaction(() => {
+    store.jobs.watch({ ...order, source: 'command' }, clock.now());
+    store.jobs.setState(JOB, 'ended');
+  });
+  const sync = async () => {
+    const id = store.requests.add(JOB, 'sync', clock.now());
+    agent.refresh();
+    await clock.passUntil('the answer', () => (store.requests.get(id)?.answer ?? null) !== null);
+    return [JSON.parse(store.requests.get(id)?.answer ?? '').summary.liveFiles, warnings.splice(0)];
+  };
+  const hint = `(if the job has tasks, run agent watch ${JOB} --task ID)`;
+  expect(await sync()).toEqual([0, [`no task found, no live files to copy jobId=${JOB} ${hint}`]]);
+  remote.files.set(keyText({ ...STDOUT, taskId: JOB as string as TaskId }), Buffer.from('a line\n'));
+  expect(await sync()).toEqual([4, []]);
+  expect(observed).toEqual(['tasksFound 1 probes', 'appended 7']);
+});
+
 it('a job is removed beside the request of a command that was killed, not beside one that waits, whose pass goes on', async () => {
   const clock = new HeldClock();
   const remote = new ModelRemote();
