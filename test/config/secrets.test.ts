@@ -30,7 +30,7 @@ notify:
 it('redaction hides each secret that a configuration names, and no usual word', async () => {
   const texts = {
     ...{ 'hook.key': 'HMACSECRET-9f8e7d6c', 'view-token': 'VIEWSECRET-1234567890-1234567890-abcdef' },
-    ...{ 'proxy-user': 'alice:PROXYSECRET:1', 'db-url': 'postgres://u:DB%2BSECRET99@h/x?password=QUERYPASS88' },
+    ...{ 'proxy-user': 'alice:PROXYSECRET:1', 'db-url': 'postgres://u:DB+%2BSECRET99@h/x?password=QUERYPASS88' },
     'client.key': '-----BEGIN KEY-----\nKEYSECRETLINE1234\r\nKEYSECRETLINE5678\n-----END KEY-----',
     'client.crt': 'a certificate',
   };
@@ -49,7 +49,7 @@ it('redaction hides each secret that a configuration names, and no usual word', 
   for (const text of [
     ...[texts['hook.key'], texts['view-token'], 'PASSSECRET-4711', 'PATHSECRETx8Yq2LmN0pQ', 'QUERYSECRET77'],
     ...['ARGSECRETk3JhG5fD9sA', 'WORDSECRET1', 'PROXYSECRET:1', Buffer.from(texts['proxy-user']).toString('base64')],
-    ...['DB%2BSECRET99', 'DB+SECRET99', 'QUERYPASS88', 'KEYSECRETLINE1234', 'KEYSECRETLINE5678'],
+    ...['DB+%2BSECRET99', 'DB++SECRET99', 'QUERYPASS88', 'KEYSECRETLINE1234', 'KEYSECRETLINE5678'],
   ])
     expect(secrets.hideInMessage(`failed at ${text}: no`)).toBe('failed at ***: no');
   const usual = `services show --key alice hooks.example.org /usr/bin/page ${path('client.crt')} -----BEGIN KEY-----`;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { brokeOff, connectionFailure } from '../../src/direct/failures.ts';
+import { brokeOff, causeOf, connectionFailure, refused } from '../../src/direct/failures.ts';
 
 const CLOSED = `rsync: connection unexpectedly closed (0 bytes received so far) [Receiver]
 rsync error: unexplained error (code 255) at io.c(232) [Receiver=3.5.0]
@@ -17,4 +17,52 @@ test('a transfer that breaks off is reported with the cause that rsync names, no
   const stderr = `${named}\nrsync error: some files could not be transferred (code 23) at main.c(1684)\n`;
   expect(brokeOff(stderr, 'host').message).toBe(`the transfer from host broke off: ${named}`);
   expect(brokeOff(`rsync error: timeout (code 30)\n`, 'host').message).toMatch('rsync error: timeout');
+});
+
+test.each<[code: string, message: string, hint: string, texts: readonly string[]]>([
+  [
+    'unexpected-answer',
+    'the host key of h is not the one that is known',
+    'pinnedKeys',
+    ['REMOTE HOST IDENTIFICATION HAS CHANGED!', 'Host key verification failed.', 'No ED25519 host key is known'],
+  ],
+  [
+    'unexpected-answer',
+    'h refused the temporary key',
+    'its keys are refused',
+    [
+      'first\nu@h: Permission denied (publickey).',
+      'or Permission denied (publickey',
+      'Too many authentication failures',
+    ],
+  ],
+  [
+    'unexpected-answer',
+    'OpenSSH cannot read the private key of the service',
+    'report it',
+    ['Load key: invalid format', 'error in libcrypto', 'incorrect passphrase'],
+  ],
+  [
+    'unreachable',
+    'h cannot be reached over SSH: ',
+    'the firewall between',
+    [
+      'ssh: no route',
+      'kex_exchange_identification: reset',
+      'Connection closed by h',
+      'Connection reset by h',
+      'Connection timed out',
+    ],
+  ],
+])('the words of ssh have their error: %s, %s', (code, message, hint, texts) => {
+  for (const text of texts)
+    expect(connectionFailure(`${text}\n${CLOSED}`, 'h'), text).toMatchObject({
+      ...{ code, message: message.endsWith(': ') ? message + text : message, hint: expect.stringContaining(hint) },
+    });
+});
+
+test('what is no failure of the connection is one of rsync', () => {
+  expect(connectionFailure('rsync: change_dir "/a/Permission denied (13)" failed\n', 'h')).toBeUndefined();
+  expect(refused('', 'h').message).toBe('rsync cannot read the files on h: ssh printed no reason');
+  expect(causeOf(`\u001b[1m${'x'.repeat(300)}`)).toBe(`[1m${'x'.repeat(197)}`);
 });

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { PrivateDirectory } from '../../src/direct/private-directory.ts';
+import { PrivateDirectory, privateDirectoryPrefix } from '../../src/direct/private-directory.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const use = (directory: PrivateDirectory) =>
@@ -23,4 +23,30 @@ it('keys go to no directory of the environment that other users can write', asyn
   fs.chmodSync(runtime, 0o777);
   const options = { stateDirectory: temporaryDirectory(), environment: { RUNTIME_DIRECTORY: runtime } };
   expect(await use(new PrivateDirectory(options))).not.toBe(runtime);
+});
+
+it('what a kill left is removed, of this agent alone; where no place can be written, the reason is thrown', async () => {
+  const [runtime, stateDirectory] = [temporaryDirectory(), temporaryDirectory()];
+  const own = privateDirectoryPrefix(stateDirectory);
+  for (const name of [`${own}1`, `${own}2`, 'jobtail-other']) fs.mkdirSync(path.join(runtime, name));
+  fs.writeFileSync(path.join(runtime, `${own}1`, 'key'), 'secret');
+  fs.writeFileSync(path.join(runtime, `${own}file`), '');
+  const environment = { RUNTIME_DIRECTORY: `${runtime}:/other`, XDG_RUNTIME_DIR: 'relative' };
+  const directory = new PrivateDirectory({ stateDirectory, environment });
+  directory.clearLeftovers();
+  expect(fs.readdirSync(runtime).sort()).toEqual([`${own}file`, 'jobtail-other'].sort());
+  const [at, mode] = await directory.withFiles(
+    (within) => ({ config: within }),
+    async (within) => [
+      fs.readFileSync(path.join(within, 'config'), 'utf8'),
+      fs.statSync(path.join(within, 'config')).mode,
+    ],
+  );
+  expect([path.basename(at).startsWith(own), mode & 0o777]).toEqual([true, 0o600]);
+  const failing = directory.withFiles(
+    () => ({ 'no/such': '' }),
+    async () => {},
+  );
+  await expect(failing).rejects.toThrow('ENOENT');
+  expect(fs.readdirSync(runtime)).toHaveLength(2);
 });

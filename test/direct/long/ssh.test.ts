@@ -4,7 +4,6 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createKeyPair } from '../../../simulator/cluster/key-pair.ts';
-import type { TransferMethod } from '../../../src/agent/ports/server.ts';
 import { GROWING_DIRECTORY } from '../../../src/direct/directories.ts';
 import { PrivateDirectory } from '../../../src/direct/private-directory.ts';
 import { until } from '../../support/e2e-until.ts';
@@ -284,46 +283,6 @@ describe('a transfer by SSH', needs(...SSH), () => {
       expect(place.files(place.runtime)).toHaveLength(1);
       new PrivateDirectory(options).clearLeftovers();
       expect(fs.readdirSync(place.runtime)).toEqual(['jobtail-of-another-agent']);
-    });
-  });
-
-  it.each<[string, Partial<TransferMethod>, string]>([
-    ['no host', { serverHostname: null }, 'host name'],
-    ['an option for a host', { serverHostname: '-oProxyCommand=id' }, 'host name'],
-    ['a line break in the host', { serverHostname: 'host\nProxyCommand id' }, 'host name'],
-    ['a user in the host', { serverHostname: 'root@host' }, 'host name'],
-    ['a placeholder in the host', { serverHostname: '%h' }, 'host name'],
-    ['a command in the host', { serverHostname: '$(id)' }, 'host name'],
-    ['an address that is none', { serverHostname: '[::1' }, 'host name'],
-    ['an option for a port', { serverHostname: 'host:-1' }, 'host name'],
-    ['port 0', { serverHostname: 'host:0' }, 'host name'],
-    ['a blank in the host', { serverHostname: 'host -oProxyCommand=id' }, 'host name'],
-    ['no such port', { serverHostname: 'host:99999' }, 'host name'],
-    ['no base path', { sharedBasepath: null }, 'base path'],
-    ['an option for a base path', { sharedBasepath: '--delete' }, 'base path'],
-    ['a line break in the base path', { sharedBasepath: '/a\nb' }, 'base path'],
-    ['a module of a daemon for a base path', { sharedBasepath: ':module' }, 'base path'],
-    ['no credentials', { credentials: null }, 'user name'],
-    [
-      'a line break in the user',
-      { credentials: { username: 'a\nProxyCommand id', privateKey: 'x', publicKey: null } },
-      'user name',
-    ],
-    ['an option for a user', { credentials: { username: '-l', privateKey: 'x', publicKey: null } }, 'user name'],
-    ...['-oProxyCommand=id', 'a b', '$(id)', '`id`', '%u', 'a;id', 'a"b', '../a', ''].map(
-      (username): [string, Partial<TransferMethod>, string] => [
-        `the user ${JSON.stringify(username)}`,
-        { credentials: { username, privateKey: 'x', publicKey: null } },
-        'user name',
-      ],
-    ),
-    ['no private key', { credentials: { username: 'alice', privateKey: null, publicKey: null } }, 'private key'],
-  ])('refuses a method with %s', async (_, wrong, what) => {
-    const place = new SshPlace();
-    const lent = { ...(await method(place, { allow: false })), ...wrong };
-    await expect(place.fetch(place.transfer(), lent, ['11/a'])).rejects.toMatchObject({
-      code: 'unexpected-answer',
-      message: `the transfer method of the service has no usable ${what}`,
     });
   });
 });
