@@ -104,9 +104,11 @@ export class Notifications {
     return new Set([...outbox.changedJobs(this.#wantsFiles), ...unread, ...waiting]);
   }
 
-  /** Creates the events of the current state, before a job in it is removed. */
+  /** Creates the events of the current state: those of jobs before it returns, those of lines before it resolves. */
   async catchUp(): Promise<void> {
-    if (this.#rules.length > 0) await this.#nextTick();
+    if (this.#rules.length === 0) return;
+    await this.#attempt(() => this.#readJobs(new Set()), new Set());
+    await this.#nextTick();
   }
 
   /** Creates the events of the current state, and waits a little for deliveries under way. */

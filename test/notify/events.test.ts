@@ -260,6 +260,19 @@ describe('a job', () => {
     expect(place.shown).toEqual(['started', 'match 1 ERROR']);
   });
 
+  it('that is read before its first poll loses nothing by a kill after that poll', async () => {
+    const place = placeWith(ALL);
+    const notifications = place.start();
+    place.watch();
+    void notifications.catchUp();
+    place.report('Running');
+    place.grow('ERROR\n');
+    place.store.jobs.endRun(JOB, { polledAt: 9, grownAt: 9, refused: 0, failures: 0, error: null });
+    place.start();
+    await place.tick();
+    expect(place.shown).toEqual(['started', 'match 1 ERROR']);
+  });
+
   it('that was followed before there were rules begins where it stands', async () => {
     const place = placeWith(ALL);
     place.watch();

@@ -10,6 +10,7 @@ import { buildEngine } from '../../src/daemon/compose.ts';
 import type { Observer } from '../../src/daemon/observer.ts';
 import { openOwnStore } from '../../src/daemon/own-state.ts';
 import { logLine } from '../../src/printable.ts';
+import type { Store } from '../../src/store/store.ts';
 import { MINIMAL } from '../config/files.ts';
 import type { HeldClock } from './held-clock.ts';
 import { temporaryDirectory } from './temp-directory.ts';
@@ -22,6 +23,8 @@ interface ComposedAgent {
   readonly sections?: string;
   /** For jitter; any number by default. */
   readonly random?: () => number;
+  /** For the notifications; none by default. */
+  readonly catchUp?: (store: Store) => Promise<void>;
 }
 
 const QUICK = `poll: {minIntervalSeconds: 0.1, maxIntervalSeconds: 0.2}
@@ -29,7 +32,10 @@ results: {intervalSeconds: 1}
 `;
 
 /** Follows nothing yet. What it warns of, says, and has counted, is gathered. */
-export async function startAgent(remote: Remote, { jobService, clock, sections = QUICK, random }: ComposedAgent = {}) {
+export async function startAgent(
+  remote: Remote,
+  { jobService, clock, sections = QUICK, random, catchUp }: ComposedAgent = {},
+) {
   const directory = temporaryDirectory();
   const configFile = path.join(directory, 'config.yaml');
   fs.writeFileSync(
@@ -62,7 +68,7 @@ ${sections}`,
       ...(clock && { clock }),
       ...(random && { random }),
     };
-    return buildEngine({ ...parts, jobService: jobService ?? null, catchUp: async () => {} }).agent;
+    return buildEngine({ ...parts, jobService: jobService ?? null, catchUp: async () => catchUp?.(store) }).agent;
   };
   let agent = newAgent();
   const stop = () => (clock === undefined ? agent.stop() : clock.passWhile(agent.stop()));

@@ -183,8 +183,10 @@ export class Agent {
 
   /** Jobs that may still run come first: their first polls do not wait for those of jobs that are over. */
   #update(changed: readonly JobRow[]): void {
-    const { store } = this.#context;
+    const { store, catchUp } = this.#context;
     const { ownership } = this.#options;
+    // A job is read for notifications before its first poll: a kill after that poll loses no event.
+    if (changed.length > 0) void catchUp();
     const states = store.jobInformation.states(changed.length > 1 ? changed.map(({ jobId }) => jobId) : []);
     const over = new Set(changed.filter(({ jobId }) => phaseOf(states.get(jobId) ?? null) === 'over'));
     const stepMs = Math.min(STEP_MS, SPREAD_MS / changed.length);
