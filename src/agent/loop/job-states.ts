@@ -206,15 +206,16 @@ export class JobStates implements Scheduled {
   }
 
   async #ask(job: FollowedJob, service: JobService, signal: AbortSignal): Promise<void> {
+    const { failures } = this.#context;
     const information = await service.getJob(job.jobId, signal).catch((thrown: unknown) => {
-      const { policy, code } = asJobtailError(thrown);
-      if (!policy.isRefusal && code !== 'session-lost') throw thrown;
-      return undefined;
+      const error = asJobtailError(thrown);
+      if (!error.policy.isRefusal && error.code !== 'session-lost') throw error;
+      failures.failed(scopeOf(job), error, 0, true);
     });
     this.#pauses.worked(job.jobId);
-    this.#context.failures.cleared(scopeOf(job));
-    if (information === undefined) job.unreported('report refused');
-    else await this.#report(job, information);
+    if (information === undefined) return job.unreported('report refused');
+    failures.cleared(scopeOf(job));
+    await this.#report(job, information);
   }
 
   /** Passes a report to the followed job. If it is not stored yet, its tasks are saved at once, the rest at the end. */

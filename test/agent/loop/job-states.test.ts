@@ -366,6 +366,18 @@ describe('a job that no list names, and whose own report fails', () => {
     await clock.passUntil('its end', () => watchState() === 'settled', 30 * MINUTE_MS);
   });
 
+  it('is named in the log once, also if it is refused, until it works', async () => {
+    const { clock, service, tell, said, warnings } = await follow();
+    const ofJob = (lines: readonly string[]) => lines.filter((line) => line.includes(`scope="job ${JOB} report"`));
+    service.unlisted.add(JOB);
+    service.jobs.delete(JOB);
+    await clock.pass(5 * MINUTE_MS);
+    expect(ofJob(warnings)).toEqual([expect.stringContaining(`there is no job ${JOB}`)]);
+    tell('Running');
+    await clock.pass(MINUTE_MS);
+    expect(ofJob(said)).toEqual([expect.stringContaining('operation recovered')]);
+  });
+
   it('is asked for at its own back-off', async () => {
     const { clock, asked } = await beside();
     await clock.pass(30 * MINUTE_MS);
