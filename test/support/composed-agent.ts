@@ -9,9 +9,13 @@ import { loadConfig } from '../../src/config/load.ts';
 import { buildEngine } from '../../src/daemon/compose.ts';
 import type { Observer } from '../../src/daemon/observer.ts';
 import { openOwnStore } from '../../src/daemon/own-state.ts';
+import { LIVE_FILE_NAMES } from '../../src/job.ts';
 import { logLine } from '../../src/printable.ts';
+import type { WatchRequest } from '../../src/store/rows.ts';
 import type { Store } from '../../src/store/store.ts';
+import { systemClock } from '../../src/system/clock.ts';
 import { MINIMAL } from '../config/files.ts';
+import { JOB } from './engine.ts';
 import type { HeldClock } from './held-clock.ts';
 import { temporaryDirectory } from './temp-directory.ts';
 
@@ -59,12 +63,7 @@ ${sections}`,
     observer.on(name, (...of: readonly unknown[]) => void observed.push([name, ...of].join(' ')));
   const newAgent = () => {
     const parts = {
-      config,
-      store,
-      transfers,
-      remote,
-      log,
-      observer,
+      ...{ config, store, transfers, remote, log, observer },
       ...(clock && { clock }),
       ...(random && { random }),
     };
@@ -86,5 +85,12 @@ ${sections}`,
     agent.start([]);
     return agent;
   };
-  return { agent, store, warnings, said, observed, restart, mirrorDirectory: config.mirror.directory };
+  /** As a command adds a job, with all that it has. */
+  const watch = (changes: Partial<WatchRequest> = {}) => {
+    const usual = { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, results: true, settleAfterMs: null } as const;
+    const { now } = clock ?? systemClock;
+    store.transaction(() => store.jobs.watch({ ...usual, source: 'command', ...changes }, now()));
+    agent.refresh();
+  };
+  return { agent, store, watch, warnings, said, observed, restart, mirrorDirectory: config.mirror.directory };
 }

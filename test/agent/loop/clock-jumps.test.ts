@@ -1,6 +1,6 @@
 /** A wall clock that is set back or forth: what is due and what is quiet goes by one that does not jump. */
 import { describe, expect, it } from 'vitest';
-import { keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
+import { keyText, type TaskId } from '../../../src/job.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
@@ -15,12 +15,8 @@ async function follow() {
   const clock = new HeldClock();
   const remote = new ModelRemote();
   remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
-  const { agent, store, restart } = await startAgent(remote, { clock, sections: 'results: {enabled: false}\n' });
-  const order = { jobId: JOB, tasks: [TASK as TaskId], files: LIVE_FILE_NAMES, results: false } as const;
-  store.transaction(() =>
-    store.jobs.watch({ ...order, settleAfterMs: 60 * MINUTE_MS, source: 'command' }, clock.now()),
-  );
-  agent.refresh();
+  const { store, restart, watch } = await startAgent(remote, { clock, sections: 'results: {enabled: false}\n' });
+  watch({ tasks: [TASK as TaskId], results: false, settleAfterMs: 60 * MINUTE_MS });
   await clock.passUntil('the first bytes', () => store.jobs.get(JOB)?.grownAt != null);
   const state = () => store.jobs.get(JOB)?.state;
   return { clock, state, restart };

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { mirrorPath } from '../../../src/agent/live/mirror/mirror.ts';
 import { JobtailError } from '../../../src/errors.ts';
-import { type JobId, keyText, LIVE_FILE_NAMES } from '../../../src/job.ts';
+import { type JobId, keyText } from '../../../src/job.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
@@ -36,10 +36,8 @@ async function follow(results = false, withoutFiles?: readonly string[]) {
   tell('Running');
   remote.files.set(withoutFiles === undefined ? keyText(STDOUT) : 'earlier', Buffer.from(WHOLE));
   const started = await startAgent(remote, { jobService: service, clock, sections: '' });
-  const { agent, store, mirrorDirectory } = started;
-  const order = { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, settleAfterMs: null, source: 'command' } as const;
-  store.transaction(() => store.jobs.watch({ ...order, results }, clock.now()));
-  agent.refresh();
+  const { agent, store, watch, mirrorDirectory } = started;
+  watch({ results });
   const mirror = mirrorPath(mirrorDirectory, JOB, STDOUT);
   const bytes = () => (fs.existsSync(mirror) ? fs.readFileSync(mirror, 'utf8') : undefined);
   if (withoutFiles === undefined) await clock.passUntil('the mirror', () => bytes() === WHOLE);
@@ -128,21 +126,18 @@ it('a deleted job keeps them also when a command asks for a pass over the settle
 });
 
 it('a deleted job that is watched again, also while its pass runs, has no request for its files', async () => {
-  const { clock, remote, agent, store, tell, state, expectUnchanged } = await follow();
+  const { clock, remote, watch, store, tell, state, expectUnchanged } = await follow();
   tell('Deleted');
   await clock.passUntil('its end', () => state() === 'settled', 2 * MINUTE_MS);
   remote.files.set(keyText(STDOUT), Buffer.from(ARCHIVED));
   const { calls } = remote;
-  const order = { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, settleAfterMs: null, source: 'command' } as const;
-  const watch = (results: boolean) => store.transaction(() => store.jobs.watch({ ...order, results }, clock.now()));
   const { endUnfinished } = store.results;
   store.results.endUnfinished = (...call) => {
     store.results.endUnfinished = endUnfinished;
-    watch(false);
+    watch({ results: false });
     endUnfinished.apply(store.results, call);
   };
-  watch(true);
-  agent.refresh();
+  watch();
   await clock.passUntil('its end', () => state() === 'settled', 5 * MINUTE_MS);
   expect(remote.calls).toBe(calls);
   expectUnchanged();

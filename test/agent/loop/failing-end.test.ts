@@ -2,7 +2,7 @@
 import { expect, it, vi } from 'vitest';
 import type { Parts } from '../../../src/agent/ports/server.ts';
 import { JobtailError } from '../../../src/errors.ts';
-import { type JobId, keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
+import { type JobId, keyText, type TaskId } from '../../../src/job.ts';
 import { unprovenIn } from '../../../src/proven.ts';
 import { sleep } from '../../../src/system/clock.ts';
 import { startAgent } from '../../support/composed-agent.ts';
@@ -45,13 +45,11 @@ async function follow(remote: FailingRemote, results: boolean, tasks = [TASK]) {
   const service = new ModelJobService();
   service.set(jobOf(JOB, 'Finished', { tasks: tasksOf(...tasks) }));
   remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
-  const { agent, store, warnings, said } = await startAgent(remote, { jobService: service, clock, sections: '' });
-  const order = { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, settleAfterMs: null, source: 'command' } as const;
-  const watch = () => store.transaction(() => store.jobs.watch({ ...order, results }, clock.now()));
-  watch();
-  agent.refresh();
+  const started = await startAgent(remote, { jobService: service, clock, sections: '' });
+  const { store } = started;
+  started.watch({ results });
   const job = () => store.jobs.get(JOB);
-  return { clock, agent, store, service, warnings, said, job, watch };
+  return { ...started, clock, service, job };
 }
 
 it('a last pass that always fails is rarer each time, shows its error all the time, and ends after 15 minutes', async () => {
@@ -110,15 +108,13 @@ it.each(['http-status', 'malformed', 'timeout'] as const)(
   'a job that is over, of which each request for its live files fails, settles soon after these 15 minutes: %s',
   async (code) => {
     const remote = new FailingRemote();
-    const { clock, job, store, agent } = await follow(remote, false);
+    const { clock, job, store, watch } = await follow(remote, false);
     const read = remote.readParts.bind(remote);
     remote.readParts = async (...call) => {
       if (call[0] === JOB) throw new JobtailError(code, 'a failure of this job');
       return await read(...call);
     };
-    const other = { jobId: '77' as JobId, tasks: [TASK as TaskId], files: LIVE_FILE_NAMES, results: false } as const;
-    store.transaction(() => store.jobs.watch({ ...other, settleAfterMs: null, source: 'command' }, clock.now()));
-    agent.refresh();
+    watch({ jobId: '77' as JobId, tasks: [TASK as TaskId], results: false });
     await clock.passUntil('its end', () => job()?.state === 'settled', 25 * MINUTE_MS);
     expect(clock.monotonic()).toBeGreaterThan(14 * MINUTE_MS);
     expect(job()?.error).toMatchObject({ code });

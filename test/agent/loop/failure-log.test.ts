@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { Failures } from '../../../src/agent/failures.ts';
 import { JobtailError } from '../../../src/errors.ts';
-import { keyText, LIVE_FILE_NAMES } from '../../../src/job.ts';
+import { keyText } from '../../../src/job.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
@@ -47,9 +47,8 @@ it('an early start, entries that were not requested and each reason of failed re
     if (reason !== '' && /[ab]\.txt$/.test(call[1])) throw new JobtailError('fault', reason);
     return await download(...call);
   };
-  const { agent, store, warnings, said } = await startAgent(remote, { jobService, clock, sections: '' });
-  const order = { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, settleAfterMs: null, source: 'command' } as const;
-  store.transaction(() => store.jobs.watch({ ...order, results: true }, clock.now()));
+  const { agent, store, warnings, said, watch } = await startAgent(remote, { jobService, clock, sections: '' });
+  watch();
   const after = async (change: () => void) => {
     warnings.length = 0;
     change();

@@ -1,7 +1,7 @@
 /** When the first results of a job come: with its first live files, soon without any, and at once when it ends. */
 import { expect, it } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
-import { keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
+import { keyText, type TaskId } from '../../../src/job.ts';
 import { sleep } from '../../../src/system/clock.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
@@ -22,10 +22,8 @@ async function follow(tasks: readonly TaskId[] | null, reported: readonly string
   report('Running');
   const write = (name: string) => remote.files.set(name, Buffer.from(name));
   write('11/out/first');
-  const { agent, store } = await startAgent(remote, { jobService, clock, sections: '' });
-  const request = { jobId: JOB, tasks, files: LIVE_FILE_NAMES, results: true, settleAfterMs: null } as const;
-  store.transaction(() => store.jobs.watch({ ...request, source: 'command' }, clock.now()));
-  agent.refresh();
+  const { store, watch } = await startAgent(remote, { jobService, clock, sections: '' });
+  watch({ tasks });
   const comes = (name: string, withinMs: number) =>
     clock.passUntil(name, () => store.results.get(JOB, `/${name}.txt`)?.state === 'synced', withinMs);
   const hasLiveFile = () => store.liveFiles.ofJob(JOB).some(({ relativePath }) => relativePath !== null);
@@ -53,10 +51,8 @@ it.each([
     remote.beforeCall = () => sleep(clock, 300);
     remote.readParts = (_job, _wanted, signal) => search(clock, signal);
     for (let at = 0; at < 20; at += 1) remote.files.set(`data/out-${at}`, Buffer.from('a result'));
-    const { agent, store } = await startAgent(remote, { clock, sections: '' });
-    const request = { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, results: true, settleAfterMs: null } as const;
-    store.transaction(() => store.jobs.watch({ ...request, source: 'config' }, clock.now()));
-    agent.refresh();
+    const { store, watch } = await startAgent(remote, { clock, sections: '' });
+    watch({ source: 'config' });
     await clock.passUntil('results', () => store.results.counts(JOB).synced > 0, 10_000);
   },
 );
@@ -71,10 +67,8 @@ it('after an outage in its first poll, a job has its mirrors before its results,
   };
   remote.files.set(keyText(STDOUT), Buffer.from('a line\n'.repeat(1_000)));
   remote.files.set('11/out/first', Buffer.from('a result'));
-  const { agent, store } = await startAgent(remote, { clock, sections: '' });
-  const request = { jobId: JOB, tasks: [TASK as TaskId], files: LIVE_FILE_NAMES, results: true } as const;
-  store.transaction(() => store.jobs.watch({ ...request, settleAfterMs: null, source: 'command' }, clock.now()));
-  agent.refresh();
+  const { store, watch } = await startAgent(remote, { clock, sections: '' });
+  watch({ tasks: [TASK as TaskId] });
   await clock.pass(3 * MINUTE_MS);
   isAway = false;
   const isSynced = () => store.results.get(JOB, '/11/out/first.txt')?.state === 'synced';

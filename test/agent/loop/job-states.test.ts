@@ -23,16 +23,9 @@ async function follow({ state = 'Running' as string | null, settleAfterMs = null
   tell(state);
   remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
   const sections = 'results: {enabled: false}\n';
-  const { agent, store, said, warnings, observed, restart, mirrorDirectory } = await startAgent(remote, {
-    ...{ jobService: service, clock, sections },
-  });
-  store.transaction(() =>
-    store.jobs.watch(
-      { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, results: false, settleAfterMs, source: 'command' },
-      clock.now(),
-    ),
-  );
-  agent.refresh();
+  const started = await startAgent(remote, { jobService: service, clock, sections });
+  const { store, mirrorDirectory } = started;
+  started.watch({ results: false, settleAfterMs });
   const grow = (text: string) => {
     const before = remote.files.get(keyText(STDOUT)) ?? Buffer.alloc(0);
     remote.files.set(keyText(STDOUT), Buffer.concat([before, Buffer.from(text)]));
@@ -45,8 +38,7 @@ async function follow({ state = 'Running' as string | null, settleAfterMs = null
   const reportedState = () => store.jobInformation.get(JOB)?.information.state;
   await clock.passUntil('the first bytes', () => mirror() === 'a line\n');
   const reported = (word: string) => clock.passUntil(`${word} to be reported`, () => reportedState() === word);
-  const parts = { clock, remote, service, agent, store, said, warnings, observed, restart };
-  return { ...parts, tell, reported, grow, mirror, watchState };
+  return { ...started, clock, remote, service, tell, reported, grow, mirror, watchState };
 }
 
 describe('a job of which the middleware says that it is over', () => {
@@ -205,7 +197,7 @@ describe('while the service that tells of jobs is down', () => {
   });
 
   it('it is asked again no sooner than it wants', async () => {
-    const { clock, service, store, agent, observed } = await follow();
+    const { clock, service, store, watch, observed } = await follow();
     service.failure = new JobtailError('unavailable', 'it is down', { retryAfterMs: 5 * MINUTE_MS });
     await clock.passUntil('the failure', () => store.jobInformation.lastListing()?.error !== null);
     const { requestedAt = 0, nextRequestAt } = store.jobInformation.lastListing() ?? {};
@@ -213,9 +205,7 @@ describe('while the service that tells of jobs is down', () => {
     expect(observed.filter((line) => line === 'jobStatesRead failed')).toHaveLength(1);
     const { lists } = service;
     // Another job does not change that.
-    const other = { jobId: '77' as JobId, tasks: [], files: [], results: false, settleAfterMs: null } as const;
-    store.transaction(() => store.jobs.watch({ ...other, source: 'command' }, clock.now()));
-    agent.refresh();
+    watch({ jobId: '77' as JobId, tasks: [], files: [], results: false });
     await clock.pass(4 * MINUTE_MS);
     expect(service.lists).toBe(lists);
     await clock.passUntil('the next list', () => service.lists > lists);
@@ -227,10 +217,8 @@ describe('while the service that tells of jobs is down', () => {
     const service = new ModelJobService();
     service.failure = DOWN;
     remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
-    const { agent, store, mirrorDirectory } = await startAgent(remote, { jobService: service, clock, sections: '' });
-    const order = { files: LIVE_FILE_NAMES, results: true, settleAfterMs: null, source: 'command' } as const;
-    store.transaction(() => store.jobs.watch({ ...order, jobId: JOB, tasks: null }, clock.now()));
-    agent.refresh();
+    const { store, watch, mirrorDirectory } = await startAgent(remote, { jobService: service, clock, sections: '' });
+    watch();
     await clock.passUntil('the task', () => store.taskSearches.knownTasks(JOB).length > 0);
     expect(store.taskSearches.get(JOB)).toMatchObject({ foundBy: 'probes' });
     await clock.pass(2 * SECOND_MS);
@@ -299,7 +287,7 @@ describe('a job that no list names, and whose own report fails', () => {
   /** Ten such jobs, more than are asked for in one round, beside one that is listed and one that is not. */
   async function beside() {
     const started = await follow();
-    const { service, store, agent, clock } = started;
+    const { service, store, watch } = started;
     const getJob = service.getJob.bind(service);
     const asked: JobId[] = [];
     service.getJob = async (jobId) => {
@@ -307,14 +295,9 @@ describe('a job that no list names, and whose own report fails', () => {
       if (BAD.includes(jobId)) throw failure;
       return await getJob(jobId);
     };
-    const usual = { files: LIVE_FILE_NAMES, results: false, settleAfterMs: null, source: 'command' } as const;
     service.set(jobOf('100', 'Running'));
     service.unlisted.add('100');
-    store.transaction(() => {
-      for (const jobId of [...BAD, '100' as JobId])
-        store.jobs.watch({ ...usual, jobId, tasks: ['101' as TaskId] }, clock.now());
-    });
-    agent.refresh();
+    for (const jobId of [...BAD, '100' as JobId]) watch({ jobId, tasks: ['101' as TaskId], results: false });
     const stateOf = (id: string) => store.jobInformation.get(id as JobId)?.information.state;
     return { ...started, stateOf, asked };
   }
@@ -422,19 +405,14 @@ describe('a report that is the same as the one before', () => {
   });
 
   it('brings the tasks that only the next request wants', async () => {
-    const { clock, remote, service, agent, store, mirror } = await follow();
-    const request = { jobId: JOB, files: LIVE_FILE_NAMES, results: false, settleAfterMs: null } as const;
-    const watch = (tasks: readonly TaskId[] | null) => {
-      store.transaction(() => store.jobs.watch({ ...request, tasks, source: 'command' }, clock.now()));
-      agent.refresh();
-    };
-    watch([STDOUT.taskId]);
+    const { clock, remote, service, watch, mirror } = await follow();
+    watch({ tasks: [STDOUT.taskId], results: false });
     const late: LiveFileKey = { taskId: '9002' as TaskId, file: 'stderr' };
     remote.files.set(keyText(late), Buffer.from('late\n'));
     service.set(jobOf(JOB, 'Running', { tasks: tasksOf(TASK, late.taskId) }));
     await clock.pass(2 * MINUTE_MS);
     expect(mirror(late)).toBeUndefined();
-    watch(null);
+    watch({ results: false });
     await clock.pass(MINUTE_MS);
     expect(mirror(late)).toBe('late\n');
   });

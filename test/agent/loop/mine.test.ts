@@ -149,13 +149,12 @@ describe('all jobs of the user', () => {
 });
 
 it('jobs that were created and never submitted hold no place', async () => {
-  const { clock, service, order, store } = await thirty();
+  const { clock, service, order, store, watch } = await thirty();
   service.jobs.clear();
   for (const id of ['901', '902', '903']) service.set(jobOf(id, 'Configuring', { tasks: tasksOf(`${id}1`) }));
   order({ maxJobs: 2 });
   // One was taken by an earlier version.
-  const usual = { tasks: null, files: [], results: false, settleAfterMs: null, source: 'mine' } as const;
-  store.transaction(() => store.jobs.watch({ ...usual, jobId: '901' as JobId }, clock.now()));
+  watch({ files: [], results: false, source: 'mine', jobId: '901' as JobId });
   await clock.pass(5 * MINUTE_MS);
   for (const id of ['904', '905']) service.set(jobOf(id, 'Running', { tasks: tasksOf(`${id}1`) }));
   await clock.pass(5 * MINUTE_MS);

@@ -24,25 +24,15 @@ async function setUp() {
   const remote = new CountingRemote();
   remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
   const clock = new HeldClock();
-  const { agent, store, mirrorDirectory } = await startAgent(remote, { clock });
+  const started = await startAgent(remote, { clock });
   const until = (what: string, look: () => boolean) => clock.passUntil(what, look, MINUTE_MS);
-  const order = ({ taskId, file }: LiveFileKey, results: boolean) => {
-    const wanted = {
-      jobId: JOB,
-      tasks: [taskId],
-      files: [file],
-      results,
-      settleAfterMs: null,
-      source: 'command',
-    } as const;
-    store.jobs.watch(wanted, clock.now());
-    agent.refresh();
-  };
+  const order = ({ taskId, file }: LiveFileKey, results: boolean) =>
+    started.watch({ tasks: [taskId], files: [file], results });
   const polls = async (count: number) => {
     const before = remote.calls - remote.listings;
     await until('more polls', () => remote.calls - remote.listings > before + count);
   };
-  return { remote, agent, store, mirrorDirectory, clock, order, polls, until };
+  return { ...started, remote, clock, order, polls, until };
 }
 
 it('a watched job gets its results when the newer order wants them, and no more when the next one does not', async () => {
@@ -60,11 +50,9 @@ it('a watched job gets its results when the newer order wants them, and no more 
 });
 
 it('a watched job has the files of a new task, too', async () => {
-  const { remote, store, agent, clock, order, polls, until } = await setUp();
+  const { remote, store, watch, clock, order, polls, until } = await setUp();
   // Without a live file, polls are no calls, however many they are.
-  const none = { jobId: JOB, tasks: [], files: [], results: false, settleAfterMs: null, source: 'command' } as const;
-  store.jobs.watch(none, clock.now());
-  agent.refresh();
+  watch({ tasks: [], files: [], results: false });
   await clock.pass(MINUTE_MS);
   order(STDOUT, false);
   await polls(3);

@@ -1,7 +1,7 @@
 /** Listed names that are no file, or may not be read, do not delay the end of their job. */
 import { expect, it } from 'vitest';
 import { JobtailError, type NoFile } from '../../../src/errors.ts';
-import { keyText, LIVE_FILE_NAMES } from '../../../src/job.ts';
+import { keyText } from '../../../src/job.ts';
 import { unprovenIn } from '../../../src/proven.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
@@ -29,10 +29,8 @@ async function endOf(noFiles: Readonly<Record<string, NoFile>>) {
   for (const [name, inPlace] of Object.entries(noFiles)) remote.noFiles.set(name, inPlace);
   service.set(jobOf(JOB, 'Finished', { tasks: tasksOf(TASK) }));
   remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
-  const { agent, store } = await startAgent(remote, { jobService: service, clock, sections: '', random: () => 0.5 });
-  const order = { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, settleAfterMs: null, source: 'command' } as const;
-  store.transaction(() => store.jobs.watch({ ...order, results: true }, clock.now()));
-  agent.refresh();
+  const { store, watch } = await startAgent(remote, { jobService: service, clock, sections: '', random: () => 0.5 });
+  watch();
   const startedAt = clock.monotonic();
   await clock.passUntil('its end', () => store.jobs.get(JOB)?.state === 'settled', 3 * 60_000);
   const rows = [...store.results.ofJob(JOB)].map(({ name, state }) => [name, state]);

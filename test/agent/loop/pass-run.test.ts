@@ -12,10 +12,8 @@ it('a request that comes while a pass runs is answered by a pass that begins aft
   const clock = new HeldClock();
   const remote = new ModelRemote();
   remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
-  const { agent, store } = await startAgent(remote, { clock, sections: 'results: {enabled: false}\n' });
-  const order = { jobId: JOB, tasks: [TASK as TaskId], files: LIVE_FILE_NAMES, results: false } as const;
-  store.transaction(() => store.jobs.watch({ ...order, settleAfterMs: null, source: 'command' }, clock.now()));
-  agent.refresh();
+  const { agent, store, watch } = await startAgent(remote, { clock, sections: 'results: {enabled: false}\n' });
+  watch({ tasks: [TASK as TaskId], results: false });
   await clock.passUntil('the first bytes', () => store.jobs.get(JOB)?.grownAt != null);
   const ask = () => {
     const id = store.requests.add(JOB, 'sync', clock.now());
@@ -104,9 +102,11 @@ it('the failure of a pass that a command requested is its answer for a day, and 
   const clock = new HeldClock();
   const remote = new ModelRemote();
   remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
-  const { agent, store, warnings, said } = await startAgent(remote, { clock, sections: 'results: {enabled: false}\n' });
-  const order = { jobId: JOB, tasks: [TASK as TaskId], files: LIVE_FILE_NAMES, results: false } as const;
-  store.transaction(() => store.jobs.watch({ ...order, settleAfterMs: null, source: 'command' }, clock.now()));
+  const { agent, store, warnings, said, watch } = await startAgent(remote, {
+    clock,
+    sections: 'results: {enabled: false}\n',
+  });
+  watch({ tasks: [TASK as TaskId], results: false });
   const answerOf = (id: number) => store.requests.get(id)?.answer ?? null;
   const sync = async () => {
     const id = store.requests.add(JOB, 'sync', clock.now());
@@ -142,9 +142,8 @@ it('a job that is unwatched during its settling pass is ended, not settled', asy
   const clock = new HeldClock();
   const remote = new ModelRemote();
   remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
-  const { agent, store } = await startAgent(remote, { clock, sections: 'results: {enabled: false}\n' });
-  const order = { jobId: JOB, tasks: [TASK as TaskId], files: LIVE_FILE_NAMES, results: false } as const;
-  store.transaction(() => store.jobs.watch({ ...order, settleAfterMs: 60_000, source: 'command' }, clock.now()));
+  const { agent, store, watch } = await startAgent(remote, { clock, sections: 'results: {enabled: false}\n' });
+  watch({ tasks: [TASK as TaskId], results: false, settleAfterMs: 60_000 });
   const download = remote.downloadFile.bind(remote);
   remote.downloadFile = async (...args) => {
     store.jobs.unwatch(JOB, 'ending');

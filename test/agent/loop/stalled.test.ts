@@ -1,7 +1,7 @@
 /** Since when a running job has not grown: kept in its row, from which status, metrics and notifications read it. */
 import { describe, expect, it } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
-import { keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
+import { keyText, type TaskId } from '../../../src/job.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
@@ -24,13 +24,8 @@ async function follow({ state = 'Running', stallAfterMs = undefined as number | 
   const started = await startAgent(remote, {
     ...{ jobService, clock, sections: 'results: {enabled: false}\nstallAfterMinutes: 30\n' },
   });
-  const { agent, store } = started;
-  const order = { jobId: JOB, tasks: [TASK as TaskId], files: LIVE_FILE_NAMES, results: false } as const;
-  const stall = stallAfterMs === undefined ? {} : { stallAfterMs };
-  store.transaction(() =>
-    store.jobs.watch({ ...order, ...stall, settleAfterMs: null, source: 'command' }, clock.now()),
-  );
-  agent.refresh();
+  const { store, watch } = started;
+  watch({ tasks: [TASK as TaskId], results: false, ...(stallAfterMs !== undefined && { stallAfterMs }) });
   const job = () => store.jobs.get(JOB);
   const reported = (jobState: string) =>
     clock.passUntil(`${jobState} to be reported`, () => store.jobInformation.get(JOB)?.information.state === jobState);

@@ -2,10 +2,10 @@
 import { expect, it, vi } from 'vitest';
 import { Calls } from '../../../src/agent/calls.ts';
 import type { PartRequest } from '../../../src/agent/ports/server.ts';
-import { BEHIND_EVERY_END, keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
+import { BEHIND_EVERY_END, keyText, type TaskId } from '../../../src/job.ts';
 import { sleep } from '../../../src/system/clock.ts';
 import { startAgent } from '../../support/composed-agent.ts';
-import { JOB, TASK } from '../../support/engine.ts';
+import { TASK } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 
@@ -33,7 +33,7 @@ it('while downloads hang and others wait, a short call for the end of one live f
   const log = { taskId: TASK as TaskId, file: 'log' } as const;
   remote.files.set(keyText(log), Buffer.from('a line\n'));
   for (let name = 0; name < 10; name++) remote.files.set(`out/${name}`, Buffer.from('a result'));
-  const { agent, store } = await startAgent(remote, { clock, sections: '' });
+  const { watch } = await startAgent(remote, { clock, sections: '' });
   const download = remote.downloadFile.bind(remote);
   remote.downloadFile = async (...call) => {
     if (call[1].startsWith('/out/')) await sleep(clock, 60_000, call[3]);
@@ -45,9 +45,7 @@ it('while downloads hang and others wait, a short call for the end of one live f
     asked.push(call[1]);
     return await read(...call);
   };
-  const order = { jobId: JOB, tasks: [TASK as TaskId], files: LIVE_FILE_NAMES, results: true } as const;
-  store.transaction(() => store.jobs.watch({ ...order, settleAfterMs: null, source: 'command' }, clock.now()));
-  agent.refresh();
+  watch({ tasks: [TASK as TaskId] });
   await clock.pass(20_000);
   const short = asked.filter((wanted) => wanted.some(({ offset }) => offset === BEHIND_EVERY_END));
   expect(new Set(short.map((wanted) => JSON.stringify(wanted)))).toEqual(

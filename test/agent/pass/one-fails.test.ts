@@ -1,7 +1,7 @@
 /** One live file whose raw bytes the service fails to send keeps nothing else of its job from its end. */
 import { expect, it } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
-import { keyText, LIVE_FILE_NAMES } from '../../../src/job.ts';
+import { keyText } from '../../../src/job.ts';
 import { unprovenIn } from '../../../src/proven.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
@@ -35,12 +35,10 @@ it.each(['http-status', 'fault', 'timeout'] as const)('a live file that fails wi
   service.set(jobOf(JOB, 'Running', { tasks: tasksOf(TASK) }));
   remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
   remote.files.set(keyText({ ...STDOUT, file: 'stderr' }), Buffer.from('another\n'));
-  const { agent, store } = await startAgent(remote, {
+  const { store, watch } = await startAgent(remote, {
     ...{ jobService: service, clock, sections: 'poll: {maxIntervalSeconds: 60}\n' },
   });
-  const order = { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, settleAfterMs: null, source: 'command' } as const;
-  store.transaction(() => store.jobs.watch({ ...order, results: true }, clock.now()));
-  agent.refresh();
+  watch();
   // Unchanged for hours: its interval is an hour.
   await clock.passUntil('a long interval', () => store.results.get(JOB, RESULT)?.intervalMs === 3_600_000, 36_000_000);
   remote.result = Buffer.from('the last state\n');

@@ -29,10 +29,8 @@ async function follow(state: string, { prefix = '', partsMs = 0 }, write: (remot
     downloads.push(call[1]);
     return await downloadFile.apply(remote, call);
   };
-  const { agent, store } = await startAgent(remote, { jobService, clock, sections: '' });
-  const request = { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, results: true, settleAfterMs: null } as const;
-  store.transaction(() => store.jobs.watch({ ...request, source: 'command' }, clock.now()));
-  agent.refresh();
+  const { store, watch } = await startAgent(remote, { jobService, clock, sections: '' });
+  watch();
   const grow = (text: string, files: readonly LiveFileName[] = LIVE_FILE_NAMES) => {
     for (const taskId of TASKS)
       for (const file of files) {
