@@ -102,10 +102,14 @@ export class Engine {
     }
   }
 
-  poll(isFinal = false, signal: AbortSignal = new AbortController().signal): Promise<Polled> {
+  poll(
+    isFinal = false,
+    signal: AbortSignal = new AbortController().signal,
+    waitForTurn = async () => {},
+  ): Promise<Polled> {
     const { remote } = this.#options;
     const onAppended = (bytes: number) => this.grown.push(bytes);
-    return this.#polls.poll({ remote, whole: remote, onAppended, isFinal, signal });
+    return this.#polls.poll({ remote, whole: remote, waitForTurn, onAppended, isFinal, signal });
   }
 
   /** The complete pass; `clock` makes its pauses. */

@@ -120,7 +120,6 @@ export class FilePoll {
     const found = (await waits.load(request)).files.get(this.name);
     const response = found instanceof JobtailError ? undefined : found;
     this.#requests.push({ request, response });
-    if (this.error !== undefined) throw this.error;
     this.#context.signal.throwIfAborted();
     if (found instanceof JobtailError) throw found;
     return response;

@@ -139,7 +139,7 @@ export class JobPolls {
         const grownAt = mirror.appended > 0 ? now() : mirror.row.grownAt;
         const after = { ...mirror.row, grownAt, error };
         writes.push(() => store.liveFiles.save(after));
-      } else if (!isOpen && (error !== null || row.error !== null)) {
+      } else if (error !== null || row.error !== null) {
         writes.push(() => store.liveFiles.setError(row.jobId, row, error));
       }
     }
@@ -176,7 +176,6 @@ async function pollFiles(files: readonly FilePoll[], { send, commit }: RoundOpti
   };
   const wait = <Value>(add: (one: Waiting<Value>) => void) =>
     new Promise<Value>((resolve, reject) => {
-      if (failures.length > 0) return reject(pollFailed());
       const goOn = (settle: () => void) => {
         running += 1;
         settle();

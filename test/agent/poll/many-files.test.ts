@@ -51,6 +51,30 @@ it('a poll of many files opens a thousand of their mirrors at a time', async () 
   expect(remote.calls - before).toBe(2);
 });
 
+it('a poll of many files waits for its turn before each group, and flushes few mirrors beside each other', async () => {
+  const { engine, remote, disk, names } = setUp(40, 2);
+  for (const name of names) remote.files.set(name, Buffer.from(LINE));
+  const turns: (readonly [calls: number, opened: number])[] = [];
+  const waitForTurn = async () => {
+    for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    turns.push([remote.calls, disk.most]);
+  };
+  let [flushing, most] = [0, 0];
+  disk.beforeStep = async (step) => {
+    if (step !== 'datasync') return;
+    flushing += 1;
+    most = Math.max(most, flushing);
+    await new Promise((resolve) => setImmediate(resolve));
+    flushing -= 1;
+  };
+  expect((await engine.poll(false, undefined, waitForTurn)).appended).toBe(names.length * LINE.length);
+  expect(turns).toEqual([
+    [0, 0],
+    [2, 40],
+  ]);
+  expect(most).toBe(4);
+});
+
 it('a poll of many files keeps what came before a group that breaks off', async () => {
   const { engine, names, remote, time } = setUp(40);
   remote.poisoned.add(names[3] as string);
