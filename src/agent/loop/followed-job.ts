@@ -153,11 +153,6 @@ export class FollowedJob implements OneJob {
     log.info({ jobId, source }, 'job followed');
   }
 
-  /** Ends all work on the job here; its row stays as it is. */
-  leave(): void {
-    this.happened('left');
-  }
-
   /** The middleware refuses to report the job, or is not available. */
   unreported(event: 'report refused' | 'not reported'): void {
     if (!this.isFollowed) return;

@@ -392,15 +392,16 @@ it('a settled job whose start is only written otherwise is not followed again', 
 
 describe('a report that is the same as the one before', () => {
   it('is stored every five minutes, and sooner if that failed', async () => {
-    const { clock, store, tell, watchState } = await follow();
+    const { clock, store, tell, watchState, warnings } = await follow();
     const save = vi.spyOn(store.jobInformation, 'save');
     await clock.pass(10 * MINUTE_MS);
     expect(save.mock.calls.length).toBeLessThanOrEqual(3);
     save.mockImplementationOnce(() => {
-      throw new JobtailError('disk-full', 'there is no room');
+      throw new JobtailError('store', 'it is locked');
     });
     tell('Finished');
     await clock.passUntil('its end', () => watchState() === 'settled', 3 * MINUTE_MS);
+    expect(warnings).toEqual([expect.stringContaining('operation failed scope="the state" code=store')]);
     expect(store.jobInformation.get(JOB)?.information.state).toBe('Finished');
   });
 

@@ -270,7 +270,7 @@ describe('an empty mirror', () => {
     ['is not proven without any file', {}, { outcome: 'unproven', reason: 'the service lists no file that fits' }],
   ])('%s', async (_, files, proof) => {
     const proofs = new Proofs();
-    proofs.unknown('');
+    const mirror = proofs.unknown('');
     for (const [name, file] of Object.entries(files)) {
       if (typeof file === 'string') proofs.remote.set(name, file);
       else proofs.remote.files.set(name, file);
@@ -279,6 +279,8 @@ describe('an empty mirror', () => {
     if (Object.keys(files).length === 0) proofs.remote.files.set('/9001/stdout.txt', GONE);
     expect(await proofs.prove()).toMatchObject([{ proof }]);
     proofs.areAbsent = true;
+    expect(await proofs.prove()).toEqual([equal(0, null)]);
+    fs.rmSync(mirror);
     expect(await proofs.prove()).toEqual([equal(0, null)]);
   });
 });

@@ -6,6 +6,7 @@ import type { PartRequest } from '../../../src/agent/ports/server.ts';
 import type { ClusterList } from '../../../src/agent/ports/transfer.ts';
 import { JobtailError, type NoFile } from '../../../src/errors.ts';
 import { MemoryContent } from '../../support/model-remote.ts';
+import { openFilesIn } from '../../support/temp-directory.ts';
 import { directBy, JOB, ModelTransfer, ResultsPlace } from '../results/place.ts';
 
 /** `clusterFiles`: what the cluster lists; without them, it is not asked. */
@@ -51,6 +52,9 @@ it('a file of the cluster is known by its path, a live file also by the end of i
       { name: '11/stdout.txt', bytes: 6 },
     ]),
   ).toEqual(['/11/a.dat: the cluster lists it with 5 bytes', '/11/stdout.txt: the cluster lists it with 6 bytes']);
+  // What the service lists is missing once.
+  place.remote.set('/11/new', 'new');
+  expect(await notEqual(place, [...found, { name: '11/new', bytes: 3 }])).toEqual(['/11/new: never fetched']);
 });
 
 it('what the service failed to send is compared by SSH only, also where SSH does not bring it', async () => {
@@ -63,6 +67,7 @@ it('what the service failed to send is compared by SSH only, also where SSH does
   expect(place.row('/11/large')).toMatchObject({ state: 'synced', hangs: 1 });
   place.remote.downloads.length = 0;
   expect(await notEqual(place, [])).toEqual([]);
+  expect(openFilesIn(place.mirror)).toBe(0);
   transfer.contents.set('/11/large', 'larger');
   expect(await notEqual(place, [])).toEqual(['/11/large: different']);
   transfer.failure = new JobtailError('unreachable', 'h is away');

@@ -118,4 +118,11 @@ it('a poll mirrors the raw bytes of one file although another cannot be flushed,
     { file: 'stderr', position: 11, error: null },
     { file: 'stdout', position: 4, error: { code: 'local-io' }, grownAt: 1_000_000 },
   ]);
+  // One that cannot be flushed itself is not downloaded.
+  disk.failing = { ...disk.failing, of: 'stderr' };
+  remote.files.set(keyText(stderr), Buffer.from('ok\n\xe9\xe9 more\nand\n\xe9\n', 'latin1'));
+  const { rawBytes } = remote;
+  now += 60_000;
+  expect([...(await engine.poll()).errors.keys()]).toEqual([keyText(stderr)]);
+  expect(remote.rawBytes).toBe(rawBytes);
 });
