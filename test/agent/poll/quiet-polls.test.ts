@@ -62,6 +62,13 @@ it('a quiet poll sees what is new at once, with the call that asks', async () =>
   expect((await engine.poll()).appended).toBe(5);
   expect(remote.calls - calls).toBe(1);
   expect(mirror()).toBe(`${FIRST}more\n`);
+  const grownAt = () => engine.store.liveFiles.get('501' as never, STDOUT)?.grownAt ?? 0;
+  const before = grownAt();
+  await engine.poll();
+  expect(grownAt()).toBe(before);
+  write(`${FIRST}more\n.`);
+  await engine.poll();
+  expect(grownAt()).toBeGreaterThan(before);
 });
 
 it('a quiet poll leaves the mirrors of quiet files alone when another one grows', async () => {

@@ -49,8 +49,15 @@ describe('a listed file that is a live file', () => {
     place.live('stdout', 'of the task\n');
     place.remote.set('/11/sub/stdout.txt', 'of a child\n');
     place.remote.set('/11/stdout.txt', 'of the task\n');
+    // No bytes prove nothing.
+    place.live('log', '.');
+    place.remote.set('/11/sub/log.txt', '');
     await place.sync(true);
-    expect(place.tree()).toEqual(['11/stdout.txt -> ../../live/9001/stdout.log', '11/sub/stdout.txt']);
+    expect(place.tree()).toEqual([
+      '11/stdout.txt -> ../../live/9001/stdout.log',
+      '11/sub/log.txt',
+      '11/sub/stdout.txt',
+    ]);
     expect(place.read('11', 'sub', 'stdout.txt')).toBe('of a child\n');
   });
 
