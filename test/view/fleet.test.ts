@@ -1,0 +1,88 @@
+/** Where the view of an agent of a fleet reads the rows of a job: here, or in a copy of those of the others. */
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { JobtailError } from '../../src/errors.ts';
+import type { JobId } from '../../src/job.ts';
+import { Store } from '../../src/store/store.ts';
+import { type FleetRead, JobStores } from '../../src/view/fleet.ts';
+import { factsOf } from '../../src/view/page/service/server-words.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
+
+const [OWN, OTHER, ELSEWHERE, MOVED] = ['1', '2', '3', '4'] as JobId[] as [JobId, JobId, JobId, JobId];
+
+function storeWith(...jobs: JobId[]): Store {
+  const store = new Store({ directory: temporaryDirectory(), service: 'x', owner: true, now: () => 1 });
+  onTestFinished(() => store.close());
+  const order = { tasks: [], files: [], results: true, settleAfterMs: null, source: 'command' } as const;
+  for (const jobId of jobs) store.jobs.watch({ ...order, jobId }, 1);
+  return store;
+}
+
+const idsOf = (stores: JobStores) => stores.all().map(({ jobs }) => jobs.map(({ jobId }) => jobId).sort());
+
+it('jobs of this agent are read here, those of others in the copy, and an outage keeps what was read', async () => {
+  const own = storeWith(OWN, MOVED);
+  const copy = storeWith(OWN, OTHER, ELSEWHERE, MOVED);
+  const places = new Map([OWN, OTHER, ELSEWHERE, MOVED].map((jobId) => [jobId, { owner: 'bert', isElsewhere: false }]));
+  places.set(OWN, { owner: 'anna', isElsewhere: false }).set(ELSEWHERE, { owner: 'b\u001bert', isElsewhere: true });
+  const read: FleetRead = { store: copy, name: 'anna', agents: [], waitingJobs: 5, places };
+  const reads: (readonly JobId[])[] = [];
+  const close = vi.fn(async () => {});
+  let failure: JobtailError | undefined;
+  const source = {
+    read: async (listed: readonly JobId[]) => {
+      reads.push(listed);
+      if (failure !== undefined) throw failure;
+      return read;
+    },
+    close,
+  };
+  const stores = new JobStores(() => own, source);
+  expect([stores.isComplete, stores.state, idsOf(stores)]).toEqual([false, undefined, [[OWN, MOVED]]]);
+  expect(stores.of(OTHER)).toBe(own);
+  const before = stores.version;
+  await stores.ready(OTHER);
+  expect(reads).toEqual([[OTHER]]);
+  // It is not older than some seconds, and has the results of that job.
+  for (const listed of [undefined, OTHER, OWN]) await stores.ready(listed);
+  stores.refresh();
+  expect(reads).toHaveLength(1);
+  expect(stores.version).not.toBe(before);
+  const state = { name: 'anna', agents: [], waitingJobs: 5, error: null };
+  expect(stores.state).toEqual(state);
+  expect(idsOf(stores)).toEqual([[OWN], [OTHER, ELSEWHERE, MOVED]]);
+  expect([stores.of(OWN), stores.of(MOVED), stores.withBytes(OTHER)]).toEqual([own, copy, copy]);
+  expect(() => stores.withBytes(ELSEWHERE)).toThrow('the agent b\\u{001B}ert has them');
+  expect(stores.placeOf('9' as JobId)).toEqual({ owner: null, isElsewhere: false });
+  failure = new JobtailError('fleet', 'connection refused', { hint: 'start it' });
+  await stores.ready(ELSEWHERE);
+  expect(reads[1]).toEqual([OTHER, OWN, ELSEWHERE]);
+  const error = { message: 'connection refused', hint: 'start it', since: expect.any(Number) };
+  expect(stores.state).toEqual({ ...state, error });
+  expect(idsOf(stores)[1]).toEqual([OTHER, ELSEWHERE, MOVED]);
+  const failed = new JobStores(() => own, source);
+  await failed.ready(undefined);
+  expect([failed.isComplete, failed.state]).toEqual([true, { name: '', agents: [], waitingJobs: 0, error }]);
+  await stores.close();
+  expect(close).toHaveBeenCalledOnce();
+  const alone = new JobStores(() => own, null);
+  alone.refresh();
+  await alone.ready(OTHER);
+  expect([alone.isComplete, idsOf(alone)]).toEqual([true, [[OWN, MOVED]]]);
+});
+
+it('what the agent detected of a server is shown in words', () => {
+  const words = (name: string, value: string) => factsOf([{ name, value }]);
+  expect([words('text-encoding', 'utf-8'), words('text-encoding', 'x')].flat()).toEqual([
+    ['text', ['decoded as UTF-8']],
+    ['text', ['not decoded as UTF-8']],
+  ]);
+  expect(['0', '2', '-3'].flatMap((shift) => words('task-shift', shift))).toEqual(
+    ['', ' - 2', ' + 3'].map((more) => ['directories', [`named by the id of the task${more}`]]),
+  );
+  const paths = ['listed', 'relative'].flatMap((value) => words('rest-path', value)[0]?.[1]);
+  expect(paths).toEqual(['requested by their listed names', 'requested by their listed names below the id of the job']);
+  const [one, two] = ['a', 'b'].map((name) => ({ name: `rest-address-${name}`, value: `GET /${name}` }));
+  expect(factsOf([one, { name: 'batch', value: '1' }, two].flatMap((each) => each ?? []))).toEqual([
+    ['addresses', ['/a', '/b']],
+  ]);
+});
