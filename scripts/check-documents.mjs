@@ -333,11 +333,8 @@ function checkWords() {
     ['fulfils?|fulfilled|fulfilment', 'execute'],
     ['committed positions?', 'committed offset'],
   ].map(([pattern, write]) => [new RegExp(`.{0,40}\\b(?:${pattern})\\b.{0,40}`, 'gi'), write]);
-  /** Where a replaced word is the right one: a table of the fleet's database, a name of the control interface. */
-  const exceptions = [
-    ['src/fleet/rows/copy.ts', '{s}.habits'],
-    ['simulator/control.ts', 'habits'],
-  ];
+  /** Where a replaced word is the right one: a table of the database of the fleet. */
+  const exceptions = [['src/fleet/rows/copy.ts', '{s}.habits']];
   const unneeded = new Set(exceptions);
   const check = (file, text) => {
     for (const [pattern, write] of replaced)

@@ -2,11 +2,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../../simulator/free-port.ts';
 import type { Sandbox } from '../../simulator/sandbox.ts';
 import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
 import { LIVE_FILE_NAMES } from '../../src/job.ts';
 import { Store } from '../../src/store/store.ts';
-import { freePort } from '../../test/support/free-port.ts';
 import { run, type Started, startProcess, usageOf } from '../processes.ts';
 import { oneOf, type SoakJob } from './cluster-work.ts';
 import type { Sample } from './figures.ts';

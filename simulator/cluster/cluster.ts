@@ -36,10 +36,6 @@ export class SubmittedTask {
     this.run = new TaskRun({ clock: place.clock, launch: () => this.#launch() });
   }
 
-  get pid(): number | undefined {
-    return this.run.process?.pid;
-  }
-
   /** How the process ended; undefined while it runs or if there is none. */
   get exit(): TaskExit | undefined {
     return this.run.process?.exit;
@@ -51,11 +47,6 @@ export class SubmittedTask {
     return this.exit === undefined ? 'running' : 'ended';
   }
 
-  /** Resolves when the process has ended; at once if there is none. */
-  async exited(): Promise<TaskExit | undefined> {
-    return this.run.process?.exited;
-  }
-
   /** Makes its directory: those of a job are there before the first of its tasks starts. */
   async prepare(): Promise<void> {
     await mkdir(this.directory, { recursive: true });
@@ -63,10 +54,10 @@ export class SubmittedTask {
 
   async #launch(): Promise<TaskProcess | undefined> {
     await mkdir(this.directory, { recursive: true });
-    const { command, env } = this.#spec;
+    const { command } = this.#spec;
     if (command === undefined) return undefined;
     const { stdout, stderr } = this.files;
-    return TaskProcess.start({ command, env, directory: this.directory, stdout, stderr });
+    return TaskProcess.start({ command, directory: this.directory, stdout, stderr });
   }
 }
 
@@ -156,11 +147,6 @@ export class SubmittedJob {
   async requeue(): Promise<void> {
     if (this.submittedAtMs === undefined) throw new JobtailError('usage', `job ${this.jobId} is not submitted`);
     await Promise.all(this.tasks.map(({ run }) => run.requeue()));
-  }
-
-  /** Resolves when all processes have ended. */
-  async finished(): Promise<void> {
-    await Promise.all(this.tasks.map((task) => task.exited()));
   }
 
   /** Ends all processes with everything they started. */

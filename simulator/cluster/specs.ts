@@ -12,7 +12,6 @@ export interface TaskSpec {
   readonly name?: string;
   /** argv, no shell, run in the task's directory. Without it the task has no process: a test writes the files. */
   readonly command?: readonly string[];
-  readonly env?: Readonly<Record<string, string>>;
   /** Names of the live files in the task's directory, where they differ from the defaults. */
   readonly liveFiles?: Partial<Record<LiveFileName, string>>;
 }

@@ -7,9 +7,10 @@ import { type Comparison, compareSides } from '../demo/comparison.ts';
 import { conclude, showComparison } from '../demo/conclusion.ts';
 import { demoJob, demoNames } from '../demo/demo-job.ts';
 import { demoOfFleet } from '../demo/fleet-demo.ts';
-import { ALONE, DemoParts, freePort } from '../demo/parts.ts';
+import { ALONE, DemoParts } from '../demo/parts.ts';
 import { followJob } from '../demo/story.ts';
 import type { Protocol } from '../description.ts';
+import { freePort } from '../free-port.ts';
 import { releaseNamed } from '../rest/releases.ts';
 
 const SECONDS = 15;
@@ -89,6 +90,7 @@ async function demoOfOne(
     state: { directory: 'state' },
     results: { intervalSeconds: 1 },
     notify: [{ on: ['rewritten', 'match'], match: '^done', command: ['sh', '-c', 'cat >> "$0"', parts.eventsFile] }],
+    // Both agents have the same one, so that its page goes on over the kill.
     view: { listen: `127.0.0.1:${await freePort()}` },
   };
   screen.quote(parts.configure(sandbox, ALONE, sections, protocol));

@@ -4,14 +4,13 @@
  */
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { JobtailError } from '../../src/errors.ts';
+import { freePort } from '../free-port.ts';
 import { Keeper } from './keeper.ts';
 import type { DatabasePrograms } from './programs.ts';
 
@@ -22,8 +21,6 @@ const READY_MS = 60_000;
 const TICK_MS = 10;
 /** A port that was free may be taken a moment later. */
 const MAX_TRIES = 5;
-/** Below the ports that the system assigns: a client that connects while the server is down must not get its port. */
-const PORTS = { first: 20_000, count: 10_000 };
 /** In the log of a server that does not start; clients that are too early get a message that it is starting. */
 const FAILED = /FATAL: {2}(?!the database system is )|database system is shut down/;
 
@@ -138,23 +135,6 @@ function failed(program: string, output: string, cause?: unknown): JobtailError 
   const lines = output.trim().split('\n');
   const why = lines.find((line) => line.includes('FATAL')) ?? lines.at(-1);
   return new JobtailError('local-io', `${program} failed: ${why}`, { cause });
-}
-
-/** A free port; after some attempts it may be any. */
-async function freePort(): Promise<number> {
-  for (let tries = 1; ; tries++) {
-    const port = PORTS.first + Math.floor(Math.random() * PORTS.count);
-    const server = createServer();
-    const isFree = await new Promise<boolean>((resolve) => {
-      server.once('error', () => resolve(false));
-      server.listen(port, '127.0.0.1', () => resolve(true));
-    });
-    if (isFree) {
-      server.close();
-      await once(server, 'close');
-    }
-    if (isFree || tries === MAX_TRIES) return port;
-  }
 }
 
 /** Empty if there is no such file. */

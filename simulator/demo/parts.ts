@@ -1,8 +1,6 @@
 /** The parts of the demo, all removed at its end: agents, a simulated cluster, a database for a fleet, a directory. */
-import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { stringify } from 'yaml';
@@ -30,16 +28,6 @@ export interface AgentProcess {
   readonly process: TaskProcess;
   readonly output: () => string;
   readonly log: () => string;
-}
-
-/** For the view: both agents have the same one, so that its page goes on over the kill. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 export class DemoParts {

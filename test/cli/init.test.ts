@@ -5,13 +5,13 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { freePort } from '../../simulator/free-port.ts';
 import { jobsUrlBeside, namespaceOf } from '../../src/cli/check/description.ts';
 import { answersOf, configText } from '../../src/cli/init/answers.ts';
 import { serviceAt } from '../../src/cli/init/service.ts';
 import { putFile } from '../../src/cli/put-file.ts';
 import { readYaml } from '../../src/config/yaml.ts';
 import { SmallDisk } from '../support/e2e-mount.ts';
-import { freePort } from '../support/free-port.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 /** The origin of a server that answers so. */

@@ -6,13 +6,13 @@ import net from 'node:net';
 import path from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { expect, it, onTestFinished } from 'vitest';
+import { freePort } from '../../simulator/free-port.ts';
 import type { Log } from '../../src/agent/ports/host.ts';
 import { ViewThread } from '../../src/daemon/view-thread.ts';
 import { logLine } from '../../src/printable.ts';
 import { Store } from '../../src/store/store.ts';
 import type { ViewSettings } from '../../src/view/settings.ts';
 import { until } from '../support/e2e-until.ts';
-import { freePort } from '../support/free-port.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 interface Said {

@@ -4,8 +4,8 @@ import fs from 'node:fs';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
+import { freePort } from '../../simulator/free-port.ts';
 import { until } from './e2e-until.ts';
-import { freePort } from './free-port.ts';
 
 export const SSHD = '/usr/sbin/sshd';
 

@@ -1,10 +1,10 @@
 /** The page of the view in a real Chromium, Debian's, as a person would use it. */
 import { type Browser, type BrowserContext, type CDPSession, chromium, type Locator, type Page } from 'playwright-core';
 import type { TestContext } from 'vitest';
+import { freePort } from '../../simulator/free-port.ts';
 import type { LiveFileName } from '../../src/job.ts';
 import type { Place } from './e2e-place.ts';
 import { until } from './e2e-until.ts';
-import { freePort } from './free-port.ts';
 import { TASK, ViewPlace } from './view-place.ts';
 
 type Registers = Pick<TestContext, 'onTestFinished'>;

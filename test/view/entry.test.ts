@@ -5,11 +5,11 @@ import http from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { freePort } from '../../simulator/free-port.ts';
 import type { PageSession, ProvenHello, Refusal } from '../../src/view/contract/addresses.ts';
 import { findView, linkTo } from '../../src/view/link.ts';
 import { newNonce, openTicket, seal, TICKET_MS, ticketFor } from '../../src/view/proof.ts';
 import { tokenFileOf } from '../../src/view/token.ts';
-import { freePort } from '../support/free-port.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { STDOUT, ViewPlace } from '../support/view-place.ts';
 

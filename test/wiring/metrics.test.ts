@@ -2,13 +2,13 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { freePort } from '../../simulator/free-port.ts';
 import type { JobId } from '../../src/job.ts';
 import { newEvent } from '../../src/notify/events.ts';
 import { outageIn, saveOutage } from '../../src/store/outage.ts';
 import { requestOf, taskOf } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import { until } from '../support/e2e-until.ts';
-import { freePort } from '../support/free-port.ts';
 import { runDaemon, seriesAt } from './whole-daemon.ts';
 
 /** Those that nothing here moves for sure, and the test that does: it names them. */

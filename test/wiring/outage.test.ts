@@ -2,11 +2,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test, vi } from 'vitest';
+import { freePort } from '../../simulator/free-port.ts';
 import { Agent } from '../../src/agent/loop/agent.ts';
 import { outageIn } from '../../src/store/outage.ts';
 import { Place } from '../support/e2e-place.ts';
 import { until } from '../support/e2e-until.ts';
-import { freePort } from '../support/free-port.ts';
 import { runDaemon } from './whole-daemon.ts';
 
 test('a service that is away at the start is named before the agent is ready, and its return is noticed', async (context) => {

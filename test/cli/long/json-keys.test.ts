@@ -4,6 +4,7 @@ import http from 'node:http';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
+import { freePort } from '../../../simulator/free-port.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 import { openOwnStore } from '../../../src/daemon/own-state.ts';
 import type { JobId } from '../../../src/job.ts';
@@ -13,7 +14,6 @@ import { saveOutage } from '../../../src/store/outage.ts';
 import { taskOf } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import { SILENT } from '../../support/errors.ts';
-import { freePort } from '../../support/free-port.ts';
 
 const page = fs.readFileSync(fileURLToPath(new URL('../../../docs/json.md', import.meta.url)), 'utf8');
 const [, ofStatus = '', ofOthers = ''] =

@@ -1,9 +1,9 @@
 /** A password over plain http is warned of wherever a sign-in is made of, not only by `agent check`. */
 import path from 'node:path';
 import { expect, it } from 'vitest';
+import { freePort } from '../../../simulator/free-port.ts';
 import { Place } from '../../support/e2e-place.ts';
 import { until } from '../../support/e2e-until.ts';
-import { freePort } from '../../support/free-port.ts';
 
 const SAID = 'http://middleware.invalid is not encrypted: passwords and session codes are sent unencrypted';
 

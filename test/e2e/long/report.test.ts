@@ -5,11 +5,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { expect, it } from 'vitest';
+import { freePort } from '../../../simulator/free-port.ts';
 import { Place } from '../../support/e2e-place.ts';
 import { Program } from '../../support/e2e-program.ts';
 import { expectNoSecret, PASSWORD, quotationsOf } from '../../support/e2e-secrets.ts';
 import { until } from '../../support/e2e-until.ts';
-import { freePort } from '../../support/free-port.ts';
 
 const SECTIONS = ['report', 'version', 'configuration', 'status', 'check', 'metrics', 'log'];
 

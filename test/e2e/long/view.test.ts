@@ -1,11 +1,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it, onTestFinished, type TestContext } from 'vitest';
+import { freePort } from '../../../simulator/free-port.ts';
 import { mirroredJob, requestOf, submitQuietJob } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import { Program } from '../../support/e2e-program.ts';
 import { until } from '../../support/e2e-until.ts';
-import { freePort } from '../../support/free-port.ts';
 import { EventReader } from '../../support/view-place.ts';
 
 /** A view as a program that has its token asks it. */

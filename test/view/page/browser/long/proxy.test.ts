@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import http from 'node:http';
 import { expect, it } from 'vitest';
+import { freePort } from '../../../../../simulator/free-port.ts';
 import { requestOf, submitQuietJob } from '../../../../support/e2e-job.ts';
 import { Place } from '../../../../support/e2e-place.ts';
-import { freePort } from '../../../../support/free-port.ts';
 import { needs } from '../../../../support/needs.ts';
 import { linkOf, startBrowser, ViewPage } from '../../../../support/view-browser.ts';
 

@@ -1,10 +1,13 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** A port that is free and stays so: below those the system hands out by itself. */
+/** Below the ports that the system assigns: a client that connects while the server is down must not get its port. */
+const PORTS = { first: 20_000, count: 10_000 };
+
+/** A port that is free on 127.0.0.1. */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 10_000);
+    const port = PORTS.first + Math.floor(Math.random() * PORTS.count);
     const server = createServer();
     const isFree = await new Promise<boolean>((resolve) => {
       server.once('error', () => resolve(false));
