@@ -1,10 +1,9 @@
 /** What `agent init` takes from a service, and what it writes into the configuration. */
 import fs from 'node:fs';
-import http from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type http from 'node:http';
 import path from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { freePort } from '../../simulator/free-port.ts';
 import { jobsUrlBeside, namespaceOf } from '../../src/cli/check/description.ts';
 import { answersOf, configText } from '../../src/cli/init/answers.ts';
@@ -13,13 +12,11 @@ import { putFile } from '../../src/cli/put-file.ts';
 import { readYaml } from '../../src/config/yaml.ts';
 import { SmallDisk } from '../support/e2e-mount.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
+import { closedAtEnd, startHttpServer } from '../support/wire-server.ts';
 
 /** The origin of a server that answers so. */
 async function originOf(answer: http.RequestListener): Promise<string> {
-  const server = http.createServer(answer);
-  onTestFinished(() => void server.close());
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return `http://127.0.0.1:${closedAtEnd(await startHttpServer(answer)).port}`;
 }
 
 async function namespaceIn(wsdl: string): Promise<string | undefined> {

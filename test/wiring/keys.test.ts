@@ -3,8 +3,6 @@
  * unusual value, and what its parts received or sent is compared. A key of the schema without a row here fails.
  */
 import fs from 'node:fs';
-import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
@@ -20,6 +18,7 @@ import { Place } from '../support/e2e-place.ts';
 import { until } from '../support/e2e-until.ts';
 import { keysOfSchema } from '../support/schema-keys.ts';
 import { makeCertificates } from '../support/wire-certificates.ts';
+import { bodyOf, closedAtEnd, startHttpServer } from '../support/wire-server.ts';
 import { runDaemon } from './whole-daemon.ts';
 
 /** The arguments of all calls of the functions and classes of a module, by name; they do their work as usual. */
@@ -82,25 +81,15 @@ const made = (part: string) => (parts.calls.has(part) ? part : 'another');
 
 /** Receives all requests: a sign-in returns CODE in an unusual member, everything else fails. A proxy, too. */
 async function startService(requests: string[]): Promise<number> {
-  const server = http.createServer((request, response) => {
-    let body = '';
-    request.on('data', (bytes) => {
-      body += String(bytes);
-    });
-    request.on('end', () => {
-      const proxyUser = Buffer.from(request.headers['proxy-authorization']?.split(' ')[1] ?? '', 'base64');
-      requests.push(`${request.method} ${request.url} ${JSON.stringify(request.headers)} ${body} ${proxyUser}`);
-      const isSignIn = request.url?.includes('SignIn') === true;
-      response.writeHead(isSignIn ? 200 : 500, { 'content-type': 'application/json' });
-      response.end(isSignIn ? JSON.stringify({ unusual: { code: CODE } }) : '');
-    });
+  const server = await startHttpServer(async (request, response) => {
+    const body = await bodyOf(request);
+    const proxyUser = Buffer.from(request.headers['proxy-authorization']?.split(' ')[1] ?? '', 'base64');
+    requests.push(`${request.method} ${request.url} ${JSON.stringify(request.headers)} ${body} ${proxyUser}`);
+    const isSignIn = request.url?.includes('SignIn') === true;
+    response.writeHead(isSignIn ? 200 : 500, { 'content-type': 'application/json' });
+    response.end(isSignIn ? JSON.stringify({ unusual: { code: CODE } }) : '');
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return (server.address() as AddressInfo).port;
+  return closedAtEnd(server).port;
 }
 
 /** Requests that a daemon makes after its start. */

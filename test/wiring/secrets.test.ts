@@ -1,8 +1,6 @@
 /** A secret that a name or a message quotes reaches no output, and the file of one is watched, after a reload too. */
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
-import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { freePort } from '../../simulator/free-port.ts';
@@ -14,6 +12,7 @@ import { Place } from '../support/e2e-place.ts';
 import { until } from '../support/e2e-until.ts';
 import { secretKeysOf } from '../support/schema-keys.ts';
 import { makeCertificates } from '../support/wire-certificates.ts';
+import { closedAtEnd, startHttpServer } from '../support/wire-server.ts';
 import { runDaemon, seriesAt } from './whole-daemon.ts';
 
 /** Without a piece in common with another one, which would hide it. */
@@ -22,18 +21,13 @@ const CODE = secretOf('session');
 
 /** Answers a sign-in with CODE; everything else fails, and quotes what `quoted` returns. */
 async function startQuotingService(quoted: () => string, signsIn: () => boolean): Promise<string> {
-  const server = http.createServer((request, response) => {
+  const server = await startHttpServer((request, response) => {
     request.resume();
     const isSignedIn = signsIn() && request.url?.includes('UserAndLimitationManagement') === true;
     response.writeHead(isSignedIn ? 200 : 500, { 'content-type': isSignedIn ? 'application/json' : 'text/plain' });
     response.end(isSignedIn ? JSON.stringify(CODE) : `refused: ${quoted()}`);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return `http://127.0.0.1:${closedAtEnd(server).port}`;
 }
 
 /** By key, what is written, and the secrets that the program reads there. */
