@@ -19,6 +19,8 @@ const ALONE = [
   'test/agent/results/listing/long/hostile-listings.test.ts',
   // The simulated machine of these is in the place of the real one.
   'test/virtual/**/*.test.ts',
+  // The page stays in this process.
+  'test/view/page/printed-page.test.ts',
   ...testFilesWith('vi.useFakeTimers('),
   ...testFilesWith('vi.mock('),
 ];

@@ -1,0 +1,211 @@
+/** All that the page shows of one state in which everything has happened: its document, without a browser. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { type Element, type Node, Window } from 'happy-dom';
+import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
+import { viewSettingsOf } from '../../../src/daemon/view-thread.ts';
+import { serveView } from '../../../src/view/serve.ts';
+import { FAILING, NOW, SETTLED, TASK, writeState } from '../../support/full-state.ts';
+import { directoryOfFile } from '../../support/temp-directory.ts';
+
+// It is import('../../../src/view/page/main.tsx'): the page has types of its own, which the compiler checks elsewhere.
+const MAIN = '../../../src/view/page/main.tsx';
+const EXPECTED = path.join(import.meta.dirname, 'printed-page.txt');
+/** Far beyond what the page takes to show something on a busy machine. */
+const PATIENCE_MS = 60_000;
+
+const directory = directoryOfFile();
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.unstubAllEnvs();
+});
+
+const STDOUT = `before\n${'a\r'.repeat(3)}bar 3\nTraceback (most recent call last):\n  File "a.py", line 7\n    solve()\n    ^^^^^^^\nValueError: nan\nstep=1 loss=0.5\nstep=2 loss=0.4\n\u001b[31mred\u001b[0m pass\u200bword\nWARNING: late\n`;
+
+/** The files of the state, and what the page has kinds of its own for. */
+function writeFiles({ store, config }: Awaited<ReturnType<typeof writeState>>): void {
+  const live = path.join(config.mirror.directory, FAILING, 'live', TASK);
+  fs.writeFileSync(path.join(live, 'stdout.log'), STDOUT);
+  const results = path.join(config.mirror.directory, FAILING, 'results', TASK);
+  fs.mkdirSync(results, { recursive: true });
+  fs.writeFileSync(path.join(results, 'a.dat'), Buffer.from([0, 1, 2, 255]));
+  fs.writeFileSync(path.join(results, 't.csv'), 'name,value\nb,10\na,9\n');
+  store.transaction(() => {
+    for (const row of store.liveFiles.ofJob(FAILING))
+      if (row.file === 'stdout') store.liveFiles.save({ ...row, position: Buffer.byteLength(STDOUT) });
+    const one = store.results.get(FAILING, `/${TASK}/a.dat`);
+    if (one !== undefined) store.results.saveAll([{ ...one, name: `/${TASK}/t.csv`, bytes: 20 }]);
+  });
+}
+
+/** A document of happy-dom as that of a browser: without a layout, so all that has a size has one. */
+function openWindow(url: string): Window {
+  const window = new Window({ url, width: 1280, height: 800 });
+  const html = fs.readFileSync(path.join(import.meta.dirname, '../../../src/view/page/index.html'), 'utf8');
+  window.document.write(html.replaceAll(/<(?:script|link rel="stylesheet").*/g, ''));
+  for (const side of ['offsetWidth', 'offsetHeight', 'clientWidth', 'clientHeight'])
+    Object.defineProperty(window.HTMLElement.prototype, side, { get: () => 600 });
+  const own = [
+    'document',
+    'location',
+    'history',
+    'localStorage',
+    'matchMedia',
+    'navigator',
+    'ResizeObserver',
+    'IntersectionObserver',
+    'Node',
+    'devicePixelRatio',
+    'getComputedStyle',
+    'innerWidth',
+    'innerHeight',
+  ];
+  const bound = ['addEventListener', 'removeEventListener', 'requestAnimationFrame', 'cancelAnimationFrame'];
+  const types = Object.getOwnPropertyNames(window).filter((name) =>
+    /^(?:HTML|SVG)?\w*(?:Element|Event|Node)$/.test(name),
+  );
+  const values = window as unknown as Record<string, unknown>;
+  for (const name of [...own, ...types]) vi.stubGlobal(name, values[name]);
+  for (const name of bound) vi.stubGlobal(name, (values[name] as (...all: unknown[]) => unknown).bind(window));
+  vi.stubGlobal('window', window);
+  // It paints no matches, and no plots.
+  const canvas: object = new Proxy({}, { get: (_, name) => () => (name === 'measureText' ? { width: 8 } : canvas) });
+  vi.stubGlobal('CSS', {});
+  // biome-ignore lint/complexity/useArrowFunction: it is a constructor
+  vi.stubGlobal('Path2D', function () {
+    return canvas;
+  });
+  Object.defineProperty(window.HTMLCanvasElement.prototype, 'getContext', { value: () => canvas });
+  const ask = globalThis.fetch;
+  vi.stubGlobal('fetch', (to: string, options: RequestInit) => ask(new URL(to, url), options));
+  return window;
+}
+
+const ATTRIBUTES = [
+  'aria-label',
+  'aria-current',
+  'aria-pressed',
+  'aria-sort',
+  'href',
+  'title',
+  'placeholder',
+  'hidden',
+];
+
+/** Elements with their classes and what people see or hear of them, one a line; a text alone is on the line of its element. */
+function outline(node: Node, depth = 0): string {
+  const indent = '  '.repeat(depth);
+  if (node.nodeType === 3)
+    return node.textContent.trim() === '' ? '' : `${indent}${JSON.stringify(node.textContent)}\n`;
+  if (node.nodeType !== 1 || (node as Element).localName === 'svg') return '';
+  const element = node as Element & Record<'disabled' | 'checked' | 'open', unknown>;
+  const { localName, classList, childNodes } = element;
+  if (localName === 'dialog' && !element.open) return '';
+  const attributes = ATTRIBUTES.flatMap((name) =>
+    element.hasAttribute(name) ? [` ${name}=${JSON.stringify(element.getAttribute(name))}`] : [],
+  );
+  const states = (['disabled', 'checked', 'open'] as const).filter((name) => element[name] === true);
+  const focus = localName !== 'body' && node.ownerDocument.activeElement === node ? ['focused'] : [];
+  const words = [...states, ...focus].map((word) => ` ${word}`);
+  const inside = [...childNodes].map((child) => outline(child, depth + 1));
+  const isText = childNodes.length === 1 && childNodes[0]?.nodeType === 3;
+  const head = [indent, localName, ...[...classList].map((name) => `.${name}`), ...attributes, ...words].join('');
+  return `${head}${isText ? ` ${inside[0]?.trim()}` : ''}\n${isText ? '' : inside.join('')}`;
+}
+
+/** What is between the equal beginning and the equal end of two texts: the lines of the first one, and of the second. */
+function difference(before: readonly string[], now: readonly string[]): string {
+  const shorter = Math.min(before.length, now.length);
+  let [start, end] = [0, 0];
+  while (start < shorter && before[start] === now[start]) start++;
+  while (end < shorter - start && before.at(-1 - end) === now.at(-1 - end)) end++;
+  const former = before.slice(start, before.length - end).map((line) => `-${line}`);
+  return [...former, ...now.slice(start, now.length - end)].join('');
+}
+
+it('shows the whole of a state in which everything has happened', async () => {
+  vi.spyOn(Date, 'now').mockReturnValue(NOW);
+  vi.stubEnv('TZ', 'UTC');
+  const written = await writeState(directory);
+  writeFiles(written);
+  const failures: unknown[] = [];
+  const settings = viewSettingsOf(written.config, { program: '1.2.3', agentPid: null });
+  const view = await serveView({
+    settings: { ...settings, listen: { host: '127.0.0.1', port: 0 } },
+    ...{ fleet: null, figures: null, onFailure: (error: unknown) => failures.push(error) },
+  });
+  onTestFinished(() => view.close());
+  const window = openWindow(view.link());
+  const { document } = window;
+  await import(MAIN);
+  let before: readonly string[] = [];
+  const lines = () =>
+    outline(document.body)
+      .replaceAll(directory, 'DIR')
+      .replaceAll(`process ${process.pid}`, 'process 1')
+      .replaceAll(/pass=[\w-]+/g, 'pass=PASS')
+      .replaceAll(/127\.0\.0\.1:\d+/g, 'HOST')
+      .split(/(?<=\n)/);
+  const shown = () => difference(before, lines());
+  const press = (key: string, more: object = {}) =>
+    (document.activeElement ?? document.body).dispatchEvent(
+      new window.KeyboardEvent('keydown', { key, bubbles: true, cancelable: true, ...more }),
+    );
+  const click = (selector: string) =>
+    (document.querySelector(selector) as unknown as { click(): void } | null)?.click();
+  const go = (hash: string) => {
+    window.location.hash = hash;
+  };
+  const steps: readonly (readonly [title: string, act: () => unknown])[] = [
+    ['the jobs', () => {}],
+    ['the second job has the focus', () => [press('j'), press('j')]],
+    ['the list of keys', () => press('?')],
+    ['no list of keys', () => click('.key-list .icon-button')],
+    ['dark colours', () => click('header > .icon-button:last-child')],
+    ['jobs by number', () => click('.job-job button')],
+    ['canceled jobs alone', () => click('.chip.canceled')],
+    ['a live file', () => go(`#/job/${FAILING}/live?file=${TASK}/stdout`)],
+    ['its traceback is open', () => press('t')],
+    ['its next error', () => press('e')],
+    ['its numbers', () => press('p')],
+    ['a search', () => press('/')],
+    ['the results', () => go(`#/job/${FAILING}/results`)],
+    ['a CSV file', () => go(`#/job/${FAILING}/results?name=/${TASK}/t.csv`)],
+    ['its table', () => click('.result .notice .button')],
+    ['its table by value', () => click('.result th:last-child button')],
+    ['a binary result', () => go(`#/job/${FAILING}/results?name=/${TASK}/a.dat`)],
+    ['a canceled job', () => go(`#/job/${SETTLED}/live`)],
+    ['a job that is not there', () => go('#/job/999/live')],
+    ['the service', () => go('#/service')],
+    [
+      'the next file by its key',
+      async () => {
+        go(`#/job/${FAILING}/live?file=${TASK}/stdout`);
+        await vi.waitFor(() => expect(document.querySelector('.row')).not.toBe(null));
+        press(']');
+      },
+    ],
+    ['a former generation', () => go(`#/job/${FAILING}/live?file=${TASK}/stdout:g2`)],
+    ['a page that nothing is at', () => go('#/nothing')],
+    ['lines of all jobs', () => go('#/search?text=error')],
+  ];
+  const expected = new Map(
+    (fs.existsSync(EXPECTED) ? fs.readFileSync(EXPECTED, 'utf8') : '')
+      .split(/^== /m)
+      .map((part) => [part.slice(0, part.indexOf('\n')), part.slice(part.indexOf('\n') + 1)]),
+  );
+  let all = '';
+  let patienceMs = expected.size > 1 ? PATIENCE_MS : 2_000;
+  for (const [title, act] of steps) {
+    await act();
+    await vi
+      .waitFor(() => expect(shown()).toBe(expected.get(title)), { timeout: patienceMs })
+      .catch(() => {
+        patienceMs = 2_000;
+      });
+    all += `== ${title}\n${shown()}`;
+    before = lines();
+  }
+  await expect(all).toMatchFileSnapshot(EXPECTED);
+  expect(failures).toEqual([]);
+});
