@@ -100,7 +100,8 @@ async function serve(config: Config, signal: AbortSignal): Promise<void> {
       await agent.stop();
       await notifications.stop();
       await endKeepUp();
-      await transfers.endAll(connection.remote, signal);
+      // Within seconds, as at a stop: a service that hangs must not keep a waiting agent from its state.
+      await transfers.endAll(connection.remote, AbortSignal.abort());
       await connection.close();
     }
   } finally {
