@@ -284,5 +284,7 @@ describe('a Unix socket', () => {
     fs.writeFileSync(taken, 'of a person');
     await expect(ViewPlace.serve({ listen: { path: taken } })).rejects.toThrow('is not a socket');
     expect(fs.readFileSync(taken, 'utf8')).toBe('of a person');
+    const nowhere = { path: path.join(path.dirname(taken), 'missing', 'view.sock') };
+    await expect(ViewPlace.serve({ listen: nowhere })).rejects.toMatchObject({ code: 'config' });
   });
 });

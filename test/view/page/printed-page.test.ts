@@ -22,20 +22,25 @@ afterEach(() => {
 
 const STDOUT = `before\n${'a\r'.repeat(3)}bar 3\nTraceback (most recent call last):\n  File "a.py", line 7\n    solve()\n    ^^^^^^^\nValueError: nan\nstep=1 loss=0.5\nstep=2 loss=0.4\n\u001b[31mred\u001b[0m pass\u200bword\nWARNING: late\n`;
 
-/** The files of the state, and what the page has kinds of its own for. */
-function writeFiles({ store, config }: Awaited<ReturnType<typeof writeState>>): void {
-  const live = path.join(config.mirror.directory, FAILING, 'live', TASK);
-  fs.writeFileSync(path.join(live, 'stdout.log'), STDOUT);
+type Written = Awaited<ReturnType<typeof writeState>>;
+
+/** Puts content into a mirror, as the agent does. */
+function write({ store, config }: Written, file: 'stdout' | 'stderr', content: string): void {
+  fs.writeFileSync(path.join(config.mirror.directory, FAILING, 'live', TASK, `${file}.log`), content);
+  const row = store.liveFiles.get(FAILING, { taskId: TASK, file });
+  if (row !== undefined) store.liveFiles.save({ ...row, position: Buffer.byteLength(content) });
+}
+
+/** What the page has kinds of its own for. */
+function writeFiles(written: Written): void {
+  const { store, config } = written;
+  write(written, 'stdout', STDOUT);
   const results = path.join(config.mirror.directory, FAILING, 'results', TASK);
   fs.mkdirSync(results, { recursive: true });
   fs.writeFileSync(path.join(results, 'a.dat'), Buffer.from([0, 1, 2, 255]));
   fs.writeFileSync(path.join(results, 't.csv'), 'name,value\nb,10\na,9\n');
-  store.transaction(() => {
-    for (const row of store.liveFiles.ofJob(FAILING))
-      if (row.file === 'stdout') store.liveFiles.save({ ...row, position: Buffer.byteLength(STDOUT) });
-    const one = store.results.get(FAILING, `/${TASK}/a.dat`);
-    if (one !== undefined) store.results.saveAll([{ ...one, name: `/${TASK}/t.csv`, bytes: 20 }]);
-  });
+  const one = store.results.get(FAILING, `/${TASK}/a.dat`);
+  if (one !== undefined) store.results.saveAll([{ ...one, name: `/${TASK}/t.csv`, bytes: 20 }]);
 }
 
 /** A document of happy-dom as that of a browser: without a layout, so all that has a size has one. */
@@ -162,6 +167,7 @@ it('shows the whole of a state in which everything has happened', async () => {
     ['the list of keys', () => press('?')],
     ['no list of keys', () => click('.key-list .icon-button')],
     ['dark colours', () => click('header > .icon-button:last-child')],
+    ['light colours', () => click('header > .icon-button:last-child')],
     ['jobs by number', () => click('.job-job button')],
     ['canceled jobs alone', () => click('.chip.canceled')],
     ['a live file', () => go(`#/job/${FAILING}/live?file=${TASK}/stdout`)],
@@ -177,14 +183,9 @@ it('shows the whole of a state in which everything has happened', async () => {
     ['a canceled job', () => go(`#/job/${SETTLED}/live`)],
     ['a job that is not there', () => go('#/job/999/live')],
     ['the service', () => go('#/service')],
-    [
-      'the next file by its key',
-      async () => {
-        go(`#/job/${FAILING}/live?file=${TASK}/stdout`);
-        await vi.waitFor(() => expect(document.querySelector('.row')).not.toBe(null));
-        press(']');
-      },
-    ],
+    ['two files', () => go(`#/job/${FAILING}/live?file=${TASK}/stdout&file=${TASK}/stderr`)],
+    ['another file alone', () => go(`#/job/${FAILING}/live?file=${TASK}/stderr`)],
+    ['it grows', () => write(written, 'stderr', 'fatal\u001b[2J: two\nmore\n')],
     ['a former generation', () => go(`#/job/${FAILING}/live?file=${TASK}/stdout:g2`)],
     ['a page that nothing is at', () => go('#/nothing')],
     ['lines of all jobs', () => go('#/search?text=error')],
