@@ -148,10 +148,12 @@ function cleanEnvironment(): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(wanted), NO_COLOR: '1' };
 }
 
+/** Of its job: longer than six demos at a time take to start and kill an agent. */
+const DEMO_SECONDS = 15;
 export const demoOptions = () => needsThat(fs.existsSync('/proc/self/cmdline'), 'the demo: it needs /proc');
 
 /** A demo whose temporary directory is below a directory of the test. */
-export function startDemo({ onTestFinished }: TestContext, seconds = 4, ...flags: readonly string[]) {
+export function startDemo({ onTestFinished }: TestContext, seconds = DEMO_SECONDS, ...flags: readonly string[]) {
   const directory = temporaryDirectory(undefined, { onTestFinished });
   const demo = new Program(['demo', '--seconds', String(seconds), ...flags], {
     cwd: directory,

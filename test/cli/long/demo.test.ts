@@ -23,7 +23,7 @@ describe.concurrent('the demo', demoOptions(), () => {
     ['REST of the newest release', '--release 6.4', 'over REST, as release 6.4', 'protocol: rest'],
     ['SOAP, with names of any characters', '--protocol soap', 'large result α.bin', 'fileTransferUrl: '],
   ] as const)('does the same over %s', async ([, flags, ...shown], context) => {
-    const { directory, demo } = startDemo(context, 4, ...flags.split(' '));
+    const { directory, demo } = startDemo(context, undefined, ...flags.split(' '));
     const { code, stdout, stderr } = await demo.ended;
     expect([stderr, code]).toEqual(['', 0]);
     for (const text of shown) expect(stdout).toContain(text);
