@@ -149,7 +149,7 @@ export class Giving {
   #sent(over: readonly LeasedJob[]): LeasedJob[] {
     const { attached, clock } = this.#membership;
     const now = clock.monotonic();
-    const unsent = attached.unsent();
+    const unsent = over.length === 0 ? new Set() : attached.unsent();
     const waiting = over.filter(({ jobId }) => unsent.has(jobId));
     this.#waitingSince = new Map(waiting.map(({ jobId }) => [jobId, this.#waitingSince.get(jobId) ?? now]));
     return over.filter(
