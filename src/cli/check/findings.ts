@@ -14,13 +14,12 @@ export interface Finding {
   readonly hint?: string | undefined;
 }
 
-const [OK, NOTE, FAILURE, HINT] = isUnicode() ? ['✓', '·', '✗', '→'] : ['+', '-', 'x', '>'];
-const MARKS: Readonly<Record<Mark, string>> = {
-  ok: pc.green(OK),
-  note: pc.dim(NOTE),
-  warning: pc.yellow('!'),
-  failure: pc.red(FAILURE),
-};
+/** By the locale. */
+function signsOf(): Readonly<Record<Mark | 'hint', string>> {
+  const [good, known, bad, hint] = isUnicode() ? ['✓', '·', '✗', '→'] : ['+', '-', 'x', '>'];
+  return { ok: pc.green(good), note: pc.dim(known), warning: pc.yellow('!'), failure: pc.red(bad), hint: pc.dim(hint) };
+}
+
 const NAME_COLUMNS = 14;
 
 export const ok = (text: string): Finding => ({ mark: 'ok', text });
@@ -50,6 +49,7 @@ export class Findings {
   exitCode: number = EXIT.ok;
   readonly all: (Finding & { readonly step: string })[] = [];
   readonly #failed = new Set<string>();
+  readonly #signs = signsOf();
 
   constructor(write: (text: string, mark: Mark) => void) {
     this.#write = write;
@@ -78,10 +78,10 @@ export class Findings {
     let name = step;
     for (const { mark, text, hint } of findings) {
       this.all.push({ step, mark, text, hint });
-      const remedy = hint === undefined ? [] : [`${pc.dim(HINT)} ${printable(hint)}`];
+      const remedy = hint === undefined ? [] : [`${this.#signs.hint} ${printable(hint)}`];
       const lines = [...printableLines(text).split('\n'), ...remedy].flatMap((line) => wrapToColumns(line, columns));
       for (const [index, line] of lines.entries())
-        this.#write(`${index === 0 ? `${MARKS[mark]} ${name.padEnd(NAME_COLUMNS)}` : indent}${line}\n`, mark);
+        this.#write(`${index === 0 ? `${this.#signs[mark]} ${name.padEnd(NAME_COLUMNS)}` : indent}${line}\n`, mark);
       name = '';
     }
   }
