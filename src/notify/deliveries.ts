@@ -142,14 +142,17 @@ export class Deliveries {
     return gathered;
   }
 
-  /** Returns whether it was received. The attempt is committed first; otherwise it could be repeated without limit. */
+  /**
+   * Returns whether it was received. The attempt is committed first, with its pause: a process that takes over after a kill
+   * neither repeats it without limit nor beside one that still sends it.
+   */
   async #deliver(rule: Rule, row: DeliveryRow): Promise<boolean> {
     const { store, clock, log } = this.#options;
     const { jobId, event } = row;
     const fields = { jobId, event: event.type, id: event.id, target: rule.target };
     const attempts = row.attempts + 1;
     const backOffMs = nominalPause(attempts, RETRY);
-    const tried = { ...row, attempts };
+    const tried = { ...row, attempts, dueAt: clock.now() + backOffMs };
     store.transaction(() => this.#saveIfThere(tried));
     this.#failure = undefined;
     try {

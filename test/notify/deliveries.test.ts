@@ -296,6 +296,10 @@ describe('an event', () => {
     const attempts = (count: number) =>
       place.clock.passUntil(`${count} attempts`, () => saves.mock.calls.length === 2 * count);
     await attempts(1);
+    // While it is made, no other process makes it, too.
+    const [tried] = saves.mock.calls[0] ?? [];
+    expect(tried).toMatchObject({ attempts: 1, lastError: null });
+    expect((tried?.dueAt ?? 0) - (tried?.madeAt ?? 0)).toBeGreaterThanOrEqual(5_000);
     const givenUp = () => place.store.outbox.counts().givenUp;
     const [row] = place.store.outbox.all();
     if (row !== undefined && after === 'many attempts')
