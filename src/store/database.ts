@@ -96,6 +96,8 @@ function openAndMigrate({ file, owner, now, statfs }: OpenDatabaseOptions): Data
     const isShared = file !== IN_MEMORY && isOnNetworkFileSystem(path.dirname(file), statfs);
     db.exec(`PRAGMA journal_mode = ${isShared ? 'DELETE' : 'WAL'}`);
     db.exec('PRAGMA synchronous = FULL');
+    // Rows of a job go with it. It is the default of better-sqlite3, but not that of SQLite.
+    db.exec('PRAGMA foreign_keys = ON');
     if (owner) {
       checkPages(db);
       migrate(db, file, now());
