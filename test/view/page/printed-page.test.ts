@@ -118,14 +118,13 @@ function outline(node: Node, depth = 0): string {
   return `${head}${isText ? ` ${inside[0]?.trim()}` : ''}\n${isText ? '' : inside.join('')}`;
 }
 
-/** What is between the equal beginning and the equal end of two texts: the lines of the first one, and of the second. */
+/** Between the equal beginning and the equal end of two texts: how many lines went, and the lines that came. */
 function difference(before: readonly string[], now: readonly string[]): string {
   const shorter = Math.min(before.length, now.length);
   let [start, end] = [0, 0];
   while (start < shorter && before[start] === now[start]) start++;
   while (end < shorter - start && before.at(-1 - end) === now.at(-1 - end)) end++;
-  const former = before.slice(start, before.length - end).map((line) => `-${line}`);
-  return [...former, ...now.slice(start, now.length - end)].join('');
+  return `- ${before.length - end - start} lines\n${now.slice(start, now.length - end).join('')}`;
 }
 
 it('shows the whole of a state in which everything has happened', async () => {
@@ -152,9 +151,9 @@ it('shows the whole of a state in which everything has happened', async () => {
       .replaceAll(/127\.0\.0\.1:\d+/g, 'HOST')
       .split(/(?<=\n)/);
   const shown = () => difference(before, lines());
-  const press = (key: string, more: object = {}) =>
+  const press = (key: string) =>
     (document.activeElement ?? document.body).dispatchEvent(
-      new window.KeyboardEvent('keydown', { key, bubbles: true, cancelable: true, ...more }),
+      new window.KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }),
     );
   const click = (selector: string) =>
     (document.querySelector(selector) as unknown as { click(): void } | null)?.click();
@@ -198,7 +197,7 @@ it('shows the whole of a state in which everything has happened', async () => {
   let all = '';
   let patienceMs = expected.size > 1 ? PATIENCE_MS : 2_000;
   for (const [title, act] of steps) {
-    await act();
+    act();
     await vi
       .waitFor(() => expect(shown()).toBe(expected.get(title)), { timeout: patienceMs })
       .catch(() => {
