@@ -1,7 +1,7 @@
 /** Commands beside a running agent: the agent makes the calls to the job service. No other way to the service exists here. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { askAgent } from '../../src/cli/ask-agent.ts';
 import { isNoJob, listJobs } from '../../src/cli/job-service.ts';
 import { loadConfig } from '../../src/config/load.ts';
@@ -9,6 +9,7 @@ import { JobtailError } from '../../src/errors.ts';
 import { type JobId, LIVE_FILE_NAMES } from '../../src/job.ts';
 import { WAKE_FILE } from '../../src/store/store.ts';
 import { startAgent } from '../support/composed-agent.ts';
+import { until } from '../support/e2e-until.ts';
 import { jobOf, ModelJobService, ModelRemote } from '../support/model-remote.ts';
 
 async function start(remote = new ModelRemote()) {
@@ -39,7 +40,7 @@ it('a command that is interrupted removes its request, and wakes the agent', asy
   const wake = path.join(config.state.directory, WAKE_FILE);
   const stop = new AbortController();
   const asked = askAgent(config, { kind: 'verify', jobId: '501' as JobId }, stop.signal);
-  await vi.waitFor(() => expect(store.requests.open('service')).toHaveLength(1));
+  await until('the request', () => store.requests.open('service').length === 1);
   fs.writeFileSync(wake, 'before');
   stop.abort();
   await expect(asked).rejects.toMatchObject({ code: 'aborted' });
@@ -60,6 +61,6 @@ it('an answer for a command does not wait for downloads that have all places for
   const request = { jobId: '501' as JobId, tasks: [], files: LIVE_FILE_NAMES, results: true, settleAfterMs: null };
   store.transaction(() => store.jobs.watch({ ...request, source: 'command' }, Date.now()));
   agent.refresh();
-  await vi.waitFor(() => expect(downloads).toBe(3), 10_000);
+  await until('three downloads', () => downloads === 3);
   expect(await isNoJob(config, '999' as JobId)).toBe(true);
 });

@@ -6,6 +6,7 @@ import { execute } from '../../src/cli/execute.ts';
 import { FileWatch } from '../../src/daemon/watch-files.ts';
 import { WAKE_FILE } from '../../src/store/store.ts';
 import { startAgent } from '../support/composed-agent.ts';
+import { until } from '../support/e2e-until.ts';
 import { ENDED, FAILING, NOW, SEARCHED, SETTLED, TASK, writeState } from '../support/full-state.ts';
 import { jobOf, ModelJobService, ModelRemote, tasksOf } from '../support/model-remote.ts';
 import { directoryOfFile } from '../support/temp-directory.ts';
@@ -134,7 +135,7 @@ it('each command that an agent works for prints what the agent did', async () =>
   await run('watch', FAILING, '--file', 'stdout', '--no-results', '--task', TASK, '--stall-after', '2h');
   expect(store.jobs.get(FAILING)).toMatchObject({ results: false, stallAfterMs: 7_200_000, settleAfterMs: null });
   expect(store.liveFiles.ofJob(FAILING).map(({ file }) => file)).toEqual(['stdout']);
-  await vi.waitFor(() => expect(store.liveFiles.ofJob(FAILING)[0]?.position).toBe(8));
+  await until('its lines', () => store.liveFiles.ofJob(FAILING)[0]?.position === 8);
   await run('sync', FAILING);
   await run('verify', FAILING);
   await run('verify', FAILING, '--json');

@@ -5,6 +5,7 @@ import type { JobId } from '../../src/job.ts';
 import { Store } from '../../src/store/store.ts';
 import { type FleetRead, JobStores } from '../../src/view/fleet.ts';
 import { factsOf } from '../../src/view/page/service/server-words.ts';
+import { until } from '../support/e2e-until.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const [OWN, OTHER, ELSEWHERE, MOVED] = ['1', '2', '3', '4'] as JobId[] as [JobId, JobId, JobId, JobId];
@@ -36,6 +37,10 @@ it('jobs of this agent are read here, those of others in the copy, and an outage
     },
     close,
   };
+  // A read is due again after seconds.
+  let now = 1_000;
+  const monotonic = vi.spyOn(performance, 'now').mockImplementation(() => now);
+  onTestFinished(() => monotonic.mockRestore());
   const stores = new JobStores(() => own, source);
   expect([stores.isComplete, stores.state, idsOf(stores)]).toEqual([false, undefined, [[OWN, MOVED]]]);
   expect(stores.of(OTHER)).toBe(own);
@@ -44,8 +49,12 @@ it('jobs of this agent are read here, those of others in the copy, and an outage
   expect(reads).toEqual([[OTHER]]);
   // It is not older than some seconds, and has the results of that job.
   for (const listed of [undefined, OTHER, OWN]) await stores.ready(listed);
+  now += 1_999;
   stores.refresh();
   expect(reads).toHaveLength(1);
+  now += 1;
+  stores.refresh();
+  await until('the read', () => reads.length === 2);
   expect(stores.version).not.toBe(before);
   const state = { name: 'anna', agents: [], waitingJobs: 5, error: null };
   expect(stores.state).toEqual(state);
@@ -55,7 +64,7 @@ it('jobs of this agent are read here, those of others in the copy, and an outage
   expect(stores.placeOf('9' as JobId)).toEqual({ owner: null, isElsewhere: false });
   failure = new JobtailError('fleet', 'connection refused', { hint: 'start it' });
   await stores.ready(ELSEWHERE);
-  expect(reads[1]).toEqual([OTHER, OWN, ELSEWHERE]);
+  expect(reads[2]).toEqual([OTHER, OWN, ELSEWHERE]);
   const error = { message: 'connection refused', hint: 'start it', since: expect.any(Number) };
   expect(stores.state).toEqual({ ...state, error });
   expect(idsOf(stores)[1]).toEqual([OTHER, ELSEWHERE, MOVED]);

@@ -8,6 +8,7 @@ import { Leases } from '../../../../src/agent/results/download/leases.ts';
 import { JobtailError } from '../../../../src/errors.ts';
 import type { JobId } from '../../../../src/job.ts';
 import { Store } from '../../../../src/store/store.ts';
+import { until } from '../../../support/e2e-until.ts';
 import { temporaryDirectory } from '../../../support/temp-directory.ts';
 import { FilesRemote, JOB } from '../place.ts';
 
@@ -255,7 +256,7 @@ describe('a lease', () => {
     stop.abort();
     await expect(second).rejects.toMatchObject({ code: 'aborted' });
     const third = place.leases.take(JOB, place.server, signal);
-    await vi.waitFor(() => expect(answers).toHaveLength(1));
+    await until('an answer', () => answers.length === 1);
     answers[0]?.();
     expect(await third).toBe(await first);
     expect(place.server.made).toBe(1);
