@@ -94,7 +94,7 @@ export const QUICK_EXPRESSION = 'a regular expression that is quick for any text
 const FAULT_CHARACTERS = 2048;
 
 /** Much more than a quick expression needs. */
-const TRIAL_MS = 2_000;
+const TRIAL_MS = 500;
 const USE_MS = 250;
 const MAX_TEXTS = 50;
 /** So often a limit is doubled, where the process did not get half of it. */

@@ -44,7 +44,7 @@ export class DecodedFiles {
       sink: (bytes) => {
         length += bytes.length;
         // All bytes but those that continue a character of UTF-8.
-        characters += bytes.filter((byte) => (byte & 0xc0) !== 0x80).length;
+        for (const byte of bytes) if ((byte & 0xc0) !== 0x80) characters++;
         const joined = Buffer.concat([end, bytes]);
         isText ||= joined.includes(REPLACEMENT);
         end = joined.subarray(1 - REPLACEMENT.length);

@@ -6,7 +6,7 @@ import { startAgent } from '../../support/composed-agent.ts';
 import { HeldClock } from '../../support/held-clock.ts';
 import { at, jobOf, ModelJobService, ModelRemote, tasksOf } from '../../support/model-remote.ts';
 
-const MANY = 50;
+const MANY = 25;
 const CALL_MS = 2_000;
 const MAX_GAP_MS = 30_000;
 const MAX_END_MS = 10 * 60_000;

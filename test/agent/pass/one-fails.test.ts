@@ -27,7 +27,7 @@ class OneFails extends ModelRemote {
   }
 }
 
-it.each(['http-status', 'fault', 'timeout'] as const)('a live file that fails with %s', async (code) => {
+it.each(['fault', 'timeout'] as const)('a live file that fails with %s', async (code) => {
   const clock = new HeldClock();
   const service = new ModelJobService();
   const remote = new OneFails();
