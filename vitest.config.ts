@@ -33,12 +33,11 @@ function testFilesWith(text: string): string[] {
     .filter((file) => fs.readFileSync(path.join(import.meta.dirname, file), 'utf8').includes(text));
 }
 
-/** Other clients and browsers, large sizes, and sweeps that seldom find what others do not: only in `npm run test:nightly`. */
+/** Other browsers, large sizes, and sweeps that seldom find what others do not: only in `npm run test:nightly`. */
 const NIGHTLY =
   process.env['JOBTAIL_NIGHTLY'] === '1'
     ? []
     : [
-        'test/contract/long/php.test.ts',
         'test/view/long/slow-readers.test.ts',
         'test/view/page/browser/long/{accessible-all,big-log,firefox,long-lines,many}.test.ts',
       ];

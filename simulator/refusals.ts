@@ -1,7 +1,7 @@
 /** What the simulated service throws instead of a result. Neither leaves the sandbox: both become an answer. */
 
 /** Who is to blame, in the words of SOAP. */
-export type FaultCode = 'client' | 'server' | 'version-mismatch' | 'must-understand';
+export type FaultCode = 'client' | 'server';
 
 /** Answered as a SOAP fault in the version that was asked, or as a problem of the REST release. */
 export class ServiceFault extends Error {

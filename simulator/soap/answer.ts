@@ -69,10 +69,9 @@ export function answerType(version: SoapVersion): string {
   return `${MEDIA_TYPES[version]}; charset=utf-8`;
 }
 
-const CODES = { 'version-mismatch': 'VersionMismatch', 'must-understand': 'MustUnderstand' } as const;
 const CODES_OF: Readonly<Record<SoapVersion, Readonly<Record<FaultCode, string>>>> = {
-  '1.1': { ...CODES, client: 'Client', server: 'Server' },
-  '1.2': { ...CODES, client: 'Sender', server: 'Receiver' },
+  '1.1': { client: 'Client', server: 'Server' },
+  '1.2': { client: 'Sender', server: 'Receiver' },
 };
 
 /** The document of a fault. */

@@ -18,11 +18,11 @@ import {
 } from '../operations/live-parts.ts';
 import type { OperationCall, SandboxPlace } from '../place.ts';
 import { element, escapeText, memberElement, nilElement, textElement } from './answer.ts';
-import type { TaskFileOffset } from './request-schema.ts';
+import type { TaskFileOffset } from './request.ts';
 
 /** Hands out the result in pieces, with constant memory. */
 export async function* downloadParts(
-  entries: readonly (TaskFileOffset | null)[],
+  entries: readonly TaskFileOffset[],
   call: OperationCall,
   place: SandboxPlace,
 ): AsyncGenerator<string> {
@@ -44,15 +44,10 @@ export async function* downloadParts(
 }
 
 /** By file type, and the last task first: an order of the server's own. A nil offset is 0. */
-function inServerOrder(entries: readonly (TaskFileOffset | null)[], job: SubmittedJob): WantedPart[] {
-  const asked = entries.map(
-    (entry) =>
-      entry && {
-        taskId: entry.submittedTaskInfoId,
-        file: fileOfType(entry.fileType) ?? null,
-        offset: BigInt(entry.offset ?? 0),
-      },
-  );
+function inServerOrder(entries: readonly TaskFileOffset[], job: SubmittedJob): WantedPart[] {
+  const asked = entries.map(({ submittedTaskInfoId: taskId, fileType, offset }) => ({
+    ...{ taskId, file: fileOfType(fileType) ?? null, offset: BigInt(offset ?? 0) },
+  }));
   const rank = (part: WantedPart) =>
     [FILE_TYPES.indexOf(FILE_TYPE_OF[part.file]), -job.tasks.indexOf(part.task)] as const;
   return wantedParts(asked, job).sort((a, b) => {

@@ -12,8 +12,7 @@ import { answerType, envelopeOf, faultDocument } from './answer.ts';
 import { fileOfType } from './download-parts.ts';
 import { getCurrentInfo, listJobs } from './job-information.ts';
 import { runOperation } from './operations.ts';
-import { readCall, readHead } from './request.ts';
-import { entriesOf, jobIdOf, type SoapRequest } from './request-schema.ts';
+import { readCall, type SoapRequest, versionOf } from './request.ts';
 
 const MAX_REQUEST_BYTES = 4 * 1024 * 1024;
 
@@ -36,27 +35,27 @@ export async function handleSoap(
 
 async function handleCall(exchange: Exchange, service: ServiceName, place: SandboxPlace): Promise<void> {
   const { namespace } = place;
-  const head = readHead(exchange.request.headers);
+  const version = versionOf(exchange.request.headers);
   const body = await readBody(exchange.request, MAX_REQUEST_BYTES);
   try {
-    const request = readCall(body, head, { namespace, service });
-    accept(request, head.version, place);
-    await serve(exchange, { request, version: head.version }, place);
+    const request = readCall(body, version, { namespace, service });
+    accept(request, version, place);
+    await serve(exchange, { request, version }, place);
   } catch (thrown) {
     if (thrown instanceof HttpRefusal || exchange.signal.aborted || exchange.response.headersSent) throw thrown;
-    const document = faultDocument(head.version, asFault(thrown));
-    sendText(exchange.response, { status: 500, headers: headersOf(head.version), body: document });
+    const document = faultDocument(version, asFault(thrown));
+    sendText(exchange.response, { status: 500, headers: headersOf(version), body: document });
   }
 }
 
 function accept(request: SoapRequest, version: SoapVersion, { traffic, clock }: SandboxPlace): void {
-  const { operation, body } = request;
+  const { operation, jobId, entries, path } = request;
   const isParts = operation === 'DownloadPartsOfJobFilesFromCluster';
-  const call = { operation, version, jobId: jobIdOf(request), atMs: clock() };
+  const call = { operation, version, jobId, atMs: clock() };
   traffic.record({
     ...call,
-    ...(isParts && { entries: entriesOf(request) }),
-    ...(operation === 'DownloadFileFromCluster' && { path: body.relativeFilePath }),
+    ...(isParts && { entries }),
+    ...(operation === 'DownloadFileFromCluster' && { path }),
   });
 }
 
@@ -66,7 +65,7 @@ function serve(
   place: SandboxPlace,
 ): Promise<void> {
   const { sessions } = place;
-  const { sessionCode } = request.body;
+  const { sessionCode } = request;
   const { authorization } = exchange.request.headers;
   const call: ServedCall = {
     subject: subjectOf(request),
@@ -90,8 +89,8 @@ function run(
   place: SandboxPlace,
 ): AsyncIterable<string> {
   if (request.operation === 'ListJobsForCurrentUser') return listJobs(user.username, place);
-  const { submittedJobInfoId, sessionCode } = request.body;
-  const job = jobOf(submittedJobInfoId, { user, sessionCode }, place);
+  const { jobId = '', sessionCode } = request;
+  const job = jobOf(jobId, { user, sessionCode }, place);
   if (request.operation === 'GetCurrentInfoForJob') return getCurrentInfo(job, place);
   return runOperation(request, { job, rules }, place);
 }
@@ -132,13 +131,12 @@ function asFault(thrown: unknown): ServiceFault {
 }
 
 function subjectOf(request: SoapRequest): FaultSubject {
-  const { operation, body } = request;
-  const jobId = jobIdOf(request);
+  const { operation, jobId, path, entries } = request;
   const subject = { operation, ...(jobId !== undefined && { jobId }) };
-  if (operation === 'DownloadFileFromCluster') return { ...subject, files: [{ file: body.relativeFilePath ?? '' }] };
-  const files = entriesOf(request).flatMap((entry) => {
-    const [taskId, file] = [entry?.submittedTaskInfoId, fileOfType(entry?.fileType)];
-    return taskId == null || file === undefined ? [] : [{ taskId, file }];
+  if (operation === 'DownloadFileFromCluster') return { ...subject, files: [{ file: path ?? '' }] };
+  const files = entries.flatMap(({ submittedTaskInfoId: taskId, fileType }) => {
+    const file = fileOfType(fileType);
+    return taskId === null || file === undefined ? [] : [{ taskId, file }];
   });
   return { ...subject, files };
 }

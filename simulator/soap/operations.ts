@@ -2,7 +2,6 @@
  * The five operations of FileTransferWs (docs/dev/soap.md 4.1). Each hands out the element inside Body in pieces; what it throws before
  * the first bytes went out becomes a fault.
  */
-import type { FileTransferOperation } from '../../src/operations.ts';
 import { changedFiles, type ListedFile, pathOfListed } from '../cluster/job-files.ts';
 import type { SandboxHabits } from '../habits.ts';
 import { base64Of, bytesOf, openWhole } from '../operations/whole-file.ts';
@@ -10,26 +9,22 @@ import type { OperationCall, SandboxPlace } from '../place.ts';
 import { ServiceFault } from '../refusals.ts';
 import { element, memberElement, nilElement, responseAround, textElement } from './answer.ts';
 import { downloadParts } from './download-parts.ts';
-import type { RequestOf, UsedTransferMethod } from './request-schema.ts';
+import type { SoapRequest } from './request.ts';
 
 /** Runs the operation of a request. */
-export function runOperation(
-  request: RequestOf<FileTransferOperation>,
-  call: OperationCall,
-  place: SandboxPlace,
-): AsyncGenerator<string> {
+export function runOperation(request: SoapRequest, call: OperationCall, place: SandboxPlace): AsyncGenerator<string> {
   const respond = (result: AsyncGenerator<string>) => responseAround(request.operation, place.namespace, result);
   switch (request.operation) {
     case 'GetFileTransferMethod':
       return respond(getTransferMethod(call, place));
     case 'EndFileTransfer':
-      return respond(endTransfer(request.body.usedTransferMethod, call, place));
+      return respond(endTransfer(request.method, call, place));
     case 'DownloadPartsOfJobFilesFromCluster':
-      return respond(downloadParts(request.body.taskFileOffsets?.TaskFileOffsetExt ?? [], call, place));
+      return respond(downloadParts(request.entries, call, place));
     case 'ListChangedFilesForJob':
       return respond(listChangedFiles(call, place));
-    case 'DownloadFileFromCluster':
-      return respond(downloadFile(request.body.relativeFilePath ?? '', call, place));
+    default:
+      return respond(downloadFile(request.path ?? '', call, place));
   }
 }
 
@@ -56,11 +51,11 @@ async function* getTransferMethod({ job }: OperationCall, { keys, habits }: Sand
 }
 
 async function* endTransfer(
-  method: UsedTransferMethod | undefined,
+  { protocol, publicKey }: SoapRequest['method'],
   { job }: OperationCall,
   { keys }: SandboxPlace,
 ): AsyncGenerator<string> {
-  if (method?.protocol !== 'NetworkShare') await keys.end(job, method?.credentials?.publicKey);
+  if (protocol !== 'NetworkShare') await keys.end(job, publicKey);
   yield '';
 }
 

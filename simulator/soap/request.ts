@@ -1,78 +1,107 @@
 /**
- * Reads one SOAP call: media type, envelope of its version, action, and the request by the schema
- * (docs/dev/soap.md 4.1).
+ * Reads one SOAP call: media type, envelope of its version, and the request (docs/dev/soap.md 2, 4.1 and 10.1). It trusts the
+ * caller beyond that.
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import { actionOf, SERVICES, SOAP_NAMESPACES, type SoapVersion } from '../../src/remote/soap/contract.ts';
+import sax from 'sax';
+import type { Operation } from '../../src/operations.ts';
+import {
+  type FileType,
+  SERVICES,
+  type ServiceName,
+  SOAP_NAMESPACES,
+  type SoapVersion,
+} from '../../src/remote/soap/contract.ts';
 import { readMediaType } from '../exchange.ts';
 import { HttpRefusal, ServiceFault } from '../refusals.ts';
-import { type RequestedService, readRequest, refused, type SoapRequest } from './request-schema.ts';
-import { readXml, type XmlElement } from './xml-tree.ts';
 
 export const MEDIA_TYPES = { '1.1': 'text/xml', '1.2': 'application/soap+xml' } as const;
 
-/** The header lines about a call. */
-interface SoapCallHead {
-  readonly version: SoapVersion;
-  /** The action without its quotes; undefined if there is none. */
-  readonly action: string | undefined;
+/** Longs are decimal text; what is absent has no value, and what is nil is empty. */
+export interface SoapRequest {
+  readonly operation: Operation;
+  readonly jobId: string | undefined;
+  readonly sessionCode: string | undefined;
+  /** DownloadFileFromCluster: the name as sent. */
+  readonly path: string | undefined;
+  /** EndFileTransfer. */
+  readonly method: { readonly protocol: string | undefined; readonly publicKey: string | undefined };
+  /** DownloadPartsOfJobFilesFromCluster; none for another one. */
+  readonly entries: readonly TaskFileOffset[];
 }
 
-/** Reads the header lines. Throws 415 for a wrong media type, charset or coding. */
-export function readHead(headers: IncomingHttpHeaders): SoapCallHead {
+export interface TaskFileOffset {
+  readonly submittedTaskInfoId: string | null;
+  readonly fileType: FileType | null;
+  readonly offset: string | null;
+}
+
+interface Element {
+  readonly name: string;
+  readonly uri: string;
+  readonly children: Element[];
+  text: string;
+}
+
+/** The version by the media type. Throws 415 for another one, and for another charset or coding. */
+export function versionOf(headers: IncomingHttpHeaders): SoapVersion {
   const { type, parameters } = readMediaType(headers['content-type'] ?? '');
   const charset = parameters.get('charset') ?? 'utf-8';
-  const coding = headers['content-encoding'] ?? 'identity';
-  if (charset.toLowerCase() !== 'utf-8' || coding !== 'identity') throw new HttpRefusal(415);
-  if (type === MEDIA_TYPES['1.2']) return { version: '1.2', action: parameters.get('action') };
-  if (type !== MEDIA_TYPES['1.1']) throw new HttpRefusal(415);
-  const line = headers['soapaction'];
-  const action = typeof line === 'string' ? line.trim().replace(/^"(.*)"$/, '$1') : undefined;
-  return { version: '1.1', action };
+  const version = (['1.1', '1.2'] as const).find((known) => MEDIA_TYPES[known] === type);
+  const isPlain = charset.toLowerCase() === 'utf-8' && headers['content-encoding'] === undefined;
+  if (version === undefined || !isPlain) throw new HttpRefusal(415);
+  return version;
 }
 
-/** Reads the body of a call. Throws 400 for malformed XML and a client fault for all else that is wrong. */
-export function readCall(body: Buffer, head: SoapCallHead, requested: RequestedService): SoapRequest {
-  const root = readXml(body);
-  const envelope = SOAP_NAMESPACES[head.version];
-  if (root.local !== 'Envelope') throw refused(`expected element Envelope, found ${root.local}`);
-  if (root.uri !== envelope) {
-    const text = `expected an Envelope of ${envelope} (SOAP ${head.version}), found one of ${root.uri}`;
-    throw new ServiceFault(text, 'version-mismatch');
-  }
-  const parts = [...root.children];
-  if (parts[0]?.local === 'Header' && parts[0].uri === envelope) readHeader(parts.shift(), envelope);
-  const [soapBody, more] = parts;
-  if (soapBody?.local !== 'Body' || soapBody.uri !== envelope || more !== undefined) {
-    throw refused(`expected exactly one element Body in Envelope, found ${parts.map((part) => part.local).join(', ')}`);
-  }
-  const [element, second] = soapBody.children;
-  if (element === undefined || second !== undefined) {
-    throw refused(`expected exactly one element in Body, found ${soapBody.children.length}`);
-  }
-  checkAction(head, element, requested);
-  return readRequest(element, requested);
+/** Throws 400 for malformed XML, and a client fault for what is no operation of the service. */
+export function readCall(
+  body: Buffer,
+  version: SoapVersion,
+  { namespace, service }: { readonly namespace: string; readonly service: ServiceName },
+): SoapRequest {
+  const envelope = child(readXml(body), 'Envelope');
+  const called = child(envelope, 'Body')?.children[0];
+  const operation = SERVICES[service].find((name: Operation) => name === called?.name);
+  if (envelope?.uri !== SOAP_NAMESPACES[version] || operation === undefined || called?.uri !== namespace)
+    throw new ServiceFault(`Server was unable to read request. ---> no operation of ${namespace}`, 'client');
+  const method = child(called, 'usedTransferMethod');
+  const entries = child(called, 'taskFileOffsets')?.children ?? [];
+  return {
+    operation,
+    jobId: textIn(called, 'submittedJobInfoId'),
+    sessionCode: textIn(called, 'sessionCode'),
+    path: textIn(called, 'relativeFilePath'),
+    method: { protocol: textIn(method, 'protocol'), publicKey: textIn(child(method, 'credentials'), 'publicKey') },
+    entries: entries.map((entry) => ({
+      submittedTaskInfoId: textIn(entry, 'submittedTaskInfoId') ?? null,
+      fileType: (textIn(entry, 'fileType') as FileType | undefined) ?? null,
+      offset: textIn(entry, 'offset') ?? null,
+    })),
+  };
 }
 
-function readHeader(header: XmlElement | undefined, envelope: string): void {
-  for (const block of header?.children ?? []) {
-    const mustUnderstand = block.attributes.get(`{${envelope}}mustUnderstand`);
-    if (mustUnderstand === '1' || mustUnderstand === 'true') {
-      throw new ServiceFault(`SOAP header ${block.local} was not understood.`, 'must-understand');
-    }
-  }
-}
+const child = (element: Element | undefined, name: string) => element?.children.find((each) => each.name === name);
+const textIn = (element: Element | undefined, name: string) => child(element, name)?.text;
 
-function checkAction({ version, action }: SoapCallHead, element: XmlElement, requested: RequestedService): void {
-  const { namespace, service } = requested;
-  // SOAP 1.2 makes the action optional; ASP.NET then goes by the element.
-  if (version === '1.2' && action === undefined) return;
-  const known = SERVICES[service].some((operation) => actionOf(namespace, operation) === action);
-  if (!known) {
-    const name = version === '1.1' ? 'HTTP Header SOAPAction' : 'the action parameter';
-    throw new ServiceFault(`Server did not recognize the value of ${name}: ${action ?? ''}.`, 'client');
-  }
-  if (action !== `${namespace}${element.local}`) {
-    throw refused(`expected the operation of the action ${action}, found element ${element.local}`);
-  }
+/** The document as a tree: an element around its root. */
+function readXml(bytes: Buffer): Element {
+  const document: Element = { name: '', uri: '', children: [], text: '' };
+  const open = [document];
+  const parser = sax.parser(true, { xmlns: true, position: false });
+  parser.onerror = () => {
+    throw new HttpRefusal(400);
+  };
+  parser.onopentag = (tag) => {
+    const { local, uri } = tag as sax.QualifiedTag;
+    const element = { name: local, uri, children: [], text: '' };
+    open.at(-1)?.children.push(element);
+    open.push(element);
+  };
+  parser.onclosetag = () => void open.pop();
+  parser.ontext = (piece) => {
+    const element = open.at(-1);
+    if (element !== undefined) element.text += piece;
+  };
+  parser.write(bytes.toString().replace(/\r\n?/g, '\n')).close();
+  return document;
 }

@@ -1,5 +1,6 @@
-/** Where a test of the contract stands: one server that serves one job, and the client under test. */
+/** Where a test of the contract stands: the simulated cluster with one job, and the client under test. */
 import { expect } from 'vitest';
+import type { RecordedCall } from '../../simulator/traffic.ts';
 import type { Grant, Part, Remote } from '../../src/agent/ports/server.ts';
 import type { JobId } from '../../src/job.ts';
 import type { Operation } from '../../src/operations.ts';
@@ -9,7 +10,8 @@ import { RestRemote } from '../../src/remote/rest/client.ts';
 import { SoapRemote, type SoapRemoteOptions } from '../../src/remote/soap/client.ts';
 import { GivenSession, jobId, remoteParts } from '../support/wire-remote.ts';
 import { closedAtEnd } from '../support/wire-server.ts';
-import type { ContractService, Dialect, ServedJob, UnderstoodCall } from './service.ts';
+import type { SandboxService } from './sandbox-service.ts';
+import type { Dialect, ServedJob } from './service.ts';
 
 /** Far beyond what anything here takes. */
 const LIMIT_MS = 60_000;
@@ -18,29 +20,29 @@ export const signal = new AbortController().signal;
 
 export interface PlaceOptions {
   readonly grant?: Grant['kind'];
-  /** Session codes that the server does not know: they are shown before the good grant, or instead of it. */
+  /** Session codes that the service does not know: they are shown before the good grant, or instead of it. */
   readonly stale?: { readonly codes: readonly string[]; readonly only?: boolean };
 }
 
-export interface Place<Service extends ContractService = ContractService> {
-  readonly service: Service;
+export interface Place {
+  readonly service: SandboxService;
   readonly remote: Remote;
   readonly session: GivenSession;
   readonly grant: Grant;
   readonly jobId: JobId;
-  /** Checks that the last request was understood exactly so; the session is checked, too. */
-  understood(operation: Operation, fields?: Readonly<Record<string, unknown>>): Promise<void>;
+  /** Checks that the last request was understood exactly so. */
+  understood(operation: Operation, fields?: Pick<RecordedCall, 'entries' | 'path'>): void;
 }
 
 /** Serves a job, and makes a client for it. */
 export type Serve = (job: ServedJob, options?: PlaceOptions) => Promise<Place>;
 
-export async function makePlace<Job extends ServedJob, Service extends ContractService>(
-  service: Service & ContractService<Job>,
+export async function makePlace(
+  service: SandboxService,
   dialect: Dialect,
-  job: Job,
+  job: ServedJob,
   options: PlaceOptions = {},
-): Promise<Place<Service>> {
+): Promise<Place> {
   await service.serve(job, dialect);
   const grant = await service.grant(options.grant ?? 'session');
   const { codes = [], only = false } = options.stale ?? {};
@@ -48,44 +50,29 @@ export async function makePlace<Job extends ServedJob, Service extends ContractS
   const session = new GivenSession(...stale, ...(only ? [] : [grant]));
   const limits = { connectMs: LIMIT_MS, headersMs: LIMIT_MS, idleMs: LIMIT_MS, totalMs: LIMIT_MS };
   const http = closedAtEnd(new HttpClient({ limits }));
-  const shared = { ...remoteParts([]), http, session };
-  const remote = remoteOf(service, dialect, shared);
-  const understood: Place['understood'] = async (operation, fields = {}) => {
-    const sent: Readonly<Record<string, unknown>> = {
-      submittedJobInfoId: job.jobId,
-      ...fields,
-      ...(grant.kind === 'session' ? { sessionCode: grant.code } : {}),
-    };
-    const reported = Object.entries(sent).filter(([field]) => service.tells(field));
-    const authorization = grant.kind === 'bearer' ? `Bearer ${grant.token}` : undefined;
-    expect(lastOf(await service.calls(), dialect)).toEqual({
-      operation,
-      version: dialect.protocol === 'rest' ? 'REST' : dialect.version,
-      request: Object.fromEntries(reported),
-      authorization: service.tells('authorization') ? authorization : undefined,
-    });
+  const remote = remoteOf(service, dialect, { ...remoteParts([]), http, session });
+  const version = dialect.protocol === 'rest' ? 'REST' : dialect.version;
+  const understood: Place['understood'] = (operation, fields = {}) => {
+    const { calls } = service.sandbox;
+    const { atMs: _, entries, ...last } = calls.at(-1) ?? { atMs: 0, entries: undefined };
+    // Over REST, requests for parts are short, and together they are what was asked for.
+    const all = dialect.protocol === 'soap' ? entries : entries && calls.flatMap((call) => call.entries ?? []);
+    const found = { ...last, ...(all && { entries: all }) };
+    expect(found).toEqual({ operation, version, jobId: job.jobId, ...fields });
   };
   return { service, remote, session, grant, jobId: jobId(job.jobId), understood };
 }
 
-/** The last call; over REST, requests for parts are short, and together they are what was asked for. */
-function lastOf(calls: readonly UnderstoodCall[], { protocol }: Dialect): UnderstoodCall | undefined {
-  const last = calls.at(-1);
-  const offsets = 'taskFileOffsets';
-  if (protocol === 'soap' || last?.request[offsets] === undefined) return last;
-  return { ...last, request: { ...last.request, [offsets]: calls.flatMap(({ request }) => request[offsets] ?? []) } };
-}
-
 type SharedOptions = Omit<SoapRemoteOptions, 'namespace' | 'url' | 'soapVersion'>;
 
-/** The client; of a server that speaks REST, it knows nothing yet. */
-function remoteOf(service: ContractService, { protocol, version }: Dialect, shared: SharedOptions): Remote {
+/** The client; of a service that speaks REST, it knows nothing yet. */
+function remoteOf({ sandbox }: SandboxService, { protocol, version }: Dialect, shared: SharedOptions): Remote {
   if (protocol === 'soap') {
     const soapVersion = version === '1.1' ? '1.1' : '1.2';
-    return new SoapRemote({ ...shared, namespace: service.namespace, url: service.url, soapVersion });
+    return new SoapRemote({ ...shared, namespace: sandbox.namespace, url: sandbox.fileTransferUrl, soapVersion });
   }
   const capabilities = new RestCapabilities({ kept: new Map(), onChange: () => undefined, now: () => 0 });
-  return new RestRemote({ ...shared, capabilities, url: `${new URL(service.url).origin}/heappe` });
+  return new RestRemote({ ...shared, capabilities, url: sandbox.restUrl });
 }
 
 /** A part with its whole text in place of its content, which is given back. */

@@ -13,7 +13,7 @@ export function fileContract(serve: Serve, dialect: Dialect): void {
   const { protocol, tokens } = dialect;
   const isSoap = protocol === 'soap';
   /** The path as it is asked for; over REST each release wants another one. */
-  const asked = (name: string) => ({ relativeFilePath: isSoap ? name : expect.stringContaining(name) });
+  const asked = (name: string) => ({ path: isSoap ? name : expect.stringContaining(name) });
 
   test.each(JOB_ENDS)('gives the bytes of a file of job %s', async (jobId) => {
     expect(new Set(allBytes(256)).size).toBe(256);
@@ -22,7 +22,7 @@ export function fileContract(serve: Serve, dialect: Dialect): void {
     const place = await serve({ jobId, files: new Map(lengths.map((length) => [nameOf(length), allBytes(length)])) });
     for (const length of lengths) {
       expect(await download(place, nameOf(length))).toEqual(allBytes(length));
-      await place.understood(OPERATION, asked(nameOf(length)));
+      place.understood(OPERATION, asked(nameOf(length)));
     }
   });
 
@@ -30,7 +30,7 @@ export function fileContract(serve: Serve, dialect: Dialect): void {
     test('with a token instead of a session code', async () => {
       const place = await serve({ jobId: '501', files: new Map([[NAME, allBytes(7)]]) }, { grant: 'bearer' });
       expect(await download(place, NAME)).toEqual(allBytes(7));
-      await place.understood(OPERATION, asked(NAME));
+      place.understood(OPERATION, asked(NAME));
     });
 
   test('an empty file is a file', async () => {
@@ -48,7 +48,7 @@ export function fileContract(serve: Serve, dialect: Dialect): void {
       });
       for (const name of await place.remote.listChangedFiles(place.jobId, signal)) {
         expect(String(await download(place, name))).toBe(`<${name}>`);
-        await place.understood(OPERATION, { relativeFilePath: name });
+        place.understood(OPERATION, { path: name });
       }
     });
 
@@ -64,7 +64,7 @@ export function fileContract(serve: Serve, dialect: Dialect): void {
   test('may be answered with a fault for a missing file', async () => {
     const place = await serve({ jobId: '501', habits: { missingFile: 'fault' } });
     expect((await failureOf(download(place, NAME))).code).toBe('fault');
-    await place.understood(OPERATION, asked(NAME));
+    place.understood(OPERATION, asked(NAME));
   });
 
   test('gives more than a megabyte', async () => {

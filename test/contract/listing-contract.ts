@@ -18,14 +18,14 @@ export function listingContract(serve: Serve, dialect: Dialect): void {
     const { remote, understood, ...place } = await serve({ jobId, files });
     const names = await remote.listChangedFiles(place.jobId, signal);
     expect(names.toSorted()).toEqual(NAMES.toSorted());
-    await understood(OPERATION);
+    understood(OPERATION);
   });
 
   if (tokens)
     test('with a token instead of a session code', async () => {
       const { remote, jobId, understood } = await serve({ jobId: '501', files }, { grant: 'bearer' });
       expect((await remote.listChangedFiles(jobId, signal)).length).toBe(NAMES.length);
-      await understood(OPERATION);
+      understood(OPERATION);
     });
 
   test('leaves nil entries out', async () => {

@@ -10,12 +10,12 @@ import { blocksOfText, HOSTILE_TEXTS } from './texts.ts';
 const OPERATION = 'DownloadPartsOfJobFilesFromCluster';
 
 /** SynchronizableFilesExt, written out once more: the product's own table is under test. */
-const FILE_TYPES: Readonly<Record<LiveFileName, string>> = {
+const FILE_TYPES = {
   stdout: 'StandardOutputFile',
   stderr: 'StandardErrorFile',
   log: 'LogFile',
   progress: 'ProgressFile',
-};
+} as const satisfies Record<LiveFileName, string>;
 
 const want = (taskId: string, file: LiveFileName = 'stdout', offset = 0): PartRequest => ({
   taskId: taskIdOf(taskId),
@@ -71,20 +71,20 @@ export function partsContract(serve: Serve, dialect: Dialect): void {
       return { taskId, file, offset, text, relativePath: pathOf(file) };
     });
     expect(await read(place, wanted)).toEqual(expected);
-    await place.understood(OPERATION, { taskFileOffsets: asSent(wanted) });
+    place.understood(OPERATION, { entries: asSent(wanted) });
   });
 
   test('asks for nothing', async () => {
     const place = await serve({ jobId: '501', tasks: [ONE] });
     expect(await read(place, [])).toEqual([]);
-    await place.understood(OPERATION, { taskFileOffsets: [] });
+    place.understood(OPERATION, { entries: [] });
   });
 
   if (tokens)
     test('with a token instead of a session code', async () => {
       const place = await serve({ jobId: '501', tasks: [ONE] }, { grant: 'bearer' });
       expect(await read(place, [want('9001')])).toMatchObject([{ text: 'first\nsecond\n' }]);
-      await place.understood(OPERATION, { taskFileOffsets: asSent([want('9001')]) });
+      place.understood(OPERATION, { entries: asSent([want('9001')]) });
     });
 
   test('gives every text as it is', async () => {
@@ -102,7 +102,7 @@ export function partsContract(serve: Serve, dialect: Dialect): void {
     const place = await serve({ jobId: '501', tasks: [ONE] });
     const offsets = [want('9001', 'stdout', 17_592_186_044_416), want('9001', 'log'), want('9002')];
     expect(await read(place, offsets)).toMatchObject([{ file: 'stdout', offset: 17_592_186_044_416, text: '' }]);
-    await place.understood(OPERATION, { taskFileOffsets: asSent(offsets) });
+    place.understood(OPERATION, { entries: asSent(offsets) });
     expect(await read(place, [want('9002')])).toEqual([]);
   });
 

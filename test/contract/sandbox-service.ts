@@ -4,21 +4,17 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { SandboxHabits } from '../../simulator/habits.ts';
 import { Sandbox } from '../../simulator/sandbox.ts';
-import type { RecordedCall } from '../../simulator/traffic.ts';
 import type { Grant } from '../../src/agent/ports/server.ts';
 import { LIVE_FILE_NAMES } from '../../src/job.ts';
 import type { ReleaseName } from '../../src/remote/rest/releases.ts';
-import { type ContractService, type Dialect, SERVED_HABITS, type ServedJob, type UnderstoodCall } from './service.ts';
+import { type Dialect, SERVED_HABITS, type ServedJob } from './service.ts';
 
 const USER = { username: 'alice', password: 'correct horse', token: 'alices.token+/=' };
 
 /** The task that holds whole files; a name that is listed begins with the id of its specification. */
 const FILES_TASK = { taskId: '700', specificationId: '701' };
 
-/** It records neither the session nor the used method: that it accepts them must do. */
-const TOLD = ['submittedJobInfoId', 'taskFileOffsets', 'relativeFilePath'];
-
-export class SandboxService implements ContractService {
+export class SandboxService {
   readonly #directory: string;
   #sandbox: Sandbox | undefined;
   #served = 0;
@@ -36,22 +32,7 @@ export class SandboxService implements ContractService {
     return this.#sandbox;
   }
 
-  get namespace(): string {
-    return this.sandbox.namespace;
-  }
-
-  get url(): string {
-    return this.sandbox.fileTransferUrl;
-  }
-
-  get jobsUrl(): string {
-    return `${this.sandbox.baseUrl}/JobManagementWs`;
-  }
-
-  tells(field: string): boolean {
-    return TOLD.includes(field);
-  }
-
+  /** Serves a job and no other one from now on, as the dialect has it. */
   async serve(
     { jobId, tasks = [], files = new Map(), held = false, fault, habits }: ServedJob,
     dialect: Dialect,
@@ -84,6 +65,7 @@ export class SandboxService implements ContractService {
     if (fault !== undefined) sandbox.faults.add({ kind: 'fault', text: fault });
   }
 
+  /** What a client has to show. */
   async grant(kind: Grant['kind']): Promise<Grant> {
     const { baseUrl } = this.sandbox;
     const { username: Username, password: Password, token } = USER;
@@ -102,27 +84,10 @@ export class SandboxService implements ContractService {
     return kind === 'session' ? { kind, code } : { kind: 'bearer', token };
   }
 
-  async calls(): Promise<readonly UnderstoodCall[]> {
-    return this.sandbox.calls.map(understoodCall);
-  }
-
-  async openKeys(): Promise<readonly string[]> {
-    return this.sandbox.openKeys.map(({ publicKey }) => publicKey);
-  }
-
   async close(): Promise<void> {
     await this.#sandbox?.close();
     await rm(this.#directory, { recursive: true, force: true });
   }
-}
-
-function understoodCall({ operation, version, jobId, entries, path }: RecordedCall): UnderstoodCall {
-  const request = {
-    submittedJobInfoId: jobId,
-    ...(entries === undefined ? {} : { taskFileOffsets: entries }),
-    ...(path === undefined ? {} : { relativeFilePath: path }),
-  };
-  return { operation, version, request };
 }
 
 const releaseOf = ({ protocol, version }: Dialect): Partial<SandboxHabits> =>

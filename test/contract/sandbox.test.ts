@@ -1,12 +1,12 @@
-/** The contract against the sandbox, and what XML 1.0 forbids but servers write (docs/dev/servers.md 2.1). */
+/** The contract against the sandbox, over SOAP and as the main releases of REST, and what XML 1.0 forbids but servers write (docs/dev/servers.md 2.1). */
 import { expect, test } from 'vitest';
 import { taskId as taskIdOf } from '../support/wire-remote.ts';
 import { contractOf } from './contract.ts';
 import { makePlace, readPart, signal } from './contract-place.ts';
 import { SandboxService } from './sandbox-service.ts';
-import { soapDialect, VERSIONS } from './service.ts';
+import { MAIN_RELEASES, restDialect, soapDialect, VERSIONS } from './service.ts';
 
-contractOf('the sandbox', () => SandboxService.start());
+contractOf([...VERSIONS.map(soapDialect), ...MAIN_RELEASES.map(restDialect)]);
 
 test.each(VERSIONS)('over SOAP %s control characters come through', async (version) => {
   const stdout = `\x1b[31mred\x1b[0m ${Array.from({ length: 32 }, (_, code) => String.fromCharCode(code)).join('')}\x7f`;

@@ -1,9 +1,6 @@
-/** What the contract wants of a server: that it serves one job, and tells what it understood of each request. */
-
+/** What the simulated cluster is to serve in a test of the contract: one job, in one dialect. */
 import type { SandboxHabits } from '../../simulator/habits.ts';
-import type { Grant } from '../../src/agent/ports/server.ts';
 import type { LiveFileName } from '../../src/job.ts';
-import type { Operation } from '../../src/operations.ts';
 
 export const VERSIONS = ['1.1', '1.2'] as const;
 export type Version = (typeof VERSIONS)[number];
@@ -54,7 +51,7 @@ export const JOB_ENDS = [LONG_MAX, '1'];
 /** The ends of what the id of a task may be. */
 export const taskEndsOf = ({ anyIds }: Dialect) => [LONG_MAX, anyIds ? LONG_MIN : '1'];
 
-/** The habits that each server must be able to have. */
+/** The habits of the tests. */
 export type ServedHabits = Pick<
   SandboxHabits,
   | 'offsetEcho'
@@ -88,7 +85,7 @@ export interface ServedTask {
   readonly live: Partial<Readonly<Record<LiveFileName, string>>>;
 }
 
-/** What the server knows. */
+/** What the service knows. */
 export interface ServedJob {
   readonly jobId: string;
   readonly tasks?: readonly ServedTask[];
@@ -101,37 +98,10 @@ export interface ServedJob {
   readonly habits?: Partial<ServedHabits>;
 }
 
-/** The names of live files as every server of the contract tells them. */
+/** The names of live files as they are told. */
 export const RELATIVE_PATHS: Readonly<Record<LiveFileName, string>> = {
   stdout: '/stdout.txt',
   stderr: '/stderr.txt',
   log: '/task.log',
   progress: '/progress.txt',
 };
-
-/** A request as the server understood it: fields by their names in docs/dev/soap.md 2, longs as decimal text. */
-export interface UnderstoodCall {
-  readonly operation: Operation;
-  readonly version: Version | 'REST';
-  readonly request: Readonly<Record<string, unknown>>;
-  /** The line `Authorization`; undefined if there was none, or if the server does not tell. */
-  readonly authorization?: string | undefined;
-}
-
-export interface ContractService<Job extends ServedJob = ServedJob> {
-  readonly namespace: string;
-  /** {file_transfer_url}; may be another one after `serve`. */
-  readonly url: string;
-  /** {jobs_url}; may be another one after `serve`. */
-  readonly jobsUrl: string;
-  /** Whether it tells this field of a request. */
-  tells(field: string): boolean;
-  /** Serves `job` and no other one from now on, as the dialect has it; forgets the calls so far. */
-  serve(job: Job, dialect: Dialect): Promise<void>;
-  /** What a client has to show. */
-  grant(kind: Grant['kind']): Promise<Grant>;
-  calls(): Promise<readonly UnderstoodCall[]>;
-  /** Public keys of transfers that have not ended. */
-  openKeys(): Promise<readonly string[]>;
-  close(): Promise<void>;
-}

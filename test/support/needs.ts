@@ -1,5 +1,4 @@
 /** What tests need of the machine: without it, `needs(...)` skips them, and run-reporter.ts names it. */
-import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import type { TestOptions } from 'vitest';
@@ -26,13 +25,10 @@ const PACKAGE_OF = {
   'firefox-esr': 'firefox-esr',
   fish: 'fish',
   ip: 'iproute2',
-  lxml: 'python3-lxml',
   man: 'man-db',
   nsenter: 'util-linux',
   openssl: 'openssl',
   pgrep: 'procps',
-  php: 'php-cli',
-  'php-soap': 'php-soap',
   postgres: 'postgresql',
   promtool: 'prometheus',
   python3: 'python3-minimal',
@@ -52,8 +48,6 @@ export type Need = keyof typeof PACKAGE_OF;
 
 /** What is no program in PATH; a program of the sort that its package has may be asked. */
 const IS_THERE: Partial<Record<Need, () => boolean>> = {
-  lxml: () => spawnSync(PYTHON, ['-c', 'import lxml']).status === 0,
-  'php-soap': () => spawnSync('php', ['-r', 'exit(extension_loaded("soap") ? 0 : 1);']).status === 0,
   postgres: () => findDatabasePrograms([FLEET_PLACE]) !== undefined,
   systemd: () => fs.existsSync('/lib/systemd/systemd'),
 };

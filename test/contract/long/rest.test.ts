@@ -1,8 +1,7 @@
 /** The contract against the sandbox over REST, as the releases between the main ones have it (docs/dev/rest.md). */
 import { contractOf } from '../contract.ts';
-import { SandboxService } from '../sandbox-service.ts';
 import { MAIN_RELEASES, RELEASES, restDialect } from '../service.ts';
 
 const OTHERS = RELEASES.filter((release) => !MAIN_RELEASES.includes(release));
 
-contractOf('the sandbox', () => SandboxService.start(), OTHERS.map(restDialect));
+contractOf(OTHERS.map(restDialect));

@@ -1,18 +1,21 @@
+/** What is sent over SOAP, to the byte: PHP's SoapServer understood these requests, and libxml2 found them valid by the WSDL. */
 import type { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import type { Grant } from '../../../src/agent/ports/server.ts';
-import type { SoapRemote } from '../../../src/remote/soap/client.ts';
-import { createRemote, GivenSession, JOB, SESSION_CODE, TASK } from '../../support/wire-remote.ts';
+import type { Grant, TransferMethod } from '../../../src/agent/ports/server.ts';
+import type { Operation } from '../../../src/operations.ts';
+import { HttpClient } from '../../../src/remote/http/http-client.ts';
+import { SoapJobService, SoapRemote } from '../../../src/remote/soap/client.ts';
+import type { SoapVersion } from '../../../src/remote/soap/contract.ts';
+import { NAMESPACE, SOAP_1_1, SOAP_1_2 } from '../../support/wire-envelopes.ts';
+import { createRemote, GivenSession, JOB, remoteParts, TASK, TEST_LIMITS } from '../../support/wire-remote.ts';
 import { closedAtEnd, startTcpServer } from '../../support/wire-server.ts';
 
 const signal = new AbortController().signal;
 
-/** The bytes that the call puts on the wire; the port is written as PORT. */
-async function sent(
-  soapVersion: '1.1' | '1.2',
-  grant: Grant,
-  call: (remote: SoapRemote) => Promise<unknown>,
-): Promise<string> {
+type Call = (remote: SoapRemote, jobs: SoapJobService) => Promise<unknown>;
+
+/** The header and the body that a call puts on the wire. */
+async function sent(soapVersion: SoapVersion, grant: Grant, call: Call): Promise<[head: string, body: string]> {
   let bytes = '';
   const server = closedAtEnd(
     await startTcpServer((socket: Socket) => {
@@ -26,22 +29,75 @@ async function sent(
       });
     }),
   );
-  const made = closedAtEnd(createRemote(server.url, { soapVersion, session: new GivenSession(grant) }));
-  await expect(call(made.remote)).rejects.toMatchObject({ code: 'http-status' });
-  return bytes.replaceAll(`127.0.0.1:${server.port}`, 'PORT');
+  const session = new GivenSession(grant);
+  const http = closedAtEnd(new HttpClient({ limits: TEST_LIMITS }));
+  const options = { ...remoteParts([]), namespace: NAMESPACE, url: server.url, soapVersion, http, session };
+  const called = call(new SoapRemote(options), new SoapJobService(options));
+  await expect(called).rejects.toMatchObject({ code: 'http-status' });
+  const [head = '', body = ''] = bytes.split('\r\n\r\n');
+  return [head, body];
 }
+const NOTHING = { serverHostname: null, sharedBasepath: null, protocol: null, credentials: null };
+const METHOD: TransferMethod = {
+  ...{ serverHostname: 'h', sharedBasepath: '/b & <c>', protocol: 'SftpScp' },
+  credentials: { username: 'u', privateKey: null, publicKey: '"\' \r\n\té' },
+};
+const OFFSETS = [
+  { taskId: TASK, file: 'stdout', offset: Number.MAX_SAFE_INTEGER },
+  { taskId: TASK, file: 'log', offset: 0 },
+] as const;
 
-const SESSION: Grant = { kind: 'session', code: SESSION_CODE };
-test('what the method does not have is left out, and nil where the contract wants it', async () => {
-  const nothing = { serverHostname: null, sharedBasepath: null, protocol: null, credentials: null };
-  const bytes = await sent('1.1', SESSION, (remote) => remote.endTransfer(JOB, nothing, signal));
-  expect(bytes).toContain('<usedTransferMethod><protocol xsi:nil="true"></protocol></usedTransferMethod><sessionCode>');
-});
+const REQUESTS: readonly (readonly [operation: Operation, call: Call, fields: string])[] = [
+  ['GetFileTransferMethod', (remote) => remote.getTransferMethod(JOB, signal), ''],
+  [
+    'EndFileTransfer',
+    (remote) => remote.endTransfer(JOB, METHOD, signal),
+    '<usedTransferMethod><serverHostname>h</serverHostname><sharedBasepath>/b &amp; &lt;c&gt;</sharedBasepath><protocol>SftpScp</protocol><credentials><username>u</username><publicKey>&quot;&apos; &#xD;&#xA;&#x9;é</publicKey></credentials></usedTransferMethod>',
+  ],
+  [
+    'EndFileTransfer',
+    (remote) => remote.endTransfer(JOB, NOTHING, signal),
+    '<usedTransferMethod><protocol xsi:nil="true"></protocol></usedTransferMethod>',
+  ],
+  [
+    'DownloadPartsOfJobFilesFromCluster',
+    (remote) => remote.readParts(JOB, OFFSETS, signal),
+    '<taskFileOffsets><TaskFileOffsetExt><submittedTaskInfoId>9001</submittedTaskInfoId><fileType>StandardOutputFile</fileType><offset>9007199254740991</offset></TaskFileOffsetExt><TaskFileOffsetExt><submittedTaskInfoId>9001</submittedTaskInfoId><fileType>LogFile</fileType><offset>0</offset></TaskFileOffsetExt></taskFileOffsets>',
+  ],
+  [
+    'DownloadPartsOfJobFilesFromCluster',
+    (remote) => remote.readParts(JOB, [], signal),
+    '<taskFileOffsets></taskFileOffsets>',
+  ],
+  ['ListChangedFilesForJob', (remote) => remote.listChangedFiles(JOB, signal), ''],
+  [
+    'DownloadFileFromCluster',
+    (remote) => remote.downloadFile(JOB, ' a & <b> "\' ]]> \r\n\té', () => {}, signal),
+    '<relativeFilePath> a &amp; &lt;b&gt; &quot;&apos; ]]&gt; &#xD;&#xA;&#x9;é</relativeFilePath>',
+  ],
+  ['GetCurrentInfoForJob', (_, jobs) => jobs.getJob(JOB, signal), ''],
+  ['ListJobsForCurrentUser', (_, jobs) => jobs.listJobs(signal), ''],
+];
 
-test('two remotes of different versions do not disturb each other', async () => {
-  const call = (remote: SoapRemote) => remote.listChangedFiles(JOB, signal);
-  const both = await Promise.all([sent('1.1', SESSION, call), sent('1.2', SESSION, call)]);
-  expect(both.map((bytes) => bytes.includes('SOAPAction'))).toEqual([true, false]);
+describe.each(['1.1', '1.2'] as const)('over SOAP %s', (version) => {
+  test.each(REQUESTS)('%s is sent so', async (operation, call, fields) => {
+    const action = `"${NAMESPACE}${operation}"`;
+    const job = operation === 'ListJobsForCurrentUser' ? '' : '<submittedJobInfoId>501</submittedJobInfoId>';
+    for (const [grant, session, line] of [
+      [{ kind: 'session', code: 'c<&>' }, '<sessionCode>c&lt;&amp;&gt;</sessionCode>', undefined],
+      [{ kind: 'bearer', token: 'tok.en' }, '', 'Bearer tok.en'],
+    ] as const) {
+      const [head, body] = await sent(version, grant, call);
+      expect(body).toBe(
+        `<?xml version="1.0" encoding="utf-8"?><soap:Envelope xmlns:soap="${version === '1.1' ? SOAP_1_1 : SOAP_1_2}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"  xmlns:tns="${NAMESPACE}"><soap:Body><${operation} xmlns="${NAMESPACE}">${job}${fields}${session}</${operation}></soap:Body></soap:Envelope>`,
+      );
+      const lineOf = (name: string) => new RegExp(`^${name}: (.*)$`, 'im').exec(head)?.[1];
+      const type = version === '1.1' ? 'text/xml; charset=utf-8' : 'application/soap+xml; charset=utf-8; action=';
+      expect(lineOf('content-type')).toBe(version === '1.1' ? type : `${type}${action}`);
+      expect(lineOf('soapaction')).toBe(version === '1.1' ? action : undefined);
+      expect(lineOf('authorization')).toBe(line);
+    }
+  });
 });
 
 describe('nothing is sent', () => {
