@@ -2,6 +2,7 @@ import { chmod, mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { loadConfig } from '../../src/config/load.ts';
 import { failureOf } from '../support/errors.ts';
 import { needsThat } from '../support/needs.ts';
@@ -66,126 +67,67 @@ describe('a configuration that is fine', () => {
       expect(await load(`${rest}results: {transfer: ${word}}\n`)).toMatchObject({ results: { transfer: 'service' } });
   });
 
-  it('takes every key', async () => {
-    const config = await load(`
-service:
-  protocol: soap
-  fileTransferUrl: http://127.0.0.1:8080/FileTransferWs?x=1
-  namespace: urn:cluster
-  jobsUrl: http://127.0.0.1:8080/JobManagementWs
-  soapVersion: 1.1
-  baseUrl: http://127.0.0.1:8080/prefix/
-  concurrency: 1
-  requestsPerMinute: 100
-  timeoutSeconds: 0.25
-  tls: {caFile: ca.pem, certFile: tls/cert.pem, keyFile: /abs/key.pem}
-  proxy: http://proxy:3128
-  compression: off
-auth:
-  method: cloud-platform
-  username: bob
-  projectId: 9223372036854775807
-  tokenCommand: [./token, "--for", cluster]
-  commandTimeoutSeconds: 1.5
-  path: heappe//UserAndLimitationManagement/
-  operation: AuthenticateUserOpenStack
-  sessionCodeField: data.code
-  sessionFaultPattern: session (is )?closed
-mirror: {directory: ../mirror, keepGenerations: 0, minFreeBytes: 0}
-state: {directory: ./state}
-poll: {minIntervalSeconds: 0.05, maxIntervalSeconds: 0.05, overlapBytes: 512}
-results:
-  enabled: false
-  intervalSeconds: 5
-  include: ["*.dat"]
-  exclude: [tmp/]
-  maxFileBytes: 1.5 GiB
-  transfer: direct
-  directAboveBytes: 0
-  bandwidthLimit: 20 MiB
-  shareRoots: {/scratch: /mnt/scratch, /home/project: ./home}
-  ssh: {hostKeys: strict, knownHostsFile: hosts, pinnedKeys: [ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA host]}
-watch:
-  - {job: "501", tasks: [9001, "9002"], files: [log], results: false, settleAfterMinutes: 0.5}
-  - {job: 502}
-  - {job: 503, tasks: []}
-watchMine: {include: ["train-*"], exclude: ["*-test"], maxAgeDays: 0.5, maxJobs: 20}
-fleet: {urlFile: db, name: anna, maxJobs: 10, heartbeatSeconds: 30, schema: other, drainOnStop: true}
-logging: {level: debug}
-stallAfterMinutes: 0.5
-retention: {settledDays: 30, deleteFiles: true}
-errors: {patterns: [diverged, '\\bNaN\\b']}
-notify: [{on: [failed, match], match: 'out of memory', files: [stderr], url: "https://example.org/x", secretFile: k}]
-metrics: {listen: "[::1]:0"}
-view: {listen: 0.0.0.0:80, tokenFile: token, publicUrl: https://gateway.example.org/jobs}
-`);
-    expect(config).toMatchObject({
-      service: {
-        fileTransferUrl: 'http://127.0.0.1:8080/FileTransferWs?x=1',
-        jobsUrl: 'http://127.0.0.1:8080/JobManagementWs',
-        soapVersion: '1.1',
-        baseUrl: 'http://127.0.0.1:8080/prefix',
-        timeoutMs: 250,
-        tls: { caFile: path('ca.pem'), certFile: path('tls/cert.pem'), keyFile: '/abs/key.pem' },
-        proxy: 'http://proxy:3128',
-        proxyUserFile: null,
-        compression: 'off',
-      },
-      auth: {
-        method: 'cloud-platform',
-        username: 'bob',
-        projectId: '9223372036854775807',
-        secret: { kind: 'command', argv: [path('token'), '--for', 'cluster'], timeoutMs: 1500 },
-        path: '/heappe/UserAndLimitationManagement',
-        operation: 'AuthenticateUserOpenStack',
-        sessionCodeField: 'data.code',
-        sessionFaultPattern: 'session (is )?closed',
-      },
-      mirror: { directory: resolve(path('..'), 'mirror'), keepGenerations: 0, minFreeBytes: 0 },
-      state: { directory: path('state') },
-      poll: { minIntervalMs: 50, maxIntervalMs: 50, overlapBytes: 512 },
-      results: {
-        enabled: false,
-        intervalMs: 5000,
-        include: ['*.dat'],
-        maxFileBytes: 1.5 * 2 ** 30,
-        transfer: 'direct',
-        directAboveBytes: 0,
-        bandwidthLimit: 20 * 2 ** 20,
-        shareRoots: { '/scratch': '/mnt/scratch', '/home/project': path('home') },
-        ssh: {
-          hostKeys: 'strict',
-          knownHostsFile: path('hosts'),
-          pinnedKeys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA host'],
+  // That each key arrives as the schema reads it: test/wiring/keys.test.ts.
+  it.each([
+    ['service: {soapVersion: 1.1}', { service: { soapVersion: '1.1' } }],
+    ['service: {baseUrl: "http://127.0.0.1:8080/prefix/"}', { service: { baseUrl: 'http://127.0.0.1:8080/prefix' } }],
+    ['service: {timeoutSeconds: 0.25}', { service: { timeoutMs: 250 } }],
+    [
+      'service: {tls: {caFile: ca.pem, certFile: tls/cert.pem, keyFile: /abs/key.pem}}',
+      { service: { tls: { caFile: path('ca.pem'), certFile: path('tls/cert.pem'), keyFile: '/abs/key.pem' } } },
+    ],
+    ['auth: {path: heappe//Management/}', { auth: { path: '/heappe/Management' } }],
+    [
+      'auth: {method: cloud-platform, projectId: "9223372036854775807", passwordFile: , tokenCommand: [./token, "--for"], commandTimeoutSeconds: 1.5}',
+      {
+        auth: {
+          projectId: '9223372036854775807',
+          secret: { kind: 'command', argv: [path('token'), '--for'], timeoutMs: 1500 },
         },
       },
-      watchMine: { include: ['train-*'], exclude: ['*-test'], maxAgeMs: 43_200_000, maxJobs: 20 },
-      fleet: {
-        ...{ url: null, urlFile: path('db'), urlCredential: null, name: 'anna' },
-        ...{ maxJobs: 10, heartbeatMs: 30_000, schema: 'other', drainOnStop: true, separateMirrors: false },
-      },
-      logging: { level: 'debug' },
-      stallAfterMs: 30_000,
-      retention: { settledMs: 30 * 86_400_000, deleteFiles: true },
-      errors: { patterns: ['diverged', '\\bNaN\\b'] },
-      notify: [
-        {
-          ...{ on: ['failed', 'match'], match: 'out of memory', jobs: ['**'], files: ['stderr'], command: null },
-          ...{ url: 'https://example.org/x', secretFile: path('k'), mail: null },
+    ],
+    ['mirror: {directory: ../mirror}', { mirror: { directory: resolve(path('..'), 'mirror') } }],
+    ['state: {directory: ./state}', { state: { directory: path('state') } }],
+    ['poll: {minIntervalSeconds: 0.05, maxIntervalSeconds: 0.05}', { poll: { minIntervalMs: 50, maxIntervalMs: 50 } }],
+    [
+      'results: {intervalSeconds: 5, maxFileBytes: 1.5 GiB, bandwidthLimit: 20 MiB}',
+      { results: { intervalMs: 5000, maxFileBytes: 1.5 * 2 ** 30, bandwidthLimit: 20 * 2 ** 20 } },
+    ],
+    [
+      'results: {shareRoots: {/scratch: /mnt/scratch, /home/project: ./home}, ssh: {knownHostsFile: hosts}}',
+      {
+        results: {
+          shareRoots: { '/scratch': '/mnt/scratch', '/home/project': path('home') },
+          ssh: { knownHostsFile: path('hosts') },
         },
-      ],
-      metrics: { listen: { host: '::1', port: 0 } },
-      view: {
-        listen: { host: '0.0.0.0', port: 80 },
-        tokenFile: path('token'),
-        publicUrl: 'https://gateway.example.org/jobs',
       },
-    });
-    expect(config.watch).toEqual([
-      { job: '501', tasks: ['9001', '9002'], files: ['log'], results: false, settleAfterMs: 30_000 },
-      { job: '502', tasks: null, files: ['stdout', 'stderr', 'log', 'progress'], results: true, settleAfterMs: null },
-      { job: '503', tasks: [], files: ['stdout', 'stderr', 'log', 'progress'], results: true, settleAfterMs: null },
-    ]);
+    ],
+    ['watchMine: {maxAgeDays: 0.5}', { watchMine: { maxAgeMs: 43_200_000 } }],
+    ['fleet: {urlFile: db, heartbeatSeconds: 30}', { fleet: { urlFile: path('db'), heartbeatMs: 30_000 } }],
+    ['stallAfterMinutes: 0.5', { stallAfterMs: 30_000 }],
+    ['retention: {settledDays: 30}', { retention: { settledMs: 30 * 86_400_000 } }],
+    [
+      'notify: [{on: [failed], url: "https://example.org/x", secretFile: k}]',
+      { notify: [{ on: ['failed'], jobs: ['**'], command: null, mail: null, secretFile: path('k') }] },
+    ],
+    ['metrics: {listen: "[::1]:0"}', { metrics: { listen: { host: '::1', port: 0 } } }],
+    ['view: {tokenFile: token}', { view: { tokenFile: path('token') } }],
+    [
+      'watch: [{job: "501", tasks: [9001, "9002"], files: [log], settleAfterMinutes: 0.5}, {job: 502}, {job: 503, tasks: []}]',
+      {
+        watch: [
+          { job: '501', tasks: ['9001', '9002'], files: ['log'], results: true, settleAfterMs: 30_000 },
+          { job: '502', tasks: null, files: ['stdout', 'stderr', 'log', 'progress'], settleAfterMs: null },
+          { job: '503', tasks: [] },
+        ],
+      },
+    ],
+  ])('is read in its units, with whole paths: %s', async (yaml, read) => {
+    const all = parse(MINIMAL.replace('auth:', '  jobsUrl: https://m.example.org/J\nauth:')) as Record<string, object>;
+    const [[section, keys] = ['', {}]] = Object.entries(parse(yaml) as Record<string, object>);
+    const merged = Array.isArray(keys) || typeof keys !== 'object' ? keys : { ...all[section], ...keys };
+    const text = JSON.stringify({ ...all, [section]: merged }, (_, value) => value ?? undefined);
+    expect(await load(text)).toMatchObject(read);
   });
 
   it('is called by its host in a fleet, unless it is said otherwise', async () => {
