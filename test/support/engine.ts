@@ -165,8 +165,8 @@ export class ModelDisk {
       },
       datasync: () => this.#flush(),
       close: async () => {
-        this.openHandles--;
         await handle.close();
+        this.openHandles--;
       },
     };
     return new Proxy(handle, {

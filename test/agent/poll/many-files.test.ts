@@ -73,6 +73,8 @@ it('a poll of many files waits for its turn before each group, and flushes few m
     [2, 40],
   ]);
   expect(most).toBe(4);
+  await setUp(40, 0).engine.poll(false, undefined, waitForTurn);
+  expect(turns).toHaveLength(2);
 });
 
 it('a poll of many files keeps what came before a group that breaks off', async () => {

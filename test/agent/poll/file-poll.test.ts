@@ -1,0 +1,257 @@
+/** One live file, with a source whose responses the test gives: what each poll requests, and what it leads to. */
+import fs from 'node:fs';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import type {
+  BytesRequest,
+  LiveBytes,
+  LiveSource,
+  RawOutcome,
+  WhatFollows,
+} from '../../../src/agent/ports/live-source.ts';
+import { JobtailError } from '../../../src/errors.ts';
+import { keyText, type LiveFileKey } from '../../../src/job.ts';
+import { Engine, JOB, ModelDisk, STDOUT } from '../../support/engine.ts';
+import { ModelRemote } from '../../support/model-remote.ts';
+import { temporaryDirectory } from '../../support/temp-directory.ts';
+
+const NAME = keyText(STDOUT);
+const TEXT = 'a line\n';
+
+/** What a response shows of the file. */
+interface Shown {
+  readonly follows?: WhatFollows;
+  readonly isEndCertain?: boolean;
+  readonly sameness?: string | undefined;
+  readonly relativePath?: string;
+  /** Bytes of the raw file, or why there is none. */
+  readonly raw?: string | { readonly reason: string };
+  readonly listedName?: string;
+}
+
+function setUp(keys: readonly LiveFileKey[] = [STDOUT]) {
+  /** What exists, by `keyText`. */
+  const files = new Map<string, string | JobtailError>([[NAME, TEXT]]);
+  const state = {
+    now: 1_000_000,
+    shown: {} as Shown,
+    onRequest: () => {},
+    releaseError: undefined as Error | undefined,
+  };
+  const counts = { given: 0, released: 0, downloads: 0, opened: 0 };
+  let requests: BytesRequest[] = [];
+  const responseTo = ({ from }: BytesRequest, text: string): LiveBytes => {
+    const { follows = 'nothing', isEndCertain = true, relativePath = '/stdout.txt', raw, listedName } = state.shown;
+    const bytes = Buffer.from(text);
+    let at = from;
+    counts.given += 1;
+    const download = async (begin: () => (bytes: Buffer) => Promise<void>): Promise<RawOutcome> => {
+      counts.downloads += 1;
+      if (typeof raw !== 'string') return { isThere: false, reason: raw?.reason ?? '' };
+      await begin()(Buffer.from(raw));
+      return { isThere: true, isListed: false, listedName };
+    };
+    return {
+      ...{ from, isRaw: false, isEndCertain, relativePath, size: bytes.length - from, raw: { download } },
+      sameness: 'sameness' in state.shown ? state.shown.sameness : text + (follows === 'nothing' ? '' : follows),
+      whatFollows: async () => follows,
+      next: async (max) => {
+        const next = bytes.subarray(at, at + max);
+        at += next.length;
+        return next;
+      },
+      release: async () => {
+        await new Promise((resolve) => setImmediate(resolve));
+        counts.released += 1;
+        if (state.releaseError !== undefined) throw state.releaseError;
+      },
+    };
+  };
+  const source: LiveSource = {
+    bytes: async (wanted) => {
+      requests.push(...wanted);
+      state.onRequest();
+      const found = wanted.flatMap((request) => {
+        const text = files.get(keyText(request));
+        if (text === undefined) return [];
+        return [[keyText(request), typeof text === 'string' ? responseTo(request, text) : text] as const];
+      });
+      return { files: new Map(found), refused: 0 };
+    },
+    overlapStart: () => 0,
+  };
+  const disk = new ModelDisk();
+  const open = disk.open.bind(disk);
+  disk.open = (...args) => {
+    counts.opened += 1;
+    return open(...args);
+  };
+  const engine = new Engine({
+    ...{ directory: temporaryDirectory(), remote: new ModelRemote(), now: () => state.now, disk, source },
+  });
+  onTestFinished(() => engine.kill());
+  engine.watch(keys);
+  /** What a poll, `after` some milliseconds, requests, whether it opens a mirror, and its outcome or error. */
+  const poll = async (after = 0, isFinal = false) => {
+    state.now += after;
+    requests = [];
+    counts.opened = 0;
+    const { outcomes, errors } = await engine.poll(isFinal);
+    expect(counts.released).toBe(counts.given);
+    expect(disk.openHandles).toBe(0);
+    expect(outcomes.size + errors.size).toBe(keys.length);
+    const outcome = outcomes.get(NAME) ?? errors.get(NAME)?.message;
+    return { requests: requests.map(shownOf), isOpened: counts.opened > 0, outcome };
+  };
+  const mirror = () => fs.readFileSync(engine.mirror(STDOUT), 'utf8');
+  return { files, state, counts, engine, poll, mirror, requested: () => requests };
+}
+
+const shownOf = ({ from, known, isThorough, sameAs }: BytesRequest) => ({ from, known, isThorough, sameAs });
+const asks = (known: number, sameAs?: string, isThorough = false) => ({ from: 0, known, isThorough, sameAs });
+
+it('a quiet file repeats its last request, and stays unopened as long as the response is the same', async () => {
+  const { state, poll, engine } = setUp();
+  const transactions = vi.spyOn(engine.store, 'transaction');
+  expect(await poll()).toEqual({ requests: [asks(0)], isOpened: true, outcome: 'current' });
+  // It grew, so it was not quiet.
+  expect(await poll()).toEqual({ requests: [asks(7)], isOpened: true, outcome: 'current' });
+  transactions.mockClear();
+  const quiet = { requests: [asks(7, TEXT)], isOpened: false, outcome: 'current' };
+  expect([await poll(), await poll()]).toEqual([quiet, quiet]);
+  expect(transactions).not.toHaveBeenCalled();
+  // A last poll compares it anyway, and the next one does not trust that response.
+  expect(await poll(0, true)).toEqual({ requests: [asks(7, undefined, true)], isOpened: true, outcome: 'current' });
+  expect(await poll()).toEqual({ ...quiet, requests: [asks(7)], isOpened: true });
+  expect(await poll()).toEqual(quiet);
+  // Another path is noted.
+  state.shown = { relativePath: '/moved.txt' };
+  expect(await poll()).toEqual({ ...quiet, isOpened: true });
+  expect(engine.store.liveFiles.get(JOB, STDOUT)?.relativePath).toBe('/moved.txt');
+  expect(await poll()).toEqual({ ...quiet, requests: [asks(7)], isOpened: true });
+});
+
+it('a file that hides its end is opened as soon as raw bytes may be compared, and quiet until then', async () => {
+  const { files, state, poll, mirror, requested } = setUp();
+  state.shown = { follows: 'hidden', raw: `${TEXT}more\n`, listedName: '/listed.txt' };
+  expect(await poll()).toMatchObject({ outcome: 'current' });
+  expect(mirror()).toBe(`${TEXT}more\n`);
+  files.set(NAME, mirror());
+  state.shown = { isEndCertain: false };
+  expect(await poll()).toMatchObject({ isOpened: true, outcome: 'current' });
+  expect(requested()).toMatchObject([{ listedName: '/listed.txt' }]);
+  expect(await poll()).toEqual({ requests: [asks(12, mirror())], isOpened: false, outcome: 'current' });
+  expect(await poll(60_000)).toEqual({ requests: [asks(12)], isOpened: true, outcome: 'current' });
+});
+
+it('a file without a measure of sameness, or that does not exist, is opened only if that is needed', async () => {
+  const { files, state, poll } = setUp();
+  state.shown = { sameness: undefined };
+  for (let polls = 0; polls < 3; polls += 1) expect(await poll()).toMatchObject({ isOpened: true, outcome: 'current' });
+  files.delete(NAME);
+  expect(await poll()).toEqual({ requests: [asks(7)], isOpened: true, outcome: 'absent' });
+  expect(await poll()).toEqual({ requests: [asks(7)], isOpened: false, outcome: 'absent' });
+  files.set(NAME, TEXT);
+  expect(await poll()).toEqual({ requests: [asks(7)], isOpened: true, outcome: 'current' });
+});
+
+it.each([
+  ['is empty', '', [asks(0, ''), asks(0, undefined, true), asks(0)]],
+  ['has bytes', TEXT, [asks(7, TEXT), asks(7)]],
+])(
+  'a mirror that %s and is changed during a quiet request is compared with a fresh response',
+  async (_, text, wanted) => {
+    const { files, state, poll, engine, mirror } = setUp();
+    files.set(NAME, text);
+    for (let polls = 0; polls < 2; polls += 1) await poll();
+    files.set(NAME, `${text}more\n`);
+    state.onRequest = () => {
+      state.onRequest = () => {};
+      fs.appendFileSync(engine.mirror(STDOUT), 'junk');
+    };
+    expect((await poll()).requests).toEqual(wanted);
+    for (let polls = 0; polls < 2; polls += 1) await poll();
+    expect(mirror()).toBe(`${text}more\n`);
+  },
+);
+
+it('a failing file is requested after pauses of half an hour at most, and at once by a complete pass', async () => {
+  const { files, state, poll, requested } = setUp();
+  files.set(NAME, new JobtailError('fault', 'it is broken'));
+  // A complete pass sets no pause.
+  expect(await poll(0, true)).toMatchObject({ requests: [{}], outcome: 'it is broken' });
+  const at: number[] = [];
+  for (let minute = 0; minute < 200; minute += 1, state.now += 60_000) {
+    expect((await poll()).outcome).toBe('it is broken');
+    if (requested().length > 0) at.push(minute);
+  }
+  const pauses = at.slice(1).map((minute, index) => minute - (at[index] ?? 0));
+  expect(pauses.slice(-3)).toEqual([30, 30, 30]);
+  files.set(NAME, TEXT);
+  expect((await poll()).requests).toEqual([]);
+  expect(await poll(0, true)).toMatchObject({ outcome: 'current' });
+});
+
+it('a file whose polls leave work undone for a minute is stuck, for the reason of its last request', async () => {
+  const { state, poll, mirror } = setUp();
+  /** The outcomes of polls, each half a minute after the last one. */
+  const outcomes = async (shown: Shown, polls: number) => {
+    state.shown = shown;
+    const found: (string | undefined)[] = [];
+    for (let count = 0; count < polls; count += 1) found.push((await poll(30_000)).outcome);
+    return found;
+  };
+  const hidden: Shown = { follows: 'hidden', raw: { reason: 'it is refused' } };
+  const stuck =
+    'the mirror ends at byte 7: the service does not show what follows, and there are no raw bytes: it is refused';
+  expect(await outcomes(hidden, 3)).toEqual(['raw-unavailable', 'raw-unavailable', stuck]);
+  expect(await outcomes({}, 1)).toEqual(['current']);
+  expect(await outcomes(hidden, 3)).toEqual(['raw-unavailable', 'raw-unavailable', stuck]);
+  expect(await outcomes({}, 1)).toEqual(['current']);
+  const unclear = 'the mirror ends at byte 7: responses from different offsets contradict each other';
+  expect(await outcomes({ follows: 'unclear', raw: TEXT }, 3)).toEqual(['unclear', 'unclear', unclear]);
+  // Raw bytes that came come again after a pause.
+  expect(await outcomes({ follows: 'hidden', raw: TEXT }, 5)).toEqual(Array(5).fill('raw-unavailable'));
+  expect(mirror()).toBe(TEXT);
+});
+
+it('a response that cannot be released fails its file alone, and keeps neither a response nor a mirror', async () => {
+  const stderr: LiveFileKey = { ...STDOUT, file: 'stderr' };
+  const { state, counts, poll, engine } = setUp([STDOUT, stderr]);
+  state.releaseError = new Error('it cannot be released');
+  expect(await poll()).toMatchObject({ requests: [{}, {}], outcome: expect.stringContaining('it cannot be released') });
+  expect(counts.released).toBe(1);
+  const rows = engine.store.liveFiles.ofJob(JOB).map(({ file, error }) => [file, error?.code]);
+  expect(rows).toEqual([
+    ['stderr', undefined],
+    ['stdout', 'internal'],
+  ]);
+});
+
+it('a stop ends a poll before its first request, and before the response is appended', async () => {
+  const { state, counts, engine, requested } = setUp();
+  const stop = new AbortController();
+  state.onRequest = () => stop.abort();
+  await expect(engine.poll(false, stop.signal)).rejects.toMatchObject({ code: 'aborted' });
+  expect(counts).toMatchObject({ given: 1, released: 1 });
+  expect(fs.statSync(engine.mirror(STDOUT)).size).toBe(0);
+  await expect(engine.poll(false, stop.signal)).rejects.toMatchObject({ code: 'aborted' });
+  expect(requested()).toHaveLength(1);
+});
+
+it('a poll whose bytes cannot be committed fails as a whole, and before a download without that', async () => {
+  const stderr: LiveFileKey = { ...STDOUT, file: 'stderr' };
+  const { files, state, counts, poll, engine } = setUp([STDOUT, stderr]);
+  files.set(keyText(stderr), TEXT);
+  await poll();
+  for (const [name] of files) files.set(name, `${TEXT}more\n`);
+  state.shown = { follows: 'hidden', raw: `${TEXT}more\nand more\n` };
+  const save = vi.spyOn(engine.store.liveFiles, 'save').mockImplementation(() => {
+    throw new JobtailError('store', 'the state cannot be written');
+  });
+  await expect(engine.poll()).rejects.toMatchObject({ code: 'store' });
+  state.shown = {};
+  await expect(engine.poll()).rejects.toMatchObject({ code: 'store' });
+  expect(counts).toMatchObject({ downloads: 0, released: counts.given });
+  save.mockRestore();
+  expect(await poll()).toMatchObject({ outcome: 'current' });
+});
