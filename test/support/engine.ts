@@ -113,7 +113,11 @@ export class Engine {
   }
 
   /** The complete pass; `clock` makes its pauses. */
-  pass(clock: Clock, isLast = false): Promise<PassSummary> {
+  pass(
+    clock: Clock,
+    isLast = false,
+    more: { readonly pauseMs?: number; readonly onCompared?: () => void } = {},
+  ): Promise<PassSummary> {
     const { remote } = this.#options;
     const mirrorDirectory = this.#mirrorDirectory;
     const rules = { intervalMs: 1, include: ['**'], exclude: [], maxFileBytes: null, bandwidthLimit: null };
@@ -130,6 +134,7 @@ export class Engine {
       pauseMs: 2_000,
       isLast,
       signal: new AbortController().signal,
+      ...more,
     });
   }
 

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { proveFile } from '../../../src/agent/pass/comparison.ts';
-import type { Remote } from '../../../src/agent/ports/server.ts';
+import { compareFile, proveFile } from '../../../src/agent/pass/comparison.ts';
+import type { Remote, Sink } from '../../../src/agent/ports/server.ts';
 import { JobtailError, type NoFile } from '../../../src/errors.ts';
 import type { JobId } from '../../../src/job.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
@@ -22,6 +22,63 @@ it.each([
     reason: `${file} is not a regular file: it is not read`,
   });
 });
+
+/** What the remote file has arrives in two pieces. */
+it.each([
+  ['text', ['tExt', 'more'], false, { outcome: 'different', at: 1, remoteBytes: 8 }],
+  ['text', ['tExt', 'more'], undefined, { outcome: 'different', at: 1, remoteBytes: 8 }],
+  ['text', ['tExt', 'more'], true, { outcome: 'different', at: 1, remoteBytes: 4 }],
+  ['texts', ['te', 'xt'], true, { outcome: 'different', at: 4, remoteBytes: 4 }],
+  ['text', ['text', 'more'], true, { outcome: 'equal', remoteBytes: 8 }],
+  ['', ['x', 'y'], true, { outcome: 'equal', remoteBytes: 1 }],
+  ['', ['x', 'y'], false, { outcome: 'equal', remoteBytes: 2 }],
+] as const)('%j is compared with %j, until it differs: %s', async (text, pieces, untilDifferent, proof) => {
+  const file = path.join(temporaryDirectory(), 'stdout.log');
+  fs.writeFileSync(file, text);
+  const bring = async (sink: Sink) => {
+    for (const piece of pieces) await sink(Buffer.from(piece));
+    return 0;
+  };
+  const expected = { ...proof, bytes: text.length };
+  expect(await compareFile(file, bring, untilDifferent)).toEqual(expected);
+  const remote = Object.assign(new ModelRemote(), {
+    downloadFile: (_: JobId, _name: string, sink: Sink) => bring(sink),
+  });
+  const options = { remote, jobId: '501' as JobId, signal: new AbortController().signal };
+  expect(await proveFile(file, 'stdout.txt', options, untilDifferent)).toEqual(expected);
+});
+
+it.each([
+  ['unreachable', true, 'unreachable'],
+  ['http-status', false, 'http-status'],
+  ['http-status', true, undefined],
+  ['timeout', true, undefined],
+] as const)(
+  'a file that the service fails to send (%s) comes the other way, if that is open: %s',
+  async (code, isOpen, thrown) => {
+    const file = path.join(temporaryDirectory(), 'stdout.log');
+    fs.writeFileSync(file, 'text');
+    const remote = new ModelRemote();
+    remote.downloadFile = () => Promise.reject(new JobtailError(code, 'it fails'));
+    const direct = {
+      isOpen: () => isOpen,
+      downloadFile: async (_job: JobId, _name: string, sink: Sink) => {
+        await sink(Buffer.from('text'));
+        return 4;
+      },
+    };
+    const stop = new AbortController();
+    const proving = () => proveFile(file, 'stdout.txt', { remote, direct, jobId: '501' as JobId, signal: stop.signal });
+    if (thrown === undefined) expect(await proving()).toMatchObject({ outcome: 'equal', bytes: 4 });
+    else await expect(proving()).rejects.toMatchObject({ code: thrown });
+    // A stop is no reason to report the failure of the service.
+    direct.downloadFile = async () => {
+      stop.abort();
+      throw new JobtailError('aborted', 'it was stopped');
+    };
+    await expect(proving()).rejects.toMatchObject({ code: thrown ?? 'aborted' });
+  },
+);
 
 it.each([
   [undefined, 4, 'equal'],

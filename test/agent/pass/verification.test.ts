@@ -134,6 +134,45 @@ it('a link that led to no file is asked for again, and is missing if it leads to
   expect(place.remote.downloads).toEqual([]);
 });
 
+it.each([
+  ['unreachable', undefined],
+  ['timeout', 'it fails'],
+  ['http-status', 'it fails'],
+] as const)('a result and a link that fail with %s are named, or end the verification', async (code, reason) => {
+  const place = new ResultsPlace();
+  place.remote.set('/11/a', 'a');
+  place.remote.files.set('/11/link', new JobtailError('fault', 'refused', { inPlace: 'nothing' }));
+  await place.sync(true);
+  await place.sync(true);
+  for (const [name, others] of [
+    ['/11/a', ['/11/link: it is a link to a missing file']],
+    ['/11/link', []],
+  ] as const) {
+    const before = place.remote.files.get(name);
+    place.remote.files.set(name, new JobtailError(code, 'it fails'));
+    const found = notEqual(place, []);
+    if (reason === undefined) await expect(found).rejects.toMatchObject({ code });
+    else expect(await found).toEqual([`${name}: ${reason}`, ...others]);
+    if (before !== undefined) place.remote.files.set(name, before);
+  }
+});
+
+it('what nothing brought is named with its reason', async () => {
+  const place = new ResultsPlace();
+  place.remote.set('/11/a', 'a');
+  place.remote.set('/11/b', 'b');
+  await place.sync(true);
+  place.remote.reasons.set('/11/a', 'the service hands it out to nobody');
+  expect(await notEqual(place, [{ name: '11/bad\uFFFD', bytes: 1 }])).toEqual([
+    '/11/a: the service hands it out to nobody',
+    '/11/bad\uFFFD: its name is not UTF-8, so nothing brings it: rename it on the cluster',
+  ]);
+  const order = { jobId: JOB, tasks: [], files: [], results: false, settleAfterMs: null } as const;
+  place.store.jobs.watch({ ...order, source: 'command' }, place.now);
+  place.remote.set('/11/new', 'new');
+  expect(await notEqual(place, [])).toContain('/11/new: results of this job are off');
+});
+
 it('a result that is a link to a mirror is downloaded once with it', async () => {
   const place = new ResultsPlace();
   place.live('stdout', 'one\n', { relativePath: '/stdout.txt', listedName: '/9001/stdout.txt' });
