@@ -27,7 +27,7 @@ it.each<[string, ResultState, WatchState, string | null, number, string[]]>([
   ['that was unwatched', 'synced', 'ended', 'Finished', 1, [NOT_FOLLOWED]],
   ['that was unwatched, without a state', 'synced', 'ended', null, 1, [NOT_FOLLOWED, NOT_REPORTED]],
   ['without a state', 'synced', 'settled', null, 1, [NOT_REPORTED]],
-])('a job %s', async (_, result, state, jobState, code, unproven) => {
+])('wait reports a job %s', async (_, result, state, jobState, code, unproven) => {
   const { config, store } = await ownState();
   watch(store);
   compared(store, FILE);
@@ -47,7 +47,7 @@ it.each<[string, Partial<LiveFileRow>, string[]]>([
   ['found to have more bytes there', { position: 5, verified: null, unverified: 'MORE' }, ['MORE']],
   ['verified while the job ran', { early: true }, ['verified before the end of the job, and not after it']],
   ['grown since', { position: 6, verified: 5 }, ['it grew after it was verified']],
-])('a settled job with a live file that is %s', async (_, row, reasons) => {
+])('wait reports a settled job with a live file that is %s', async (_, row, reasons) => {
   const { config, store } = await ownState();
   watch(store);
   listed(store, 'synced');

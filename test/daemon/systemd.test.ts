@@ -64,7 +64,7 @@ describe('the notifier', MODULE, () => {
 });
 
 describe('without systemd', () => {
-  it('is silent', () => {
+  it('no message is sent', () => {
     const onProblem = vi.fn();
     const notifier = createNotifier({ env: {}, pid: 7, onProblem });
     notifier.send({ READY: '1' });

@@ -48,13 +48,13 @@ test.each([
   ['parts by REST', async () => parts(await rest('[]'))],
   ['a file by REST', async () => file(await rest('"YWJj"'))],
   ['the jobs by REST', async () => list(await rest('[ ]'))],
-])('%s may take long', async (_, call) => {
+])('a request for %s may take long', async (_, call) => {
   await expect(call()).resolves.toBeDefined();
 });
 
 test.each([
   ['one job by SOAP', async () => job(await soap(result('GetCurrentInfoForJob', `<id>${JOB}</id>`)))],
   ['one job by REST', async () => job(await rest(JSON.stringify({ Id: Number(JOB) })))],
-])('%s may not', async (_, call) => {
+])('a request for %s may not take long', async (_, call) => {
   await expect(call()).rejects.toMatchObject({ code: 'timeout' });
 });

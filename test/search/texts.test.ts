@@ -21,10 +21,10 @@ it.each<[source: string, texts: readonly string[], isWhole?: boolean]>([
   ['(?=far ahead)off', ['off']],
   ['x*', []],
   ['(one|)', []],
-])('of %s they are %j', (source, texts, isWhole = false) => {
+])('the pattern %s needs the texts %j', (source, texts, isWhole = false) => {
   expect(textsIn(source, false)).toEqual({ texts, isWhole });
 });
 
-it('letters that are not of ASCII are no text where the case is ignored', () => {
+it('a pattern needs no letters that are not of ASCII, where the case is ignored', () => {
   expect(textsIn('naïver', true)).toEqual({ texts: ['ver'], isWhole: false });
 });

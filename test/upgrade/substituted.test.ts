@@ -30,21 +30,24 @@ function olderState(directory: string): void {
   db.close();
 }
 
-test.each([true, false])('with raw bytes: %s', async (rawAccess) => {
-  const directory = temporaryDirectory();
-  olderState(directory);
-  const remote = new ModelRemote();
-  remote.rawAccess = rawAccess;
-  remote.files.set(keyText(STDOUT), BYTES);
-  const engine = new Engine({ directory, remote, now: () => 1_000_000 });
-  onTestFinished(() => engine.kill());
-  const row = () => engine.store.liveFiles.ofJob(JOB)[0];
-  expect(row()).toMatchObject({ position: 5, verified: null, mismatches: [] });
-  expect(row()?.error).toMatchObject({
-    code: 'stuck',
-    message: 'the mirror ends at byte 5: an older version wrote ? in place of what follows',
-  });
-  await engine.poll();
-  expect(fs.readFileSync(engine.mirror(STDOUT), 'latin1')).toBe(rawAccess ? BYTES.toString('latin1') : 'text ');
-  expect(row()).toMatchObject({ position: rawAccess ? BYTES.length : 5, generation: 1, error: null });
-});
+test.each([true, false])(
+  'a mirror left incomplete by an older version goes on only with raw bytes (%s)',
+  async (rawAccess) => {
+    const directory = temporaryDirectory();
+    olderState(directory);
+    const remote = new ModelRemote();
+    remote.rawAccess = rawAccess;
+    remote.files.set(keyText(STDOUT), BYTES);
+    const engine = new Engine({ directory, remote, now: () => 1_000_000 });
+    onTestFinished(() => engine.kill());
+    const row = () => engine.store.liveFiles.ofJob(JOB)[0];
+    expect(row()).toMatchObject({ position: 5, verified: null, mismatches: [] });
+    expect(row()?.error).toMatchObject({
+      code: 'stuck',
+      message: 'the mirror ends at byte 5: an older version wrote ? in place of what follows',
+    });
+    await engine.poll();
+    expect(fs.readFileSync(engine.mirror(STDOUT), 'latin1')).toBe(rawAccess ? BYTES.toString('latin1') : 'text ');
+    expect(row()).toMatchObject({ position: rawAccess ? BYTES.length : 5, generation: 1, error: null });
+  },
+);

@@ -49,7 +49,7 @@ const ROWS: readonly Row[] = [
   [2, 'hides bytes of one that was changed', { found: HIDDEN, mirror: MODIFIED }, mended(90)],
   [2, 'differs in uncommitted bytes', { found: DIFFERENT, mirror: UNCOMMITTED }, cut(90)],
   [2, 'differs before others', { found: { ...DIFFERENT, at: 70 }, mirror: UNCOMMITTED }, cut(80)],
-  [2, 'raw bytes differ', { found: NOT_BY_ASCII, mirror: UNCOMMITTED, by }, cut(90)],
+  [2, 'differs in raw bytes', { found: NOT_BY_ASCII, mirror: UNCOMMITTED, by }, cut(90)],
   [2, 'differs from one that was changed', { found: DIFFERENT, mirror: MODIFIED }, mended(90)],
   [3, 'hides its end', { found: HIDDEN, mirror: INTACT }, undetermined(90, 'raw-bytes')],
   [3, 'hides bytes of one whose state was lost', { found: HIDDEN, mirror: LOST }, undetermined(90, 'raw-bytes')],
@@ -59,7 +59,7 @@ const ROWS: readonly Row[] = [
   [4, 'ends before', { found: SHORTER, mirror: INTACT }, undetermined(90, 'the-next-poll')],
   [4, 'ends before uncommitted bytes', { found: SHORTER, mirror: UNCOMMITTED }, undetermined(90, 'the-next-poll')],
   [4, 'ends before others', { found: SHORTER, mirror: MODIFIED }, undetermined(90, 'the-next-poll')],
-  [4, 'raw bytes differ', { found: NOT_BY_ASCII, mirror: INTACT, by }, undetermined(90, 'the-next-poll')],
+  [4, 'differs in raw bytes', { found: NOT_BY_ASCII, mirror: INTACT, by }, undetermined(90, 'the-next-poll')],
   [5, 'ends before', { found: SHORTER, mirror: UNCOMMITTED, isConfirmed }, cut(90)],
   [5, 'ends before the end of one that was changed', { found: SHORTER, mirror: MODIFIED, isConfirmed }, mended(90)],
   [6, 'differs', { found: NOT_BY_ASCII, mirror: INTACT, isConfirmed }, undetermined(90, 'raw-bytes')],
@@ -71,7 +71,7 @@ const ROWS: readonly Row[] = [
   ],
   [
     7,
-    'raw bytes differ',
+    'differs in raw bytes',
     { found: NOT_BY_ASCII, mirror: INTACT, by, isConfirmed },
     { kind: 'rewritten', at: 90, reason: reason(/, as its raw bytes show$/) },
   ],
@@ -95,7 +95,7 @@ const ROWS: readonly Row[] = [
   ],
 ];
 
-test.each(ROWS)('row %i: %s', (_, __, facts, expected) => {
+test.each(ROWS)('by row %i it is decided where the remote file %s', (_, __, facts, expected) => {
   expect(decide({ by: 'text', isConfirmed: false, ...facts })).toEqual(expected);
 });
 
