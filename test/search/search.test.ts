@@ -113,13 +113,6 @@ describe('one file', () => {
     return (await resultsOf({ ...options, limits: SMALL })).lines.map(({ number, bytes }) => `${number}:${bytes}`);
   };
 
-  it('finds a literal and an expression across the borders of chunks, and a last line without a newline', async () => {
-    const content = 'first line\nthe second one has a needle in it\nthird\nneedle at the end';
-    expect(await linesOf(content, 'needle')).toEqual(['2:the second one has a needle in it', '4:needle at the end']);
-    expect(await linesOf(content, 'n[e]edle.*it$')).toEqual(['2:the second one has a needle in it']);
-    expect(await linesOf(content, 'NEEDLE$', { ignoreCase: true })).toEqual([]);
-  });
-
   it('ignores the case of characters that are not ASCII, or have a third case', async () => {
     const kelvin = Buffer.from('300 \u212a, ſum É\n');
     const [line = ''] = await linesOf(kelvin, 'k, sum é', { ignoreCase: true });

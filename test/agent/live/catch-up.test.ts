@@ -206,17 +206,6 @@ describe('how a service decodes', () => {
     expect(mirror()).toEqual(remote.files.get(NAME));
   });
 
-  test('otherwise brings what is appended after complete passes without a new byte within seconds', async () => {
-    const { remote, poll, pass, mirror } = setUp();
-    remote.decoding = { latin1: true };
-    for (const content of ['Gr\xf6', 'Gr\xf6\xdfe 1\n']) {
-      remote.files.set(NAME, Buffer.from(content, 'latin1'));
-      for (let polls = 0; polls < 3; polls++, pass(4_000)) await poll();
-      expect(mirror().toString('latin1')).toBe(content);
-      for (let polls = 0; polls < 12; polls++, pass(1_000)) await poll(true);
-    }
-  });
-
   test('UTF-8 shows the same text of more bytes of a character at the end, which come by rare downloads', async () => {
     const { remote, poll, pass, mirror } = setUp();
     for (const content of ['A\xe2', 'A\xe2\x82']) {
@@ -227,15 +216,6 @@ describe('how a service decodes', () => {
     const { rawBytes } = remote;
     for (let polls = 0; polls < 50; polls++, pass(12_000)) await poll();
     expect(remote.rawBytes - rawBytes).toBeLessThanOrEqual(5 * 3);
-  });
-
-  test('otherwise is not taken for UTF-8 by half a character at the end', async () => {
-    const { remote, engine, poll, pass, mirror } = setUp();
-    remote.decoding = { latin1: true };
-    remote.files.set(NAME, Buffer.from('A\xc3', 'latin1'));
-    for (let polls = 0; polls < 4; polls++, pass(12_000)) await poll();
-    expect(mirror()).toEqual(Buffer.from('A\xc3', 'latin1'));
-    expect(engine.store.capabilities.get('text-encoding')).toBe('other');
   });
 
   test('otherwise is not taken for one that stripped a mark from a text that repeats', async () => {
@@ -313,23 +293,6 @@ describe('truncation and rewriting', () => {
     expect(fs.readFileSync(`${file}.1`, 'utf8')).toBe('old content\n');
     expect(fs.statSync(file).ino).toBe(inode);
     expect(engine.store.liveFiles.ofJob('501' as never)[0]?.generation).toBe(2);
-  });
-
-  test('a file that vanishes is no error, and goes on where it was when it is there again', async () => {
-    const { remote, poll, pass, mirror, engine, file } = setUp();
-    remote.files.set(NAME, Buffer.from('content\n'));
-    await poll();
-    remote.files.delete(NAME);
-    for (let polls = 0; polls < 3; polls++) {
-      expect(await poll()).toBe('absent');
-      pass(60_000);
-    }
-    expect(mirror().toString()).toBe('content\n');
-    expect(engine.store.liveFiles.ofJob('501' as never)[0]).toMatchObject({ generation: 1, error: null });
-    remote.files.set(NAME, Buffer.from('content\nand more\n'));
-    expect(await poll()).toBe('current');
-    expect(mirror().toString()).toBe('content\nand more\n');
-    expect(fs.existsSync(`${file}.1`)).toBe(false);
   });
 
   test('a stale size is waited out', async () => {

@@ -1,8 +1,7 @@
 /** The end of a job whose last pass fails: it is retried with back-off, its error stays visible, and it is given up. */
 import { expect, it, vi } from 'vitest';
-import type { Parts } from '../../../src/agent/ports/server.ts';
 import { JobtailError } from '../../../src/errors.ts';
-import { type JobId, keyText, type TaskId } from '../../../src/job.ts';
+import { keyText } from '../../../src/job.ts';
 import { unprovenIn } from '../../../src/proven.ts';
 import { sleep } from '../../../src/system/clock.ts';
 import { startAgent } from '../../support/composed-agent.ts';
@@ -16,21 +15,15 @@ const MINUTE_MS = 60_000;
 class FailingRemote extends ModelRemote {
   failedCalls = 0;
   failure = new JobtailError('internal', 'not set');
-  isDown = false;
-  failing: 'downloads' | 'listings' | 'parts' | undefined;
+  failing: 'downloads' | 'listings' | undefined;
 
   override async downloadFile(...call: Parameters<ModelRemote['downloadFile']>): Promise<number> {
     if (this.failing === 'downloads') this.#fail();
     return await super.downloadFile(...call);
   }
 
-  override async readParts(...call: Parameters<ModelRemote['readParts']>): Promise<Parts> {
-    if (this.failing === 'parts') this.#fail();
-    return await super.readParts(...call);
-  }
-
   override async listChangedFiles(...call: Parameters<ModelRemote['listChangedFiles']>): Promise<readonly string[]> {
-    if (this.failing === 'listings' || this.isDown) this.#fail();
+    if (this.failing === 'listings') this.#fail();
     return await super.listChangedFiles(...call);
   }
 
@@ -104,80 +97,6 @@ it.each([true, false])(
   },
 );
 
-it.each(['http-status', 'malformed', 'timeout'] as const)(
-  'a job that is over, of which each request for its live files fails, settles soon after these 15 minutes: %s',
-  async (code) => {
-    const remote = new FailingRemote();
-    const { clock, job, store, watch } = await follow(remote, false);
-    const read = remote.readParts.bind(remote);
-    remote.readParts = async (...call) => {
-      if (call[0] === JOB) throw new JobtailError(code, 'a failure of this job');
-      return await read(...call);
-    };
-    watch({ jobId: '77' as JobId, tasks: [TASK as TaskId], results: false });
-    await clock.passUntil('its end', () => job()?.state === 'settled', 25 * MINUTE_MS);
-    expect(clock.monotonic()).toBeGreaterThan(14 * MINUTE_MS);
-    expect(job()?.error).toMatchObject({ code });
-    expect(unprovenIn(store, JOB)).not.toEqual([]);
-  },
-);
-
-it('an outage does not start these 15 minutes anew', async () => {
-  const remote = new FailingRemote();
-  remote.poisoned.add(keyText({ ...STDOUT, file: 'stderr' }));
-  const { clock, job } = await follow(remote, false);
-  const outage = () => {
-    throw new JobtailError('unavailable', 'status 502');
-  };
-  for (let each = 0; each < 4; each++) {
-    await clock.pass(3 * MINUTE_MS);
-    remote.beforeCall = outage;
-    await clock.pass(MINUTE_MS);
-    remote.beforeCall = () => {};
-  }
-  await clock.passUntil('its end', () => job()?.state === 'settled', 3 * MINUTE_MS);
-});
-
-it.each(['unreachable', 'timeout', 'unavailable'] as const)(
-  'a last pass after these 15 minutes is not given up by an outage that hits it: %s',
-  async (code) => {
-    const remote = new FailingRemote();
-    remote.poisoned.add(keyText({ ...STDOUT, file: 'stderr' }));
-    const { clock, job } = await follow(remote, false);
-    let isOver = false;
-    const list = remote.listChangedFiles.bind(remote);
-    remote.listChangedFiles = async (...call) => {
-      // The first call of the pass, after its polls.
-      if (!isOver && clock.monotonic() > 10 * MINUTE_MS)
-        remote.beforeCall = () => {
-          throw new JobtailError(code, 'an outage');
-        };
-      return await list(...call);
-    };
-    await clock.passUntil('the outage', () => job()?.error?.message === 'an outage', 17 * MINUTE_MS);
-    await clock.pass(20 * MINUTE_MS);
-    expect(job()).toMatchObject({ state: 'watched', error: { message: 'an outage' } });
-    isOver = true;
-    remote.beforeCall = () => {};
-    await clock.passUntil('its end', () => job()?.state === 'settled', 3 * MINUTE_MS);
-    expect(job()?.error).toBe(null);
-  },
-);
-
-it('a last pass that was refused for a quarter of an hour is not given up by an outage after that', async () => {
-  const remote = new FailingRemote();
-  remote.failing = 'listings';
-  remote.failure = new JobtailError('http-status', 'status 500');
-  const { clock, job } = await follow(remote, false);
-  await clock.pass(14 * MINUTE_MS);
-  remote.failure = new JobtailError('unreachable', 'an outage');
-  await clock.pass(20 * MINUTE_MS);
-  expect(job()).toMatchObject({ state: 'watched', error: { message: 'an outage' } });
-  remote.failure = new JobtailError('http-status', 'status 500');
-  await clock.passUntil('its end', () => job()?.state === 'settled', 3 * MINUTE_MS);
-  expect(job()?.error).toMatchObject({ code: 'http-status' });
-});
-
 it.each<[string, (remote: FailingRemote, service: ModelJobService, watch: () => void) => void]>([
   ['finds it watched once more', (_remote, _service, watch) => watch()],
   ['finds it active', (_, service) => service.set(jobOf(JOB, 'Running', { tasks: tasksOf(TASK) }))],
@@ -235,19 +154,6 @@ it('an unwatched job whose last pass is refused for a quarter of an hour is ende
   expect(job()?.state).toBe('ending');
   await clock.passUntil('its end', () => job()?.state === 'ended', 3 * MINUTE_MS);
   expect(job()?.error).toMatchObject({ code: 'http-status' });
-});
-
-it('a job without live files does not settle while the service is away, and settles when it is back', async () => {
-  const remote = new FailingRemote();
-  remote.isDown = true;
-  remote.failure = new JobtailError('unreachable', 'connection refused');
-  const { clock, job } = await follow(remote, true, []);
-  await clock.passUntil('its error', () => job()?.error !== null);
-  await clock.pass(30 * MINUTE_MS);
-  expect(job()).toMatchObject({ state: 'watched', error: { code: 'unreachable' } });
-  remote.isDown = false;
-  await clock.passUntil('its end', () => job()?.state === 'settled', 5 * MINUTE_MS);
-  expect(job()?.error).toBe(null);
 });
 
 it('a run that fails with a requested pause is retried after it', async () => {

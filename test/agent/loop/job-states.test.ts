@@ -4,7 +4,6 @@ import { describe, expect, it, vi } from 'vitest';
 import { mirrorPath } from '../../../src/agent/live/mirror/mirror.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../../src/job.ts';
-import { jobTimeOf } from '../../../src/job-information.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
@@ -160,21 +159,6 @@ describe('a job that is not over', () => {
       expect(watchState()).toBe('watched');
     },
   );
-
-  it('is not settled because it is quiet, while its state is reported', async () => {
-    const { clock, watchState, service } = await follow({ settleAfterMs: 5 * MINUTE_MS });
-    await clock.pass(20 * MINUTE_MS);
-    expect(watchState()).toBe('watched');
-    service.failure = DOWN;
-    await clock.passUntil('its end', () => watchState() === 'settled');
-  });
-
-  it('of which no state is reported is settled when it was quiet for long enough', async () => {
-    const { clock, watchState } = await follow({ state: null, settleAfterMs: 5 * MINUTE_MS });
-    await clock.pass(4 * MINUTE_MS);
-    expect(watchState()).toBe('watched');
-    await clock.passUntil('its end', () => watchState() === 'settled', 5 * MINUTE_MS);
-  });
 });
 
 describe('while the service that tells of jobs is down', () => {
@@ -269,17 +253,6 @@ it('a quiet job costs no calls but its polls, and one list for all jobs every ha
   expect(polledAt()).toBeGreaterThan(clock.now() - 5_000);
 });
 
-it('a job that no list names is asked for by itself, and its late tasks are followed', async () => {
-  const { clock, service, store, mirror, remote } = await follow();
-  service.unlisted.add(JOB);
-  const late: LiveFileKey = { taskId: '9002' as TaskId, file: 'stderr' };
-  remote.files.set(keyText(late), Buffer.from('late\n'));
-  service.set(jobOf(JOB, 'Running', { tasks: tasksOf(TASK, late.taskId) }));
-  await clock.passUntil('the late task', () => mirror(late) === 'late\n');
-  expect(service.questions).toBeGreaterThan(0);
-  expect(store.taskSearches.get(JOB)).toMatchObject({ foundBy: 'job-service', hint: null });
-});
-
 describe('a job that no list names, and whose own report fails', () => {
   const BAD = ['90', '91', '92', '93', '94', '95', '96', '97', '98', '99'] as JobId[];
   const failure = new JobtailError('http-status', 'status 500');
@@ -372,22 +345,6 @@ describe('a job that no list names, and whose own report fails', () => {
       expect(times, jobId).toBeLessThanOrEqual(20);
     }
   });
-});
-
-it('a settled job whose start is only written otherwise is not followed again', async () => {
-  const { clock, service, said, watchState } = await follow();
-  const startingAt = (start: string) =>
-    service.set({ ...jobOf(JOB, 'Finished', { tasks: tasksOf(TASK) }), startTime: jobTimeOf(start) });
-  startingAt('2026-01-01T00:00:00');
-  await clock.passUntil('its end', () => watchState() === 'settled', 10 * MINUTE_MS);
-  said.length = 0;
-  for (const start of ['2026-01-01T00:00:00Z', '2026-01-01T00:00:00.000Z', '2026-01-01T01:00:00+01:00']) {
-    startingAt(start);
-    await clock.pass(5 * MINUTE_MS);
-  }
-  expect(said.filter((line) => line.startsWith('job followed'))).toEqual([]);
-  startingAt('2026-01-03T00:00:00Z');
-  await clock.passUntil('its next run', () => said.some((line) => line.startsWith('job followed')), 5 * MINUTE_MS);
 });
 
 describe('a report that is the same as the one before', () => {

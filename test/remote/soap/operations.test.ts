@@ -335,14 +335,6 @@ describe('a session', () => {
     expect((await failureOf(other.remote.listChangedFiles(JOB, signal))).code).toBe('fault');
   });
 
-  test('may turn into a token', async () => {
-    const session = new GivenSession({ kind: 'session', code: 'c' }, { kind: 'bearer', token: 'tok.en' });
-    const { remote, asked } = await serve([{ status: 401 }, good], { session });
-    await remote.listChangedFiles(JOB, signal);
-    expect(asked.map(({ authorization }) => authorization)).toEqual([undefined, 'Bearer tok.en']);
-    expect(asked.map(({ body }) => body.includes('sessionCode'))).toEqual([true, false]);
-  });
-
   test('is not looked for in other errors', async () => {
     const { remote, asked } = await serve([fault11('The session of the cluster is closed')]);
     expect((await failureOf(remote.listChangedFiles(JOB, signal))).code).toBe('fault');

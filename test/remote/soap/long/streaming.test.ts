@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { Operation } from '../../../../src/operations.ts';
 import { entry, fileResponse, partsResponse } from '../../../support/wire-envelopes.ts';
 import { createRemote, JOB, TASK, type TestRemote } from '../../../support/wire-remote.ts';
-import { bodyOf, closedAtEnd, startHttpServer, until } from '../../../support/wire-server.ts';
+import { bodyOf, closedAtEnd, startHttpServer } from '../../../support/wire-server.ts';
 
 const MIB = 1024 * 1024;
 const BYTES = 256 * MIB;
@@ -78,39 +78,6 @@ test('a text of 256 MiB is held in constant memory', async () => {
     await content?.release();
   });
   expect(growth).toBeLessThan(MAX_GROWTH_BYTES);
-});
-
-test('a sink that waits makes the service wait', async () => {
-  let written = 0;
-  const server = await startHttpServer(async (request, response) => {
-    await bodyOf(request);
-    const block = Buffer.alloc(MIB, 'A');
-    response.writeHead(200, { 'content-type': 'text/xml' }).write(fileResponse('|').split('|')[0]);
-    for (; written < BYTES && !response.destroyed; written += block.length) {
-      if (!response.write(block)) await new Promise<void>((resolve) => void response.once('drain', resolve));
-    }
-  });
-  const { remote } = closedAtEnd(createRemote(closedAtEnd(server).url));
-  const stop = new AbortController();
-  let started = false;
-  const sink = () => {
-    started = true;
-    return new Promise<void>(() => undefined);
-  };
-  const call = remote.downloadFile(JOB, '/a', sink, stop.signal).catch((error: unknown) => error);
-  await until(() => started);
-  // Nothing moves any more.
-  let before = -1;
-  let still = 0;
-  await until(() => {
-    still = written === before ? still + 1 : 0;
-    before = written;
-    return still === 50;
-  });
-  expect(written).toBeLessThan(64 * MIB);
-  stop.abort();
-  expect(await call).toMatchObject({ code: 'aborted' });
-  await until(() => server.open() === 0);
 });
 
 /** The longest turn of the event loop, in milliseconds of processor time: what others do on the machine does not count. */

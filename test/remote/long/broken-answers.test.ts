@@ -1,0 +1,449 @@
+/** Answers that are broken in one way each, as raw bytes of HTTP: each is refused by the code of an error, in few words, and soon. */
+import type { Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { afterAll, expect, test } from 'vitest';
+import type { Remote } from '../../../src/agent/ports/server.ts';
+import { type ErrorCode, JobtailError } from '../../../src/errors.ts';
+import type { Operation } from '../../../src/operations.ts';
+import type { HttpLimits } from '../../../src/remote/http/http-client.ts';
+import { slowness, watchTurns } from '../../support/cpu-cost.ts';
+import { entry, fault11, fileResponse, listResponse, partsResponse } from '../../support/wire-envelopes.ts';
+import { createRemote, JOB, SESSION_CODE, TASK } from '../../support/wire-remote.ts';
+import { createRest, type TestRest } from '../../support/wire-rest.ts';
+import { startTcpServer, until } from '../../support/wire-server.ts';
+
+const startBytes = process.memoryUsage().rss;
+const PARTS: Operation = 'DownloadPartsOfJobFilesFromCluster';
+const FILE: Operation = 'DownloadFileFromCluster';
+const LIST: Operation = 'ListChangedFilesForJob';
+
+interface Broken {
+  readonly what: string;
+  readonly code: ErrorCode;
+  /** What the service does with the connection once a request has come. */
+  readonly serve: (socket: Socket) => void;
+  readonly operation: Operation;
+  /** Seen in the message, besides. */
+  readonly says?: string;
+  /** How long it may keep the event loop from turning, in milliseconds of processor time; 100 if left out. */
+  readonly blocksMs?: number;
+}
+
+/** Whatever was called. */
+type BrokenAnswer = Omit<Broken, 'operation'>;
+
+const of =
+  (operation: Operation) =>
+  (broken: BrokenAnswer): Broken => ({ ...broken, operation });
+
+type Headers = Readonly<Record<string, string | number>>;
+
+/** An answer with its proper length. */
+function answered(status: number, type: string, body: string | Buffer, headers: Headers = {}): Broken['serve'] {
+  // Once: what a server does to answer is not the client's turn.
+  const bytes = Buffer.from(body);
+  return (socket) => {
+    const typed = type === '' ? {} : { 'content-type': type };
+    socket.write(head(status, { ...typed, 'content-length': bytes.length, ...headers }));
+    socket.write(bytes);
+  };
+}
+
+function head(status: number, headers: Headers): string {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status} Status\r\n${lines.join('')}\r\n`;
+}
+
+const HTML = 'text/html';
+const status = (code: number, headers: Headers = {}) => answered(code, '', '', headers);
+
+/** The beginning of an answer that will not be as long as it says. */
+const longHead = (type: string, code = 200) => head(code, { 'content-type': type, 'content-length': 1_000_000_000 });
+
+/** Writes `bytes` and then does nothing more. */
+const only =
+  (bytes: string): Broken['serve'] =>
+  (socket) =>
+    void socket.write(bytes);
+
+/** Writes `start` and then `piece` again and again, with a pause if `everyMs` is given, until the client gives up. */
+function forever(start: string, piece: string, everyMs = 0): Broken['serve'] {
+  return (socket) => {
+    socket.write(start);
+    const timer = setInterval(() => {
+      for (let room = true; room; ) room = socket.write(piece) && everyMs === 0 && !socket.destroyed;
+    }, everyMs);
+    socket.on('close', () => clearInterval(timer));
+  };
+}
+
+const page = (size: number) => `<!DOCTYPE html><html><head><title>Sign in</title></head>${'<p>text '.repeat(size / 8)}`;
+
+/** A sound answer of a protocol, and what stands of it before its text. */
+interface Sound {
+  readonly type: string;
+  readonly good: string;
+  readonly beforeContent: string;
+}
+
+function brokenConnections({ type, good, beforeContent }: Sound): readonly BrokenAnswer[] {
+  const begun = longHead(type) + beforeContent;
+  const chunked = head(200, { 'content-type': type, 'transfer-encoding': 'chunked' });
+  const chunk = `${chunked}${Buffer.byteLength(good).toString(16)}\r\n${good}\r\n`;
+  return [
+    broken('silence', 'timeout', () => undefined),
+    broken('a short body', 'interrupted', (socket) => void socket.end(begun)),
+    broken('a body cut between two chunks', 'interrupted', (socket) => void socket.end(chunk)),
+    broken('a body that stalls behind its end', 'timeout', only(chunk)),
+    broken(
+      'a bomb of gzip',
+      'malformed',
+      answered(200, type, gzipSync(Buffer.alloc(50_000_000)), { 'content-encoding': 'gzip' }),
+      'compressed',
+    ),
+    broken('gzip that does not say so', 'malformed', answered(200, type, gzipSync(good))),
+  ];
+}
+
+function brokenStatuses({ type, good }: Sound): readonly BrokenAnswer[] {
+  const long = longHead(type, 500);
+  return [
+    broken('an empty 200', 'unexpected-answer', status(200), 'empty'),
+    broken('an empty 200 of HTML', 'unexpected-answer', answered(200, HTML, ''), 'empty'),
+    broken('202', 'unexpected-answer', status(202), '202'),
+    broken('206', 'unexpected-answer', answered(206, type, good)),
+    broken('301', 'redirected', status(301, { location: 'http://127.0.0.1:1/?secret' })),
+    broken('307', 'redirected', status(307, { location: '/' })),
+    broken('308 with a body', 'redirected', answered(308, HTML, page(1_000_000), { location: '/' })),
+    broken('400', 'http-status', status(400)),
+    broken('401', 'session-lost', status(401)),
+    broken('403', 'session-lost', answered(403, HTML, page(1000)), 'Sign in'),
+    broken('405', 'http-status', status(405)),
+    broken('413', 'request-too-long', status(413)),
+    broken('500', 'http-status', status(500)),
+    broken('500 with a page of 1 MB', 'http-status', answered(500, HTML, page(1_000_000))),
+    broken('500 with a body that stalls', 'timeout', only(long)),
+    broken('500 with a body without end', 'http-status', forever(long, 'x'.repeat(65_536))),
+    broken('503', 'unavailable', status(503, { 'retry-after': 7 })),
+    broken('504', 'unavailable', status(504)),
+  ];
+}
+
+function broken(what: string, code: BrokenAnswer['code'], serve: BrokenAnswer['serve'], says?: string): BrokenAnswer {
+  return { what, code, serve, ...(says === undefined ? {} : { says }) };
+}
+
+interface Options {
+  /** So few that small answers reach them. */
+  readonly limits: HttpLimits;
+  readonly maxSmallResponseBytes: number;
+}
+
+interface Connected {
+  /** Makes the call that is to fail. */
+  call(): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+interface Protocol {
+  /** Whether these are the last bytes of a request. */
+  readonly isEnd: (data: Buffer) => boolean;
+  readonly connect: (url: string, options: Options, broken: Broken) => Connected;
+}
+
+const SHORT = { connectMs: 20_000, headersMs: 250, idleMs: 250, totalMs: 1500 };
+/** Where something else is to be met first: on a busy machine, too. */
+const LONG = { connectMs: 20_000, headersMs: 20_000, idleMs: 20_000, totalMs: 20_000 };
+
+/** The call of an operation, with as little as it may have. */
+function callOf(remote: Remote, operation: Broken['operation']): Promise<unknown> {
+  const { signal } = new AbortController();
+  if (operation === 'DownloadFileFromCluster') return remote.downloadFile(JOB, '/a', () => undefined, signal);
+  if (operation === 'ListChangedFilesForJob') return remote.listChangedFiles(JOB, signal);
+  return remote.readParts(JOB, [{ taskId: TASK, file: 'stdout', offset: 0 }], signal);
+}
+
+/** Makes the call and returns its failure and for how long the process could do nothing else, at most, in milliseconds. */
+async function suffer(broken: Broken, { isEnd, connect }: Protocol): Promise<{ error: unknown; blockedMs: number }> {
+  const server = await startTcpServer((socket) => socket.on('data', (data) => isEnd(data) && broken.serve(socket)));
+  const limits = broken.code === 'timeout' ? SHORT : LONG;
+  const connected = connect(server.url, { limits, maxSmallResponseBytes: 2 * 1024 * 1024 }, broken);
+  try {
+    const turns = watchTurns();
+    const error = await connected.call().then(
+      () => 'it succeeded',
+      (thrown: unknown) => thrown,
+    );
+    const blockedMs = turns.longestMs();
+    await until(() => server.open() <= 2);
+    return { error, blockedMs };
+  } finally {
+    await connected.close();
+    await server.close();
+  }
+}
+
+/** Expects that the call fails as it should, in a few words, and soon. */
+async function expectFailure(broken: Broken, protocol: Protocol): Promise<void> {
+  let { error, blockedMs } = await suffer(broken, protocol);
+  // The garbage of all before may be collected in any of them: only what blocks again and again is a defect.
+  const { blocksMs = 100 } = broken;
+  let limitMs = blocksMs;
+  for (let again = 0; blockedMs > limitMs && again < 5; again += 1) {
+    blockedMs = (await suffer(broken, protocol)).blockedMs;
+    limitMs = blocksMs * Math.max(1, slowness());
+  }
+  expect(blockedMs).toBeLessThan(limitMs);
+  if (!(error instanceof JobtailError)) throw new Error(`expected a JobtailError, got ${String(error)}`);
+  expect(`${error.code}: ${error.message}`).toMatch(new RegExp(`^${broken.code}: `));
+  expect(error.message).toContain(broken.says ?? '');
+  expect(error.message.length).toBeLessThan(700);
+  expect(JSON.stringify([error.message, error.hint, error.stack, error.cause])).not.toContain(SESSION_CODE);
+  expect(error.cause).toBeUndefined();
+  const waits = error.code === 'rate-limited' || (error.code === 'unavailable' && broken.what === '503');
+  expect(error.retryAfterMs).toBe(waits ? 7000 : undefined);
+}
+
+const SOAP: Protocol = {
+  isEnd: (data) => data.toString().endsWith(':Envelope>'),
+  connect(url, options, { operation }) {
+    const { remote, close } = createRemote(url, options);
+    return { call: () => callOf(remote, operation), close };
+  },
+};
+
+const callOfRest = ({ remote, jobs }: TestRest, operation: Broken['operation']): Promise<unknown> =>
+  operation === 'GetCurrentInfoForJob' ? jobs.getJob(JOB, new AbortController().signal) : callOf(remote, operation);
+
+const REST: Protocol = {
+  isEnd(data) {
+    const text = data.toString();
+    return text.endsWith('}') || (text.startsWith('GET ') && text.endsWith('\r\n\r\n'));
+  },
+  connect(url, options, { operation }) {
+    const made = createRest(url, options);
+    // Nothing of a broken answer is believed.
+    const believed = () => expect(made.kept.has('rest-path')).toBe(false);
+    return { call: () => callOfRest(made, operation).finally(believed), close: made.close };
+  },
+};
+
+function brokenOverSoap(): readonly Broken[] {
+  const XML = 'text/xml; charset=utf-8';
+  const xml = (body: string | Buffer) => answered(200, XML, body);
+  const LONG = longHead(XML);
+
+  const good = partsResponse(entry('x'));
+  const [beforeContent = ''] = partsResponse(entry('|')).split('|');
+  const SOUND = { type: XML, good, beforeContent };
+
+  const connections: readonly BrokenAnswer[] = [
+    ...brokenConnections(SOUND),
+    broken('a header that drips', 'timeout', forever('HTTP/1.1 200 OK\r\nx: ', 'x', 10)),
+    {
+      what: 'a header without end',
+      code: 'malformed',
+      serve: forever('HTTP/1.1 200 OK\r\n', 'x: y\r\n'.repeat(500)),
+      // undici makes an error of each name and value of the chunk (64 KiB at most) in which the header became too long.
+      blocksMs: 2_000,
+    },
+    broken(
+      'white space without end',
+      'answer-too-large',
+      forever(LONG + beforeContent.replace(/<JobFileContentExt>.*/, ''), ' '.repeat(65_536)),
+    ),
+    broken('a comment without end', 'malformed', forever(`${LONG}<!--`, 'x'.repeat(65_536))),
+    broken(
+      'elements without end',
+      'answer-too-large',
+      forever(LONG + beforeContent.replace('<content>', ''), '<a/>'.repeat(5000)),
+    ),
+    broken('a tag without end', 'malformed', forever(`${LONG}<a b="`, 'x'.repeat(65_536))),
+  ];
+
+  const statuses: readonly BrokenAnswer[] = [
+    ...brokenStatuses(SOUND),
+    broken('204', 'unexpected-answer', only('HTTP/1.1 204 No\r\n\r\n')),
+    broken('404', 'http-status', answered(404, HTML, '<title>Not found</title>'), 'Not found'),
+    broken('415', 'http-status', status(415)),
+    broken('429', 'rate-limited', status(429, { 'retry-after': 7 })),
+    broken('500 with 1 MB of text without a colon', 'http-status', answered(500, XML, '<'.repeat(1_000_000))),
+    broken('500 with a sound envelope', 'http-status', answered(500, XML, good)),
+    broken('500 with half a fault', 'http-status', answered(500, XML, fault11('x').slice(0, -20))),
+    broken('502', 'unavailable', answered(502, HTML, page(1000))),
+    broken('503 with a fault', 'unavailable', answered(503, XML, fault11('busy')), 'busy'),
+  ];
+
+  const types: readonly BrokenAnswer[] = [
+    broken('a page of 1 MB', 'malformed', answered(200, HTML, page(1_000_000)), 'web page ("Sign in")'),
+    broken('a page of 1 MB that says it is XML', 'malformed', xml(page(1_000_000)), 'web page ("Sign in")'),
+    broken('a page without type', 'malformed', answered(200, '', '<html><title>Hi</title>'), 'web page ("Hi")'),
+    broken('JSON', 'malformed', answered(200, 'application/json', '{}'), 'application/json'),
+    broken('MTOM', 'malformed', answered(200, 'multipart/related; boundary=x', '--x')),
+    broken('another encoding in the header', 'malformed', answered(200, 'text/xml; charset=windows-1250', good)),
+    broken('UTF-16', 'malformed', xml(Buffer.from(`\uFEFF${good}`, 'utf16le'))),
+  ];
+
+  const MANY_NAMESPACES = Array.from({ length: 700 }, (_, at) => `xmlns:p${at}="u:${at}"`).join(' ');
+  /** 1 MB of `piece` inside of ten elements with `attributes`. */
+  const inHeader = (piece: string, attributes = '') => {
+    const inner = piece.repeat(1_000_000 / piece.length);
+    const header = `${`<a ${attributes}>`.repeat(10)}${inner}${'</a>'.repeat(10)}`;
+    return good.replace('<soap:Body>', () => `<soap:Header>${header}</soap:Header><soap:Body>`);
+  };
+  const inDetail = fault11('no').replace('<detail />', `<detail>${'<a xmlns:p="urn:p"/>'.repeat(50_000)}</detail>`);
+  // Others: xml-reader.test.ts.
+  const documents: readonly BrokenAnswer[] = [
+    broken('1 MB of namespaces in the header', 'answer-too-large', xml(inHeader('<a xmlns:p="urn:p"/>'))),
+    broken(
+      '1 MB of namespaces, each below many',
+      'answer-too-large',
+      xml(inHeader('<b xmlns:q="r"/>', MANY_NAMESPACES)),
+    ),
+    broken('a fault with 1 MB of namespaces in its detail', 'answer-too-large', xml(inDetail)),
+  ];
+
+  const files: readonly BrokenAnswer[] = [
+    broken(
+      'base64 without end',
+      'interrupted',
+      (socket) => void socket.end(LONG + fileResponse('AAAA').slice(0, -200)),
+    ),
+  ];
+
+  const listings: readonly BrokenAnswer[] = [
+    broken(
+      'names without end',
+      'answer-too-large',
+      forever(LONG + listResponse('|').split('|')[0], '<string>a</string>'.repeat(3000)),
+    ),
+    broken(
+      'a name without end',
+      'answer-too-large',
+      forever(`${LONG}${listResponse('|').split('|')[0]}<string>`, 'x'.repeat(65_536)),
+    ),
+    broken('bytes that trickle on and on', 'timeout', forever(LONG, ' '.repeat(1100), 10)),
+  ];
+  return [
+    ...[...connections, ...statuses, ...types, ...documents].map(of(PARTS)),
+    ...files.map(of(FILE)),
+    ...listings.map(of(LIST)),
+  ];
+}
+
+function brokenOverRest(): readonly Broken[] {
+  const JSON_TYPE = 'application/json; charset=utf-8';
+  const json = (body: string | Buffer) => answered(200, JSON_TYPE, body);
+  const problem = (code: number, fields: object) => answered(code, JSON_TYPE, JSON.stringify(fields));
+  const LONG = longHead(JSON_TYPE);
+
+  const item = (content: string) =>
+    `{"Content":${content},"RelativePath":"out","Offset":0,"FileType":3,"SubmittedTaskInfoId":9001}`;
+  const good = `[${item('"x"')}]`;
+  const [beforeContent = ''] = `[${item('"|"')}]`.split('|');
+  const SOUND = { type: JSON_TYPE, good, beforeContent };
+  const connections: readonly BrokenAnswer[] = [
+    ...brokenConnections(SOUND),
+    broken('white space without end', 'answer-too-large', forever(LONG, ' '.repeat(65_536))),
+    broken('values without end', 'answer-too-large', forever(`${LONG}[[`, '0,'.repeat(5000))),
+    broken('a name without end', 'answer-too-large', forever(`${LONG}[{"`, 'x'.repeat(65_536))),
+    broken('a number without end', 'answer-too-large', forever(`${LONG}[`, '1'.repeat(65_536))),
+  ];
+
+  const statuses: readonly BrokenAnswer[] = [
+    ...brokenStatuses(SOUND),
+    broken('an empty 200 of JSON', 'unexpected-answer', json(''), 'empty'),
+    broken('400 with a string', 'fault', answered(400, JSON_TYPE, '"No such job"'), 'No such job'),
+    broken('400 with plain text', 'http-status', answered(400, 'text/plain', 'bad'), 'bad'),
+    broken(
+      '400 of the model',
+      'fault',
+      problem(400, { type: 'x', title: 'Validation', status: 400, traceId: '00-1', errors: { a: ['b'] } }),
+      'Validation',
+    ),
+    broken(
+      '400 of a connection',
+      'unavailable',
+      problem(400, { title: 'SSH Problem', detail: 'UnableToCreateConnection' }),
+    ),
+    broken('404 of ASP.NET', 'http-status', problem(404, { title: 'Not Found', status: 404, traceId: '00-1' })),
+    broken('413 with a problem', 'request-too-long', problem(413, { title: 'x' })),
+    broken('429', 'rate-limited', answered(429, 'text/plain', 'API calls quota', { 'retry-after': 7 })),
+    broken('500 with 1 MB of brackets', 'http-status', answered(500, JSON_TYPE, '['.repeat(1_000_000))),
+    broken('500 with half a problem', 'http-status', answered(500, JSON_TYPE, '{"title":"x')),
+    broken('500 with a problem', 'fault', problem(500, { title: 'Nothing', status: 500 }), 'Nothing'),
+    broken('502 of the cluster', 'unavailable', problem(502, { title: 'Slurm Problem' }), 'Slurm'),
+  ];
+
+  const types: readonly BrokenAnswer[] = [
+    broken('a page of 1 MB', 'malformed', answered(200, HTML, page(1_000_000)), 'page ("Sign in")'),
+    broken('a page that says it is JSON', 'malformed', json(page(1000)), 'page ("Sign in")'),
+    broken('a page without type', 'malformed', answered(200, '', '<html><title>Hi</title>'), '"Hi"'),
+    broken('XML', 'malformed', answered(200, 'text/xml', '<a/>'), 'text/xml'),
+    broken('plain text', 'malformed', answered(200, 'text/plain', good), 'text/plain'),
+    broken('another encoding', 'malformed', answered(200, 'application/json; charset=utf-16', good)),
+    broken('UTF-16', 'malformed', json(Buffer.from(`\uFEFF${good}`, 'utf16le'))),
+  ];
+
+  const documents: readonly BrokenAnswer[] = [
+    broken('an object', 'unexpected-answer', json('{}')),
+    broken('a problem with 200', 'unexpected-answer', json('{"title":"x","status":500}')),
+    broken('a string', 'unexpected-answer', json('"x"')),
+    broken('a list of strings', 'malformed', json('["x"]')),
+    broken('a content that is a number', 'malformed', json(`[${item('7')}]`)),
+    broken('a content that is a list', 'malformed', json(`[${item('["x"]')}]`)),
+    broken('a task that is an object', 'malformed', json(good.replace('9001', '{}'))),
+    broken('a path that is a list', 'malformed', json(good.replace('"out"', '[]'))),
+    broken('deep nesting', 'malformed', json('['.repeat(1_000_000))),
+    broken('a name of 10 MB', 'answer-too-large', json(`[{"${'n'.repeat(10_000_000)}":1}]`)),
+    broken('a path of 10 MB', 'answer-too-large', json(good.replace('out', 'x'.repeat(10_000_000)))),
+    broken('a million entries', 'answer-too-large', json(`[${'{},'.repeat(1_000_000)}{}]`)),
+    broken('a million texts', 'answer-too-large', json(`[${'{"Content":""},'.repeat(1_000_000)}{}]`)),
+    broken('content of 30 MB without end', 'malformed', json(beforeContent + 'x'.repeat(30_000_000))),
+  ];
+
+  const files: readonly BrokenAnswer[] = [
+    broken('base64 without end', 'interrupted', (socket) => void socket.end(`${LONG}"AAAA`)),
+    broken('an object for a file', 'unexpected-answer', json('{"a":"AAAA"}')),
+    broken('a list for a file', 'unexpected-answer', json('["AAAA"]')),
+    broken('null for a file', 'not-found', json('null')),
+    broken('204 for a file', 'not-found', only('HTTP/1.1 204 No\r\n\r\n')),
+  ];
+
+  const listings: readonly BrokenAnswer[] = [
+    broken('a listing that is a name', 'unexpected-answer', json('"a"')),
+    broken('a listing of lists', 'malformed', json('[["a"]]')),
+    broken('names without end', 'answer-too-large', forever(`${LONG}[`, '"a",'.repeat(3000))),
+    broken('files without end', 'answer-too-large', forever(`${LONG}[`, '{"FileName":"a"},'.repeat(3000))),
+    broken('one name without end', 'answer-too-large', forever(`${LONG}["`, 'x'.repeat(65_536))),
+    broken('bytes that trickle on and on', 'timeout', forever(LONG, ' '.repeat(1100), 10)),
+  ];
+
+  const jobs: readonly BrokenAnswer[] = [
+    broken('a job that is a name', 'unexpected-answer', json('"a"')),
+    broken('a list of jobs for one', 'unexpected-answer', json('[{"Id":501}]')),
+    broken('another job', 'unexpected-answer', json('{"Id":502}'), '502'),
+    broken('half a job', 'malformed', json('{"Id":501')),
+    broken('null for a job', 'not-found', json('null')),
+  ];
+  return [
+    ...[...connections, ...statuses, ...types, ...documents].map(of(PARTS)),
+    ...files.map(of(FILE)),
+    ...listings.map(of(LIST)),
+    ...jobs.map(of('GetCurrentInfoForJob')),
+  ];
+}
+
+const ALL = [
+  ...brokenOverSoap().map((one) => ['SOAP', one.what, one, SOAP] as const),
+  ...brokenOverRest().map((one) => ['REST', one.what, one, REST] as const),
+];
+
+test.each(ALL)('an answer over %s is refused: %s', async (_, __, one, protocol) => {
+  await expectFailure(one, protocol);
+});
+
+afterAll(() => {
+  // Bounded, not exact: the garbage of all of them together.
+  expect(process.memoryUsage().rss - startBytes).toBeLessThan(500 * 1024 * 1024);
+});
