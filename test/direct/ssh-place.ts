@@ -18,6 +18,9 @@ export interface LendOptions {
   readonly format?: KeyFormat;
 }
 
+/** Where a script is in the place of the program ssh. */
+const NO_SSHD = { host: 'cluster.example', allow: () => {} };
+
 export class SshPlace extends TransferPlace {
   readonly runtime = path.join(this.directory, 'runtime');
   readonly knownHosts = path.join(this.directory, 'known_hosts');
@@ -40,7 +43,7 @@ export class SshPlace extends TransferPlace {
     });
   }
 
-  async lend(sshd: Sshd, options: LendOptions = {}): Promise<TransferMethod> {
+  async lend(sshd: Pick<Sshd, 'host' | 'allow'> = NO_SSHD, options: LendOptions = {}): Promise<TransferMethod> {
     const { privateKey, publicKey } = await createKeyPair(options.format ?? 'ed25519-openssh');
     if (options.allow !== false) sshd.allow(publicKey, options.command);
     return {
@@ -54,15 +57,63 @@ export class SshPlace extends TransferPlace {
   /** Puts a script in the place of the program ssh, for the time of the test: a host that does as it likes. */
   hostIs(...lines: readonly string[]): void {
     const host = this.script('host', ...lines);
-    fs.mkdirSync(path.join(this.directory, 'bin'));
+    const bin = path.join(this.directory, 'bin');
+    fs.mkdirSync(bin, { recursive: true });
     this.script(
       'bin/ssh',
       'case "$*" in "-Q cipher") exit 0;; esac',
       `export SSH_ORIGINAL_COMMAND="$(echo "$*" | sed 's/^.* transfer //')"`,
       `exec ${host}`,
     );
-    vi.stubEnv('PATH', `${path.join(this.directory, 'bin')}:${process.env['PATH'] ?? ''}`);
+    vi.stubEnv('PATH', `${bin}:${process.env['PATH'] ?? ''}`);
     onTestFinished(() => void vi.unstubAllEnvs());
+  }
+
+  /** A host whose rsync reads other names than it was asked for, of the same length. */
+  hostSwaps(from: string, to: string): void {
+    const swapped = `Buffer.from(bytes.toString('latin1').replaceAll('${from}', '${to}'), 'latin1')`;
+    this.#hostBehind(`
+      process.stdin.on('data', (bytes) => server.stdin.write(${swapped})).on('end', () => server.stdin.end());
+      server.stdout.pipe(process.stdout);`);
+  }
+
+  /** A host that ends in the middle of what it sends, after so many bytes, as often as that. */
+  hostCuts(bytes: number, times = Number.POSITIVE_INFINITY): void {
+    const cuts = path.join(this.directory, 'cuts');
+    this.#hostBehind(`
+      const fs = require('node:fs');
+      fs.appendFileSync('${cuts}', 'x');
+      let left = fs.statSync('${cuts}').size > ${times} ? Infinity : ${bytes};
+      process.stdin.pipe(server.stdin);
+      server.stdout.on('data', (bytes) => {
+        if (left <= 0) return;
+        process.stdout.write(bytes.subarray(0, left), () => left > 0 || process.kill(process.pid, 'SIGKILL'));
+        left -= bytes.length;
+      });`);
+  }
+
+  /** A host that runs the command as `server`, behind a script. */
+  #hostBehind(script: string): void {
+    const file = path.join(this.directory, 'host.cjs');
+    fs.writeFileSync(
+      file,
+      `const { spawn } = require('node:child_process');
+      const server = spawn('sh', ['-c', process.env.SSH_ORIGINAL_COMMAND], { stdio: ['pipe', 'pipe', 'inherit'] });
+      server.stdin.on('error', () => {});
+      server.on('close', (code) => process.exit(code));
+      ${script}`,
+    );
+    const otherwise = '*) echo "not allowed" >&2; exit 1';
+    this.hostIs(`case "$SSH_ORIGINAL_COMMAND" in rsync*) exec '${process.execPath}' ${file};; ${otherwise};; esac`);
+  }
+
+  /** Puts a script in the place of the program rsync of this side; `$RSYNC` is the real one. */
+  rsyncIs(...lines: readonly string[]): void {
+    const real = (process.env['PATH'] ?? '')
+      .split(':')
+      .map((directory) => path.join(directory, 'rsync'))
+      .find((file) => fs.existsSync(file) && !file.startsWith(this.directory));
+    this.script('bin/rsync', `RSYNC=${real}`, '[ "$1" = --server ] && exec $RSYNC "$@"', ...lines);
   }
 
   /** Writes a script for a forced command. */

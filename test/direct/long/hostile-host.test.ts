@@ -114,30 +114,8 @@ describe('a host', needs(...SSH), () => {
   });
 
   describe('that sends by rsync', () => {
-    /** A server that reads other names than it was asked for, of the same length. */
-    function swapping(place: SshPlace, from: string, to: string): void {
-      const script = `
-        const { spawn } = require('node:child_process');
-        const server = spawn('sh', ['-c', process.env.SSH_ORIGINAL_COMMAND], { stdio: ['pipe', 'inherit', 'inherit'] });
-        server.stdin.on('error', () => {});
-        process.stdin.on('data', (bytes) => {
-          server.stdin.write(Buffer.from(bytes.toString('latin1').replaceAll('${from}', '${to}'), 'latin1'));
-        }).on('end', () => server.stdin.end());
-        server.on('exit', (code) => process.exit(code));`;
-      const file = path.join(place.directory, 'swap.cjs');
-      fs.writeFileSync(file, script);
-      const otherwise = '*) echo "not allowed" >&2; exit 1';
-      place.hostIs(`case "$SSH_ORIGINAL_COMMAND" in rsync*) exec '${process.execPath}' ${file};; ${otherwise};; esac`);
-    }
-
     /** Makes rsync believe every name, as those before 3.2.5 do. */
-    function trusting(place: SshPlace): void {
-      const real = (process.env['PATH'] ?? '')
-        .split(':')
-        .map((directory) => path.join(directory, 'rsync'))
-        .find((file) => fs.existsSync(file) && !file.startsWith(place.directory));
-      place.script('bin/rsync', `[ "$1" = --server ] || exec ${real} --trust-sender "$@"`, `exec ${real} "$@"`);
-    }
+    const trusting = (place: SshPlace) => place.rsyncIs('exec $RSYNC --trust-sender "$@"');
 
     it.each<[string, string, string, boolean, boolean]>([
       ['another file', '11/asked', '11/plant', true, false],
@@ -152,7 +130,7 @@ describe('a host', needs(...SSH), () => {
       for (const name of ['11/asked', '11/plant', '12/plant', '../plant']) place.put(name, `the content of ${name}`);
       fs.symlinkSync('/etc/passwd', path.join(place.cluster, '11/alink'));
       execFileSync('mkfifo', [path.join(place.cluster, '11/apipe')]);
-      swapping(place, from, to);
+      place.hostSwaps(from, to);
       if (isTrusting) trusting(place);
       const lent = await place.lend(sshd, { allow: false });
       const fetched = place.fetch(place.transfer({ idleMs: 5_000 }), lent, [from]);
@@ -171,7 +149,7 @@ describe('a host', needs(...SSH), () => {
       const place = new SshPlace();
       const names = Array.from({ length: 300 }, (_, number) => `asked/f${number}`);
       for (const name of names) place.put(name.replace('asked', 'plant'), Buffer.alloc(100_000));
-      swapping(place, 'asked/', 'plant/');
+      place.hostSwaps('asked/', 'plant/');
       trusting(place);
       const lent = await place.lend(sshd, { allow: false });
       await expect(place.fetch(place.transfer(), lent, names)).rejects.toMatchObject({

@@ -117,23 +117,6 @@ describe('a transfer by SSH', needs(...SSH), () => {
     await expect(place.fetch(place.transfer(), lent, ['11/a'])).rejects.toMatchObject({ code: 'unreachable' });
   });
 
-  it('goes on where it was cut off', async () => {
-    const place = new SshPlace();
-    const line = await CuttableLine.to(sshd.port);
-    const size = 20_000_000;
-    const content = Buffer.alloc(size);
-    for (let at = 0; at < size; at += 4) content.writeUInt32LE(Math.imul(at, 2_654_435_761) >>> 0, at);
-    place.put('11/large', content);
-    place.put('11/small', 'small');
-    const lent = await method(place, { host: `127.0.0.1:${line.port}` });
-    line.cuts.push(8_000_000, 8_000_000);
-    await place.fetch(place.transfer(), lent, ['11/large', '11/small']);
-    expect(line.connections).toBe(3);
-    expect(place.came.get('11/large')?.equals(content)).toBe(true);
-    expect(place.came.get('11/small')?.toString()).toBe('small');
-    expect(place.files(place.arrival)).toEqual([]);
-  });
-
   it('hands over what came while the rest is on its way, and keeps what came of a file when it is stopped', async () => {
     const place = new SshPlace();
     const line = await CuttableLine.to(sshd.port);
@@ -171,23 +154,6 @@ describe('a transfer by SSH', needs(...SSH), () => {
     for (const name of names) expect(place.came.get(name)?.toString(), name).toBe(name);
     expect(line.connections).toBeLessThanOrEqual(2);
     expect(place.batches.length).toBeLessThan(100);
-  });
-
-  it('hands over nothing that an earlier transfer left, and stops when nobody takes what came', async () => {
-    const place = new SshPlace();
-    place.put('11/a', 'a');
-    const lent = await method(place);
-    for (const left of ['rsync/11/gone', 'rsync/11/a', `${GROWING}/.a.x1`, 'f00']) {
-      fs.mkdirSync(path.dirname(path.join(place.arrival, left)), { recursive: true });
-      fs.writeFileSync(path.join(place.arrival, left), 'left');
-    }
-    await place.fetch(place.transfer(), lent, ['11/a', '11/gone']);
-    expect([...place.came].map(([name, content]) => [name, content.toString()])).toEqual([['11/a', 'a']]);
-    expect(place.files(place.arrival)).toEqual([]);
-    const onFiles = async () => {
-      throw new Error('the disk is full');
-    };
-    await expect(place.fetch(place.transfer(), lent, ['11/a'], { onFiles })).rejects.toThrow('the disk is full');
   });
 
   it('keeps to the bandwidth', async () => {

@@ -2,28 +2,19 @@
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, type TestOptions } from 'vitest';
-import type { TransferMethod } from '../../../src/agent/ports/server.ts';
-import type { DirectTransfer } from '../../../src/agent/ports/transfer.ts';
-import { shareTransfer } from '../../../src/direct/share.ts';
-import { JobtailError } from '../../../src/errors.ts';
-import { needs, SSH } from '../../support/needs.ts';
-import { Sshd } from '../../support/sshd.ts';
-import { SshPlace } from '../ssh-place.ts';
-import { restrictedCommand } from '../sshd.ts';
+import { describe, expect, it, type TestOptions } from 'vitest';
+import type { TransferMethod } from '../../src/agent/ports/server.ts';
+import type { DirectTransfer } from '../../src/agent/ports/transfer.ts';
+import { shareTransfer } from '../../src/direct/share.ts';
+import { JobtailError } from '../../src/errors.ts';
+import { needs } from '../support/needs.ts';
+import { SshPlace } from './ssh-place.ts';
+import { restrictedCommand } from './sshd.ts';
 
 interface Made {
   readonly transfer: DirectTransfer;
   readonly method: TransferMethod;
 }
-
-const WITH_SSH = needs(...SSH);
-
-let sshd: Sshd | undefined;
-beforeAll(async () => {
-  if (!WITH_SSH.skip) sshd = await Sshd.start();
-});
-afterAll(() => sshd?.stop());
 
 type Make = (place: SshPlace) => Promise<Made>;
 
@@ -32,16 +23,15 @@ const share: Make = async (place) => ({
   method: { serverHostname: null, sharedBasepath: '/scratch/jobs/501', protocol: 'NetworkShare', credentials: null },
 });
 
-/** SSH with a key that permits rsync only. */
-const ssh: Make = async (place) => {
-  if (sshd === undefined) throw new Error('there is no sshd');
-  const command = restrictedCommand(place.directory, place.cluster);
-  return { transfer: place.transfer(), method: await place.lend(sshd, { command }) };
+/** rsync with a key that permits nothing else; a script runs the command in the place of SSH. */
+const rsync: Make = async (place) => {
+  place.hostIs(`exec ${restrictedCommand(place.directory, place.cluster)}`);
+  return { transfer: place.transfer(), method: await place.lend() };
 };
 
 const IMPLEMENTATIONS: [name: string, make: Make, options: TestOptions][] = [
   ['a mounted share', share, {}],
-  ['SSH', ssh, WITH_SSH],
+  ['rsync', rsync, needs('rsync')],
 ];
 
 for (const [name, make, options] of IMPLEMENTATIONS) {

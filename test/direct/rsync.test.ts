@@ -1,0 +1,201 @@
+/** The real rsync on both sides, and a script that runs the command in the place of SSH. */
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { until } from '../support/e2e-until.ts';
+import { needs } from '../support/needs.ts';
+import { SshPlace } from './ssh-place.ts';
+
+/** A place with a host that is this machine, and with what rsync was called with, a line for each run. */
+function placeWith() {
+  const place = new SshPlace();
+  const file = path.join(place.directory, 'runs');
+  const noted = `echo "$@" >> ${file}`;
+  const rsyncIs = (...lines: readonly string[]) => place.rsyncIs(noted, ...lines);
+  place.hostIs('exec sh -c "$SSH_ORIGINAL_COMMAND"');
+  rsyncIs('exec $RSYNC "$@"');
+  return { place, rsyncIs, runs: () => fs.readFileSync(file, 'utf8').trimEnd().split('\n') };
+}
+
+describe('a transfer by rsync', needs('rsync'), () => {
+  it('passes the limits of the request on, and compares with what is there', async () => {
+    const { place, runs } = placeWith();
+    place.put('11/a', 'a');
+    const method = await place.lend();
+    await place.fetch(place.transfer(), method, ['11/a']);
+    const limits = { maxFileBytes: 77, bytesPerSecond: 5_000_000 };
+    await place.fetch(place.transfer({ idleMs: 6_500 }), method, ['11/a'], limits);
+    await place.fetch(place.transfer(), method, ['11/a'], { bytesPerSecond: 1 });
+    const usual = (timeout: number, from = '', more = '') =>
+      [
+        '--rsh=ssh -F CONFIG --ignore-times --files-from=- --from0',
+        '--temp-dir=.jobtail-0000000000000001.partial --partial-dir=.jobtail-0000000000000000.partial',
+        `${from}--chmod=D700,F640 --timeout=${timeout} --out-format=+%b %n --info=progress2,skip1`,
+        `--no-human-readable --outbuf=L ${more}-- transfer:${place.cluster}/ ${place.arrival}/rsync/`,
+      ].join(' ');
+    const present = `--copy-dest=${place.results} `;
+    expect(runs().map((run) => run.replace(/'.*\/config'/, 'CONFIG'))).toEqual([
+      usual(60),
+      usual(7, present, '--max-size=77 --bwlimit=4883 '),
+      usual(60, present, '--bwlimit=1 '),
+    ]);
+    expect(fs.statSync(path.join(place.results, '11/a')).mode & 0o777).toBe(0o640);
+  });
+
+  it('goes on where it was cut off, and counts the bytes over all attempts', async () => {
+    const { place, runs } = placeWith();
+    place.hostCuts(2_000_000, 2);
+    const content = randomBytes(6_000_000);
+    place.put('11/large', content);
+    place.put('11/small', 'small');
+    await place.fetch(place.transfer(), await place.lend(), ['11/small', '11/large']);
+    expect(runs()).toHaveLength(3);
+    expect(place.came.get('11/large')?.equals(content)).toBe(true);
+    expect(place.came.get('11/small')?.toString()).toBe('small');
+    expect(place.reached).toBe(3);
+    expect(place.progress).toEqual([...place.progress].sort((a, b) => a - b));
+    expect(place.files(place.arrival)).toEqual([]);
+  });
+
+  it('that is cut off again and again ends, and keeps what came', async () => {
+    const { place, runs } = placeWith();
+    place.hostCuts(1_000_000);
+    place.put('11/large', randomBytes(9_000_000));
+    await expect(place.fetch(place.transfer(), await place.lend(), ['11/large'])).rejects.toMatchObject({
+      code: 'interrupted',
+      message: expect.stringMatching(/^the transfer from cluster\.example broke off: rsync: /),
+    });
+    expect([runs().length, place.reached]).toEqual([5, 5]);
+    expect(place.files(place.arrival)).toEqual([expect.stringMatching(/partial\/large$/)]);
+  });
+
+  const ROOM = 'rsync: write failed: No space left on device (28)';
+
+  it.each<[code: number, stderr: string, error: object]>([
+    [
+      12,
+      'rsync: no',
+      { code: 'unexpected-answer', message: 'rsync cannot read the files on cluster.example: rsync: no' },
+    ],
+    [255, 'gone', { code: 'unreachable', message: 'cluster.example cannot be reached over SSH: gone' }],
+    [30, 'rsync: timeout', { code: 'interrupted', message: expect.stringContaining('brought nothing for 60 s') }],
+    [
+      11,
+      ROOM,
+      { code: 'disk-full', message: `no room left for a transfer: ${ROOM}`, hint: expect.stringContaining('free') },
+    ],
+  ])('that ends with %i, "%s", before anything came is not tried again', async (code, stderr, error) => {
+    const { place, rsyncIs, runs } = placeWith();
+    rsyncIs(`echo "${stderr}" >&2; exit ${code}`);
+    await expect(place.fetch(place.transfer(), await place.lend(), ['11/a'])).rejects.toMatchObject(error);
+    expect([runs().length, place.reached]).toEqual([1, 0]);
+  });
+
+  it('that has more files than one run takes asks for each of them', async () => {
+    const { place, runs } = placeWith();
+    const names = Array.from({ length: 10_001 }, (_, number) => `11/f${number}`);
+    const there = ['11/f0', '11/f9999', '11/f10000'];
+    for (const name of there) place.put(name, name);
+    await place.fetch(place.transfer(), await place.lend(), names);
+    expect([...place.came.keys()]).toEqual(there);
+    expect([runs().length, place.reached]).toEqual([2, 2]);
+  });
+
+  it('hands over nothing that an earlier transfer left, and stops when nobody takes what came', async () => {
+    const { place } = placeWith();
+    place.put('11/a', 'a');
+    const method = await place.lend();
+    for (const left of ['rsync/11/gone', 'rsync/11/a', 'rsync/.jobtail-0000000000000001.partial/.a.x1', 'f00']) {
+      fs.mkdirSync(path.dirname(path.join(place.arrival, left)), { recursive: true });
+      fs.writeFileSync(path.join(place.arrival, left), 'left');
+    }
+    await place.fetch(place.transfer(), method, ['11/a', '11/gone']);
+    expect([...place.came].map(([name, content]) => [name, content.toString()])).toEqual([['11/a', 'a']]);
+    expect(place.files(place.arrival)).toEqual([]);
+    const onFiles = async () => {
+      throw new Error('the disk is full');
+    };
+    await expect(place.fetch(place.transfer(), method, ['11/a'], { onFiles })).rejects.toThrow('the disk is full');
+  });
+
+  it.each([
+    ['11/plant', '11/plant'],
+    ['12/plant', '12/'],
+    ['11/pl\u00FC\u00FC', '11/pl\u00FC\u00FC'],
+  ])('of a file that was not requested is refused, and nothing of it stays: %s', async (to, named) => {
+    const { place, rsyncIs } = placeWith();
+    const from = `11/ask${'e'.repeat(Buffer.byteLength(to) - 7)}d`;
+    for (const name of [from, to]) place.put(name, name);
+    place.hostSwaps(from, Buffer.from(to).toString('latin1'));
+    rsyncIs('exec $RSYNC --trust-sender "$@"');
+    await expect(place.fetch(place.transfer(), await place.lend(), [from])).rejects.toMatchObject({
+      code: 'unexpected-answer',
+      message: `cluster.example sends a file that was not requested: "${named}"`,
+    });
+    expect(place.files(place.jobDirectory)).toEqual([]);
+  });
+
+  it('whose output is a line without end is stopped', async () => {
+    const { place, rsyncIs } = placeWith();
+    rsyncIs("exec tr '\\0' x < /dev/zero");
+    await expect(place.fetch(place.transfer(), await place.lend(), ['11/a'])).rejects.toMatchObject({
+      code: 'unexpected-answer',
+      message: 'a line of rsync has no end',
+    });
+  });
+
+  it('that stands still says so', async () => {
+    const { place, runs } = placeWith();
+    place.hostIs('exec sleep 100');
+    const fetched = place.fetch(place.transfer({ idleMs: 700 }), await place.lend(), ['11/a']);
+    await expect(fetched).rejects.toMatchObject({
+      code: 'interrupted',
+      message: expect.stringMatching(/^the transfer from cluster\.example stood still: .* and was ended$/),
+      hint: expect.stringContaining('what arrived is kept'),
+    });
+    expect(runs()).toHaveLength(1);
+    await until('the key to be gone', () => place.files(place.runtime).length === 0);
+  });
+});
+
+describe('the list of rsync', needs('rsync'), () => {
+  const list = async (place: SshPlace) =>
+    place.transfer().list({ method: await place.lend(), signal: new AbortController().signal });
+
+  it('has all regular files with their sizes, the number of links, and nothing else', async () => {
+    const { place, rsyncIs } = placeWith();
+    place.put('11/a', 'a');
+    place.put('11/deep/two\nlines', Buffer.alloc(12_345));
+    fs.symlinkSync('a', path.join(place.cluster, '11/link'));
+    execFileSync('mkfifo', [path.join(place.cluster, '11/pipe')]);
+    const whole = {
+      files: [
+        { name: '11/a', bytes: 1 },
+        { name: '11/deep/two\nlines', bytes: 12_345 },
+      ],
+      links: 1,
+    };
+    expect(await list(place)).toEqual(whole);
+    // A file that vanishes meanwhile.
+    rsyncIs('$RSYNC "$@"; exit 24');
+    expect(await list(place)).toEqual(whole);
+    rsyncIs('echo Welcome; exec $RSYNC "$@"');
+    await expect(list(place)).rejects.toMatchObject({
+      code: 'unexpected-answer',
+      message: 'rsync printed 1 lines that are no list of files',
+    });
+  });
+
+  it('is none where rsync cannot read everything, or SSH fails', async () => {
+    const { place, rsyncIs } = placeWith();
+    rsyncIs('echo "rsync: change_dir failed" >&2; exit 23');
+    await expect(list(place)).rejects.toMatchObject({
+      code: 'unexpected-answer',
+      message: 'rsync lists not all files of the job on cluster.example: rsync: change_dir failed',
+    });
+    rsyncIs('echo "ssh: no route" >&2; exit 23');
+    await expect(list(place)).rejects.toMatchObject({ code: 'unreachable' });
+  });
+});
