@@ -47,7 +47,7 @@ export class PrivateDirectory {
     const directory = this.#newDirectory();
     try {
       for (const [name, content] of Object.entries(contentsFor(directory))) {
-        fs.writeFileSync(path.join(directory, name), content, { mode: 0o600, flag: 'wx' });
+        fs.writeFileSync(path.join(directory, name), content, { mode: 0o600 });
       }
       return await work(directory);
     } finally {

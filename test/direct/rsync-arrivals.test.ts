@@ -12,24 +12,32 @@ import { needsThat } from '../support/needs.ts';
 import { openFilesIn, temporaryDirectory } from '../support/temp-directory.ts';
 import { fileOf } from './transfers.ts';
 
-function arrivalsOf(...names: readonly string[]) {
+function arrivalsOf(names: readonly string[], maxFileBytes: number | null = null) {
   const directory = temporaryDirectory();
   const came: string[] = [];
+  const tooLarge: string[] = [];
+  fs.mkdirSync(path.join(directory, 'growing'));
   const arrivals = new RsyncArrivals({
     files: new Map(names.map((name) => [name, fileOf(name)])),
     arrival: directory,
     growing: path.join(directory, 'growing'),
     host: 'host',
-    maxFileBytes: null,
-    onTooLarge: () => {},
+    maxFileBytes,
+    onTooLarge: (file) => tooLarge.push(file.parts.join('/')),
     onFiles: async (files) => void came.push(...files.map(({ file }) => file.parts.join('/'))),
     signal: new AbortController().signal,
   });
-  return { arrivals, came, put: (name: string) => fs.writeFileSync(path.join(directory, name), name) };
+  return {
+    arrivals,
+    came,
+    tooLarge,
+    put: (name: string) => fs.writeFileSync(path.join(directory, name), name),
+    directory,
+  };
 }
 
 it('a file that has no name yet when rsync tells of it is handed over as soon as it has one, not at the end', async () => {
-  const { arrivals, came, put } = arrivalsOf('late', 'here', 'never');
+  const { arrivals, came, put } = arrivalsOf(['late', 'here', 'never']);
   for (const name of ['late', 'here', 'never']) arrivals.report(name);
   put('here');
   // By then all of them were looked at.
@@ -42,12 +50,28 @@ it('a file that has no name yet when rsync tells of it is handed over as soon as
 });
 
 it('what nobody told of, and what nobody asked for, are told apart at the end', async () => {
-  const { arrivals, came, put } = arrivalsOf('unreported');
+  const { arrivals, came, put } = arrivalsOf(['unreported']);
   put('unreported');
   put('unasked');
   arrivals.report('unasked');
   await arrivals.end();
   expect(came).toEqual(['unreported']);
+});
+
+it('what is larger than allowed, whatever size was announced, is not handed over', async () => {
+  const complete = arrivalsOf(['five!', 'longer'], 5);
+  for (const name of ['five!', 'longer']) complete.put(name);
+  await complete.arrivals.end();
+  expect([complete.came, complete.tooLarge, fs.readdirSync(complete.directory).sort()]).toEqual([
+    ['five!'],
+    ['longer'],
+    ['five!', 'growing'],
+  ]);
+  const growing = arrivalsOf([], 5);
+  growing.put('growing/.large');
+  await until('it to be seen while it grows', () => growing.arrivals.signal.aborted);
+  const message = 'host sends more bytes of a file than the 5 that are allowed';
+  await expect(growing.arrivals.end()).rejects.toMatchObject({ code: 'unexpected-answer', message });
 });
 
 /** Hands over a large file that rsync named after `happens` with the file that grew, while it was hashed. */

@@ -22,12 +22,15 @@ function placeWith() {
 describe('a transfer by rsync', needs('rsync'), () => {
   it('passes the limits of the request on, and compares with what is there', async () => {
     const { place, runs } = placeWith();
-    place.put('11/a', 'a');
+    // The name is like what rsync prints of its progress.
+    const name = '11/a 9,999 99999 99%';
+    place.put(name, 'a');
     const method = await place.lend();
-    await place.fetch(place.transfer(), method, ['11/a']);
+    await place.fetch(place.transfer(), method, [name]);
+    expect([Math.max(...place.progress), ...place.came.keys()]).toEqual([1, name]);
     const limits = { maxFileBytes: 77, bytesPerSecond: 5_000_000 };
-    await place.fetch(place.transfer({ idleMs: 6_500 }), method, ['11/a'], limits);
-    await place.fetch(place.transfer(), method, ['11/a'], { bytesPerSecond: 1 });
+    await place.fetch(place.transfer({ idleMs: 6_500 }), method, [name], limits);
+    await place.fetch(place.transfer(), method, [name], { bytesPerSecond: 1 });
     const usual = (timeout: number, from = '', more = '') =>
       [
         '--rsh=ssh -F CONFIG --ignore-times --files-from=- --from0',
@@ -41,7 +44,7 @@ describe('a transfer by rsync', needs('rsync'), () => {
       usual(7, present, '--max-size=77 --bwlimit=4883 '),
       usual(60, present, '--bwlimit=1 '),
     ]);
-    expect(fs.statSync(path.join(place.results, '11/a')).mode & 0o777).toBe(0o640);
+    expect(fs.statSync(path.join(place.results, name)).mode & 0o777).toBe(0o640);
   });
 
   it('goes on where it was cut off, and counts the bytes over all attempts', async () => {
@@ -135,6 +138,30 @@ describe('a transfer by rsync', needs('rsync'), () => {
       message: `cluster.example sends a file that was not requested: "${named}"`,
     });
     expect(place.files(place.jobDirectory)).toEqual([]);
+  });
+
+  it('asks what it skipped, which fails nothing, unless the transfer is stopped', async () => {
+    const { place, rsyncIs, runs } = placeWith();
+    place.put('11/a', 'a');
+    fs.symlinkSync('nowhere', path.join(place.cluster, '11/dead'));
+    const method = await place.lend();
+    const listing = (does: string) => rsyncIs(`case "$*" in *--list-only*) ${does};; *) exec $RSYNC "$@";; esac`);
+    listing("exec tr '\\0' x < /dev/zero");
+    await place.fetch(place.transfer(), method, ['11/a', '11/dead']);
+    expect([[...place.came.keys()], place.irregular.size]).toEqual([['11/a'], 0]);
+    // A key that permits no links: what they lead to is unknown.
+    listing('case "$*" in *--copy-links*) exit 12;; *) exec $RSYNC "$@";; esac');
+    execFileSync('mkfifo', [path.join(place.cluster, '11/pipe')]);
+    await place.fetch(place.transfer(), method, ['11/pipe', '11/dead']);
+    expect([...place.irregular]).toEqual([['11/pipe', 'a named pipe']]);
+    listing('sleep 100');
+    const stop = new AbortController();
+    const before = runs().length;
+    const fetched = place.fetch(place.transfer(), method, ['11/dead'], { signal: stop.signal });
+    fetched.catch(() => {});
+    await until('the list to be asked for', () => runs().length === before + 2);
+    stop.abort();
+    await expect(fetched).rejects.toMatchObject({ code: 'aborted' });
   });
 
   it('whose output is a line without end is stopped', async () => {

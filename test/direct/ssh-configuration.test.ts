@@ -1,11 +1,14 @@
 /** The configuration that OpenSSH reads: nothing of this machine may loosen which host is trusted. */
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { TransferMethod } from '../../src/agent/ports/server.ts';
 import { PrivateDirectory } from '../../src/direct/private-directory.ts';
 import { accessOf, withConfiguration } from '../../src/direct/ssh-access.ts';
+import { needs } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
+import { SshPlace } from './ssh-place.ts';
 
 const CERTIFICATE = 'ssh-ed25519-cert-v01@openssh.com AAAAC3NzaC1lZDI1NTE5AAAAIA== of the service';
 const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA';
@@ -66,6 +69,56 @@ it.each([
   const strange = { ...options, knownHostsFile: '/a"b', directory: privately, signal };
   const written = withConfiguration(access, { ...strange, pinnedKeys: [] }, async () => {});
   await expect(written).rejects.toMatchObject({ code: 'config', hint: expect.stringContaining('without quotes') });
+});
+
+it('the ciphers that the processor accelerates come first, of those that OpenSSH has', async () => {
+  const place = new SshPlace();
+  place.put('11/a', 'a');
+  const ciphersWith = async (...lines: readonly string[]) => {
+    place.script('bin/ssh', ...lines);
+    const access = accessOf(await place.lend());
+    const options = { hostKeys: 'strict', knownHostsFile: '/known', pinnedKeys: [] } as const;
+    const directory = new PrivateDirectory({ stateDirectory: place.directory, environment: {} });
+    const { signal } = new AbortController();
+    const read = async (file: string) => fs.readFileSync(file, 'utf8');
+    return /Ciphers .*/.exec(await withConfiguration(access, { ...options, directory, signal }, read))?.[0];
+  };
+  place.hostIs();
+  expect(
+    await ciphersWith('[ "$*" = "-Q cipher" ] && printf "3des-cbc\\naes256-ctr\\naes128-gcm@openssh.com\\n"'),
+  ).toBe('Ciphers aes128-gcm@openssh.com,aes256-ctr');
+  expect(await ciphersWith('echo 3des-cbc')).toBeUndefined();
+  vi.stubEnv('PATH', '/nowhere');
+  expect(await ciphersWith()).toBeUndefined();
+});
+
+it('a locked key is written without its passphrase, if that is the right one', needs('ssh-keygen'), async () => {
+  const place = new SshPlace();
+  const { credentials, ...method } = await place.lend();
+  const file = path.join(place.directory, 'locked');
+  const passphrase = 'pass "phrase" $HOME č';
+  fs.writeFileSync(file, credentials?.privateKey ?? '', { mode: 0o600 });
+  execFileSync('ssh-keygen', ['-q', '-p', '-P', '', '-N', passphrase, '-f', file], { stdio: 'ignore' });
+  const directory = new PrivateDirectory({
+    stateDirectory: place.directory,
+    environment: { RUNTIME_DIRECTORY: place.runtime },
+  });
+  const publicOf = (by: string) => {
+    const privateKey = fs.readFileSync(file, 'utf8');
+    const access = accessOf({ ...method, credentials: { username: 'u', publicKey: null, privateKey, passphrase: by } });
+    const options = { hostKeys: 'strict', knownHostsFile: '/known', pinnedKeys: [] } as const;
+    return withConfiguration(
+      access,
+      { ...options, directory, signal: new AbortController().signal },
+      async (config) => {
+        const key = path.join(path.dirname(config), 'key');
+        return execFileSync('ssh-keygen', ['-y', '-P', '', '-f', key], { encoding: 'utf8' }).trim();
+      },
+    );
+  };
+  expect(await publicOf(passphrase)).toBe(credentials?.publicKey);
+  for (const wrong of ['another', `${passphrase}\n`])
+    await expect(publicOf(wrong)).rejects.toThrow('the passphrase of the service does not unlock its private key');
 });
 
 const CREDENTIALS = { username: 'hpc$', privateKey: 'PRIVATE KEY-----', publicKey: 'key' };
