@@ -94,6 +94,9 @@ const WITHOUT_SUBSTITUTES = `
     WHERE value ->> 'kind' <> 'decoder-changed');
 `;
 
+/** Older versions recorded as a source of an empty mirror any file that was empty. The next comparison finds sources again. */
+const WITHOUT_SOURCES = 'UPDATE live_files SET listed_name = NULL;';
+
 /** Entry n brings the database from `VERSIONS[n]` to `VERSIONS[n + 1]` (`PRAGMA user_version`). */
 export const UPGRADES: readonly string[] = [
   `ALTER TABLE jobs ADD COLUMN stall_after_ms INTEGER; ALTER TABLE jobs ADD COLUMN stalled_at INTEGER;
@@ -114,6 +117,7 @@ export const UPGRADES: readonly string[] = [
    ALTER TABLE live_files DROP COLUMN fingerprint; ALTER TABLE live_files DROP COLUMN boot_id;
    ALTER TABLE live_files ADD COLUMN unverified TEXT;
    ALTER TABLE live_files ADD COLUMN early INTEGER NOT NULL DEFAULT 0 CHECK (early IN (0, 1));
+   ${WITHOUT_SOURCES}
    ${WITHOUT_SUBSTITUTES}`,
 ];
 

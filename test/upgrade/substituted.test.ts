@@ -21,8 +21,8 @@ function olderState(directory: string): void {
   const db = new Database(putReleased(path.join(directory, 'state')));
   db.prepare("INSERT INTO jobs (job_id, state, results, watched_at) VALUES (?, 'watched', 0, 0)").run(JOB);
   db.prepare(
-    `INSERT INTO live_files (job_id, task_id, file, position, inexact, inode, modified_ns, verified, mismatches)
-      VALUES (?, ?, 'stdout', 15, ?, ?, ?, 15, ?)`,
+    `INSERT INTO live_files (job_id, task_id, file, position, listed_name, inexact, inode, modified_ns, verified, mismatches)
+      VALUES (?, ?, 'stdout', 15, '/another.txt', ?, ?, ?, 15, ?)`,
   ).run(
     ...[JOB, STDOUT.taskId, JSON.stringify([{ start: 5, length: 2, reason: 'refused' }]), String(ino), String(mtimeNs)],
     JSON.stringify([{ kind: 'decoder-changed', at: 0, reason: 'of an older version', generation: 1, seenAt: 0 }]),
@@ -41,7 +41,7 @@ test.each([true, false])(
     const engine = new Engine({ directory, remote, now: () => 1_000_000 });
     onTestFinished(() => engine.kill());
     const row = () => engine.store.liveFiles.ofJob(JOB)[0];
-    expect(row()).toMatchObject({ position: 5, verified: null, mismatches: [] });
+    expect(row()).toMatchObject({ position: 5, verified: null, mismatches: [], listedName: null });
     expect(row()?.error).toMatchObject({
       code: 'stuck',
       message: 'the mirror ends at byte 5: an older version wrote ? in place of what follows',

@@ -17,7 +17,7 @@ import type { Listing, Remote } from '../ports/server.ts';
 import type { DirectBytes } from '../ports/transfer.ts';
 import type { Results, ResultsEnd } from '../results/results.ts';
 import { reasonOf } from './comparison.ts';
-import { type LiveProof, proveMirrors } from './mirror-proofs.ts';
+import { isSource, type LiveProof, proveMirrors } from './mirror-proofs.ts';
 
 export interface PassContext {
   readonly store: Store;
@@ -252,11 +252,11 @@ function savePaths(
   store: Store,
 ): void {
   if (found === undefined || !('proof' in found)) return;
-  const { proof, listedName } = found;
+  const { proof } = found;
   // The committed bytes are intact, so the remote file was rewritten: the next poll compares all of it. A mismatch in
   // the uncommitted tail is repaired by the next poll. Of a file that does not exist, another one is listed.
   if (proof.outcome === 'different' && proof.at < row.position && outcome !== 'absent')
     store.liveFiles.save({ ...row, inode: null, modifiedNs: null });
-  else if (reasonOf(proof, listedName) === undefined && listedName !== null)
-    store.liveFiles.save({ ...row, listedName });
+  else if (isSource(found) && reasonOf(proof, found.listedName) === undefined)
+    store.liveFiles.save({ ...row, listedName: found.listedName });
 }

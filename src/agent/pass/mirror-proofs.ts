@@ -56,7 +56,7 @@ export async function proveMirrors(
   let shift = options.capabilities.get(SHIFT_CAPABILITY);
   const prove = async (row: LiveFileRow) => {
     const one = await proveMirror(row, shift, compare, options);
-    if ('listedName' in one && one.listedName !== null) shift = shiftOf(row, one.listedName) ?? shift;
+    if ('proof' in one && isSource(one)) shift = shiftOf(row, one.listedName) ?? shift;
     proofs.set(row, one);
   };
   // Beside each other if their sources are recorded; otherwise, each may show where the next one is.
@@ -98,9 +98,13 @@ async function proveMirror(
   if (bytes === 0 && absent.has(keyText(row))) return without({ outcome: 'equal', bytes, remoteBytes: 0 });
   const fitting = await namesThatMayBe(listed, row.relativePath);
   const likely = likelyPaths(row, shift ?? '0');
-  if (bytes === 0) return await proveEmpty(file, new Set([...likely, ...fitting]), compare, options);
+  const atKnownPath = fittingPath(row, capabilities.get(SHIFT_CAPABILITY), fitting);
+  if (bytes === 0) {
+    const paths = atKnownPath.length > 0 ? atKnownPath : [...likely, ...fitting];
+    return await proveEmpty(file, new Set(paths), compare, options);
+  }
   const recorded = fitting.filter((name) => name === row.listedName);
-  const known = recorded.length > 0 ? recorded : fittingPath(row, capabilities.get(SHIFT_CAPABILITY), fitting);
+  const known = recorded.length > 0 ? recorded : atKnownPath;
   const names = known.length > 0 ? known : fitting.filter((name) => sources?.has(name) !== true);
   const sure = fittingPath(row, shift ?? '0', names);
   let first: LiveProof | undefined;
@@ -187,6 +191,10 @@ function fittingPath(row: LiveFileRow, shift: string | undefined, names: readonl
   const [likely = ''] = shift === undefined ? [] : likelyPaths(row, shift);
   return names.filter((name) => partsOf(name).join('/') === partsOf(likely).join('/'));
 }
+
+/** Whether a proof shows which listed file is the source: all empty files are alike. */
+export const isSource = (one: LiveProof): one is LiveProof & { readonly listedName: string } =>
+  one.listedName !== null && one.proof.outcome === 'equal' && one.proof.bytes > 0;
 
 const without = (proof: Proof): LiveProof => ({ proof, listedName: null });
 

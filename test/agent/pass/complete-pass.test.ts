@@ -73,6 +73,27 @@ it('the complete pass does not wait for the end of files that go on growing, unl
   expect(pauses).toHaveLength(11);
 });
 
+it('the complete pass records no source of an empty mirror: all empty files are alike', async () => {
+  const other = { ...STDOUT, taskId: '9002' as TaskId };
+  engine.watch([STDOUT, other]);
+  // Below directories whose numbers are in another order than those of the tasks.
+  const names = new Map([
+    [keyText(other), '/1/stdout.txt'],
+    [NAME, '/2/stdout.txt'],
+  ]);
+  for (const name of names.keys()) remote.files.set(name, Buffer.alloc(0));
+  const download = remote.downloadFile.bind(remote);
+  remote.listChangedFiles = () => Promise.resolve([...names.values()]);
+  remote.downloadFile = (job, listed, ...more) => {
+    const [name = ''] = [...names].find((pair) => pair[1] === listed) ?? [];
+    return download(job, `/${name}.txt`, ...more);
+  };
+  expect(await engine.pass(clock)).toMatchObject({ verified: 2, openEnds: [] });
+  remote.files.set(NAME, Buffer.from('one\n'));
+  remote.files.set(keyText(other), Buffer.from('two\n'));
+  expect(await engine.pass(clock)).toMatchObject({ verified: 2, openEnds: [] });
+});
+
 it.each([false, true])(
   'the complete pass compares a file at most three times that grows with each comparison',
   async (isLast) => {

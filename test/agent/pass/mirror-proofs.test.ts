@@ -260,6 +260,30 @@ it('a file that is never listed is proven by its path, as its mirror was filled'
   ]);
 });
 
+it('an empty mirror shows no path of others', async () => {
+  const proofs = new Proofs();
+  proofs.areAbsent = false;
+  proofs.unknown('');
+  proofs.unknown('x');
+  for (const [name, content] of [
+    ['/8001/stdout.txt', ''],
+    ['/8002/stdout.txt', 'xy'],
+    ['/9002/stdout.txt', 'x'],
+  ] as const)
+    proofs.remote.set(name, content);
+  expect(await proofs.prove()).toMatchObject([{ proof: { remoteBytes: 0 } }, equal(1, '/9002/stdout.txt')]);
+});
+
+it('an empty mirror whose path is known is not proven by the empty file of another task', async () => {
+  const proofs = new Proofs();
+  proofs.areAbsent = false;
+  proofs.shift = '9000';
+  proofs.unknown('');
+  proofs.remote.set('/1/stdout.txt', 'x');
+  proofs.remote.set('/2/stdout.txt', '');
+  expect(await proofs.prove()).toMatchObject([{ listedName: '/1/stdout.txt', proof: { remoteBytes: 1 } }]);
+});
+
 describe('an empty mirror', () => {
   const REFUSED = new JobtailError('fault', 'no whole files here');
   it.each<[string, Readonly<Record<string, string | JobtailError>>, object]>([
