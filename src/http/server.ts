@@ -5,9 +5,6 @@ import type { AddressInfo, Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { listenAt, type Place } from '../system/listen.ts';
 
-const HEADERS_MS = 10_000;
-const LIMITS = { requestTimeout: HEADERS_MS, connectionsCheckingInterval: 2_000 };
-
 export interface Served {
   /** 0 of a Unix socket. */
   readonly port: number;
@@ -23,15 +20,17 @@ interface ServerOptions {
   readonly prefix?: string;
   /** A connection without bytes for so long is ended; 0: none is. */
   readonly idleMs?: number;
+  /** A request that is not whole by then ends its connection. */
+  readonly requestMs?: number;
 }
 
 /** Serves until it is closed. @throws what `listen` fails with; JobtailError */
 export async function serveHttp(
   listen: Place,
   appOf: (connections: Connections) => ServedApp,
-  { prefix = '/', idleMs = 0 }: ServerOptions = {},
+  { prefix = '/', idleMs = 0, requestMs = 10_000 }: ServerOptions = {},
 ): Promise<Served> {
-  const server = http.createServer(LIMITS);
+  const server = http.createServer({ requestTimeout: requestMs, connectionsCheckingInterval: requestMs / 5 });
   server.timeout = idleMs;
   const connections = new Connections(server);
   const answer = getRequestListener(appOf(connections).fetch);

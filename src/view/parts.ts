@@ -13,13 +13,15 @@ export interface ViewOptions {
   readonly fleet: FleetSource | null;
   /** Null where the view does not run within an agent. */
   readonly figures: Figures | null;
+  /** Between two reads of the store; 1,000 by default. */
+  readonly readEveryMs?: number;
   /** Receives errors that should not happen. */
   readonly onFailure: (error: unknown) => void;
 }
 
 export type ViewParts = ReturnType<typeof partsOf>;
 
-export function partsOf({ settings, fleet, figures, onFailure }: ViewOptions) {
+export function partsOf({ settings, fleet, figures, onFailure, readEveryMs = 1_000 }: ViewOptions) {
   const store = openStore(settings);
   const stores = new JobStores(store.get, fleet);
   return {
@@ -31,7 +33,7 @@ export function partsOf({ settings, fleet, figures, onFailure }: ViewOptions) {
     indexes: new LineIndexes(),
     limits: new Limits(),
     contents: new Contents(settings.mirrorDirectory, stores.withBytes),
-    snapshots: new Snapshots(settings, store, stores),
+    snapshots: new Snapshots(settings, store, stores, readEveryMs),
     async close(): Promise<void> {
       await stores.close();
       store.close();

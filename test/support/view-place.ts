@@ -87,7 +87,7 @@ export class ViewPlace {
 
   async start(figures: Figures | null = null): Promise<void> {
     const onFailure = (error: unknown) => this.failures.push(error);
-    this.#view = await serveView({ settings: this.settings, fleet: null, figures, onFailure });
+    this.#view = await serveView({ settings: this.settings, fleet: null, figures, onFailure, readEveryMs: 50 });
     this.#token = readToken(path.join(this.settings.stateDirectory, 'view-token')) ?? '';
   }
 

@@ -5,6 +5,7 @@ import type http from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { serveHttp } from '../../src/http/server.ts';
 import { resultsParts } from '../../src/safe-names.ts';
 import type { ResultEntries } from '../../src/view/contract/addresses.ts';
 import { until } from '../support/e2e-until.ts';
@@ -306,7 +307,10 @@ describe('too much', () => {
   it('in the head of a request is refused, and so is one that never ends', async () => {
     const place = await placeWithSecret();
     expect((await place.ask(`${LINES}&${'x'.repeat(20_000)}`)).status).toBe(431);
-    const socket = net.connect(place.view.port, '127.0.0.1');
+    const fetch = () => new Response();
+    const served = await serveHttp({ host: '127.0.0.1', port: 0 }, () => ({ fetch }), { requestMs: 200 });
+    onTestFinished(() => served.close());
+    const socket = net.connect(served.port, '127.0.0.1');
     onTestFinished(() => void socket.destroy());
     socket.on('error', () => {});
     socket.resume();

@@ -8,7 +8,6 @@ import type { JobStores } from '../fleet.ts';
 import type { OpenStore, ViewSettings } from '../settings.ts';
 import { detailOf, filesOf, jobsOf, serviceErrorOf } from './jobs.ts';
 
-const TICK_MS = 1_000;
 /** Many jobs are added up less often: a hundred of them take a millisecond. */
 const READ_MS_A_JOB = 5;
 
@@ -16,6 +15,7 @@ export class Snapshots {
   readonly #settings: ViewSettings;
   readonly #store: OpenStore;
   readonly #stores: JobStores;
+  readonly #readEveryMs: number;
   /** What was read of the store since it last changed. */
   #read = new Map<string, unknown>();
   #jobs: readonly JobSummary[] | undefined;
@@ -26,10 +26,11 @@ export class Snapshots {
   #dueAt = 0;
   stateError: Events['stateError'] = null;
 
-  constructor(settings: ViewSettings, store: OpenStore, stores: JobStores) {
+  constructor(settings: ViewSettings, store: OpenStore, stores: JobStores, readEveryMs: number) {
     this.#settings = settings;
     this.#store = store;
     this.#stores = stores;
+    this.#readEveryMs = readEveryMs;
   }
 
   /** Whether a job that is in none of them was never followed. */
@@ -85,10 +86,10 @@ export class Snapshots {
     });
   }
 
-  /** Looks at the store again, at most once a second: called by each stream that is read. */
+  /** Looks at the store again, if a second passed since: called by each stream that is read. */
   refresh(): void {
     if (performance.now() < this.#dueAt) return;
-    this.#dueAt = performance.now() + TICK_MS;
+    this.#dueAt = performance.now() + this.#readEveryMs;
     this.#orStateError(() => {
       const isOther = this.#store.closeIfGone();
       this.#stores.refresh();
