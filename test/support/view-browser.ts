@@ -94,12 +94,6 @@ export class ViewPage {
     await this.page.goto(new URL(hash, this.#base).href);
   }
 
-  /** How the browser draws the first element of a selector. */
-  async styleOf(selector: string, property: 'color' | 'display' | 'textAlign' | 'whiteSpace'): Promise<string> {
-    const element = `document.querySelector(${JSON.stringify(selector)})`;
-    return (await this.page.evaluate(`getComputedStyle(${element}).${property}`)) as string;
-  }
-
   /** A pane, once it shows rows. */
   async pane(label: string): Promise<Locator> {
     const pane = this.page.locator(`section.pane[aria-label="${label}"]`);

@@ -89,7 +89,7 @@ export async function variedJob(context: Parameters<typeof Place.make>[0], optio
 }
 
 /** What axe finds. */
-export async function findings({ page }: ViewPage): Promise<string[]> {
+async function findings({ page }: ViewPage): Promise<string[]> {
   await page.evaluate(AXE);
   const { violations } = (await page.evaluate('axe.run()')) as AxeResults;
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html, any }) => `${id}: ${html} ${any[0]?.message ?? ''}`));

@@ -4,8 +4,11 @@ import path from 'node:path';
 import { type Element, type Node, Window } from 'happy-dom';
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { viewSettingsOf } from '../../../src/daemon/view-thread.ts';
+import { JobtailError } from '../../../src/errors.ts';
+import type { FleetAgent } from '../../../src/view/contract/events.ts';
+import type { FleetRead } from '../../../src/view/fleet.ts';
 import { serveView } from '../../../src/view/serve.ts';
-import { FAILING, NOW, SETTLED, TASK, writeState } from '../../support/full-state.ts';
+import { FAILING, NOW, SEARCHED, SETTLED, TASK, writeState } from '../../support/full-state.ts';
 import { directoryOfFile } from '../../support/temp-directory.ts';
 
 // It is import('../../../src/view/page/main.tsx'): the page has types of its own, which the compiler checks elsewhere.
@@ -43,8 +46,37 @@ function writeFiles(written: Written): void {
   if (one !== undefined) store.results.saveAll([{ ...one, name: `/${TASK}/t.csv`, bytes: 20 }]);
 }
 
+/** A pass in which a result has so many bytes so far. */
+function arrive({ store }: Written, bytes: number): void {
+  const last = store.resultSyncs.get(FAILING);
+  const now = { jobId: FAILING, endedAt: null, updatedAt: bytes, arriving: [[`/${TASK}/b.dat`, bytes]] } as const;
+  if (last !== undefined) store.resultSyncs.save({ ...last, ...now });
+}
+
+/** Two more agents, one of which has the mirrors of a job on its own machine. */
+function fleetOf({ store }: Written): FleetRead {
+  const anna: FleetAgent = {
+    ...{ name: 'anna', state: 'alive', jobs: 2, maxJobs: 9, pollAgeMs: 0, callsLastMinute: 12, lacks: null },
+    ...{ notFollowed: 0, seenAt: NOW - 1_000, host: 'h1', version: '1', view: 'https://jobs.example.org/anna/' },
+  };
+  const more = {
+    name: 'ben\u202e',
+    state: 'gone',
+    lacks: 'no <b>route',
+    notFollowed: 1,
+    pollAgeMs: null,
+    view: null,
+  } as const;
+  const places = new Map([
+    [FAILING, { owner: 'anna', isElsewhere: false }],
+    [SEARCHED, { owner: more.name, isElsewhere: true }],
+    [SETTLED, { owner: 'anna', isElsewhere: false }],
+  ]);
+  return { store, name: 'anna', agents: [anna, { ...anna, ...more }], waitingJobs: 1, places };
+}
+
 /** A document of happy-dom as that of a browser: without a layout, so all that has a size has one. */
-function openWindow(url: string): Window {
+function openWindow(url: string, asked: string[]): Window {
   const window = new Window({ url, width: 1280, height: 800 });
   const html = fs.readFileSync(path.join(import.meta.dirname, '../../../src/view/page/index.html'), 'utf8');
   window.document.write(html.replaceAll(/<(?:script|link rel="stylesheet").*/g, ''));
@@ -82,7 +114,10 @@ function openWindow(url: string): Window {
   });
   Object.defineProperty(window.HTMLCanvasElement.prototype, 'getContext', { value: () => canvas });
   const ask = globalThis.fetch;
-  vi.stubGlobal('fetch', (to: string, options: RequestInit) => ask(new URL(to, url), options));
+  vi.stubGlobal('fetch', (to: string, options: RequestInit) => {
+    asked.push(to);
+    return ask(new URL(to, url), options);
+  });
   return window;
 }
 
@@ -134,12 +169,18 @@ it('shows the whole of a state in which everything has happened', async () => {
   writeFiles(written);
   const failures: unknown[] = [];
   const settings = viewSettingsOf(written.config, { program: '1.2.3', agentPid: null });
+  const fleet = fleetOf(written);
+  let lost: Error | undefined;
+  const read = () => (lost === undefined ? Promise.resolve(fleet) : Promise.reject(lost));
   const view = await serveView({
     settings: { ...settings, listen: { host: '127.0.0.1', port: 0 } },
-    ...{ fleet: null, figures: null, onFailure: (error: unknown) => failures.push(error) },
+    ...{ fleet: { read, close: async () => {} }, figures: null, onFailure: (error: unknown) => failures.push(error) },
   });
   onTestFinished(() => view.close());
-  const window = openWindow(view.link());
+  const asked: string[] = [];
+  const isTree = (address: string) => address.includes('api/results?');
+  let trees = 0;
+  const window = openWindow(view.link(), asked);
   const { document } = window;
   await import(MAIN);
   let before: readonly string[] = [];
@@ -174,6 +215,7 @@ it('shows the whole of a state in which everything has happened', async () => {
     ['its next error', () => press('e')],
     ['its numbers', () => press('p')],
     ['a search', () => press('/')],
+    ['no search, after a letter in it', () => [press('w'), press('Escape')]],
     ['the results', () => go(`#/job/${FAILING}/results`)],
     ['a CSV file', () => go(`#/job/${FAILING}/results?name=/${TASK}/t.csv`)],
     ['its table', () => click('.result .notice .button')],
@@ -186,8 +228,24 @@ it('shows the whole of a state in which everything has happened', async () => {
     ['another file alone', () => go(`#/job/${FAILING}/live?file=${TASK}/stderr`)],
     ['it grows', () => write(written, 'stderr', 'fatal\u001b[2J: two\nmore\n')],
     ['a former generation', () => go(`#/job/${FAILING}/live?file=${TASK}/stdout:g2`)],
+    ['a result on its way', () => [go(`#/job/${FAILING}/results?name=/${TASK}/b.dat`), arrive(written, 1_024)]],
+    ['more of it', () => arrive(written, 2_048)],
+    [
+      'yet more of it',
+      () => {
+        trees = asked.filter(isTree).length;
+        arrive(written, 3_072);
+      },
+    ],
+    ['a job of another machine', () => go(`#/job/${SEARCHED}/live`)],
     ['a page that nothing is at', () => go('#/nothing')],
     ['lines of all jobs', () => go('#/search?text=error')],
+    [
+      'a fleet that cannot be reached',
+      () => {
+        lost = new JobtailError('fleet', 'connection refused', { hint: 'start it' });
+      },
+    ],
   ];
   const expected = new Map(
     (fs.existsSync(EXPECTED) ? fs.readFileSync(EXPECTED, 'utf8') : '')
@@ -208,4 +266,8 @@ it('shows the whole of a state in which everything has happened', async () => {
   }
   await expect(all).toMatchFileSnapshot(EXPECTED);
   expect(failures).toEqual([]);
+  // A proxy may give the page a path of its own.
+  expect(asked.filter((address) => !address.startsWith('api/'))).toEqual([]);
+  expect(trees).toBeGreaterThan(0);
+  expect(asked.filter(isTree), 'bytes that arrive do not request the tree again').toHaveLength(trees);
 });

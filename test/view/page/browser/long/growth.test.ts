@@ -55,17 +55,6 @@ describe('a file that grows', needs('chromium'), () => {
     await until('the end on the page', () => view.isAtEnd(pane));
     expect(view.wrongs).toEqual([]);
   });
-
-  it('that is rewritten with as many bytes is on the page what it is now', async (context) => {
-    const { task, mirror, view, label, hash } = await viewedJob(context, 'step 1 of 9\nstep 2 of 9\n');
-    await view.show(hash);
-    const pane = await view.pane(label);
-    await pane.getByText('step 2 of 9', { exact: true }).waitFor();
-    fs.writeFileSync(task.files.stdout, 'pass 1 of 9\nstep 3 of 9\n');
-    await pane.getByText('step 3 of 9', { exact: true }).waitFor();
-    expect(await view.wholeText(pane)).toBe(fs.readFileSync(mirror, 'utf8'));
-    expect(fs.readFileSync(mirror, 'utf8')).toBe('pass 1 of 9\nstep 3 of 9\n');
-  });
 });
 
 describe('a tab that nobody sees', needs('chromium'), () => {
