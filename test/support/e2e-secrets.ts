@@ -2,13 +2,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect } from 'vitest';
-import type { FaultRule } from '../../simulator/faults.ts';
 import type { Place } from './e2e-place.ts';
 import type { Program } from './e2e-program.ts';
 
 /** With characters that are written in another way in JSON, XML and URLs; either half alone would be a leak, too. */
 export const PASSWORD = 'ključ&<"Vault">%/+ 0123456789abcdef';
-export const TOKEN = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl-_x';
 /** Stands beside the secret in what a server says, to show that its words arrive where they may. */
 export const MARK = 'words-of-the-server';
 
@@ -29,15 +27,6 @@ export const quotationsOf = (secret: string): string[] =>
     ],
     [inPercent(secret), JSON.stringify(JSON.stringify(secret))],
   ].map((some) => some.join(' / '));
-
-export const failingSignIns = (secret: string): FaultRule[] =>
-  [
-    { kind: 'fault', text: `${MARK} ${secret}` } as const,
-    { kind: 'http', status: 500, body: `${MARK} ${secret}` } as const,
-    ...quotationsOf(secret).map((text) => ({ kind: 'http', status: 500, body: `${MARK} ${text}` }) as const),
-    { kind: 'body', body: JSON.stringify({ Unknown: secret, Password: secret }) } as const,
-    { kind: 'body', body: `{"broken": "${secret}` } as const,
-  ].map((fault) => ({ ...fault, operation: 'SignIn' as const }));
 
 /** What of a secret must stand nowhere: eight characters in a row, as they are or written in another way. */
 function runsOf(secret: string): Set<string> {

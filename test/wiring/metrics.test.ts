@@ -76,6 +76,7 @@ test('each metric moves, and the gauges of trouble return', async (context) => {
   const another = await sandbox.submit({ tasks: [{}] });
   place.configure(sandbox, { ...sections, watch: [requestOf(job), requestOf(another)] });
   await shows('reloads_total{outcome="taken"}', (count) => count > 0);
+  expect(said.find((one) => 'RELOADING' in one)).toMatchObject({ MONOTONIC_USEC: expect.stringMatching(/^\d+$/) });
   await sandbox.fault({ kind: 'http', status: 503, headers: { 'retry-after': '1' }, body: 'out of order' });
   await shows('jobs_failing', (count) => count === 2);
   await shows('server_pauses_total', (count) => count > 0);

@@ -17,7 +17,7 @@ test('a service that is away at the start is named before the agent is ready, an
   place.configure({ baseUrl: `http://127.0.0.1:${port}`, username: 'alice', passwordFile });
   const turns = vi.spyOn(Agent.prototype, 'onTurn');
   context.onTestFinished(() => turns.mockRestore());
-  const { said } = await runDaemon(place, { watchdogMs: 400 });
+  const { said, end } = await runDaemon(place, { watchdogMs: 400 });
   const message = expect.stringMatching(/^the service cannot be reached: .*connection refused/);
   expect(outageIn(place.state)).toMatchObject({ code: 'unreachable', message });
   expect(said.find((one) => 'READY' in one)).toMatchObject({
@@ -30,4 +30,6 @@ test('a service that is away at the start is named before the agent is ready, an
   await until('its return', async () => outageIn(place.state) === undefined);
   await until('the watchdog to be fed with it', async () => said.at(-1)?.['STATUS'] === 'following 0 jobs');
   expect(said.at(-1)).toMatchObject({ WATCHDOG: '1' });
+  await end();
+  expect(said.at(-1)).toMatchObject({ STOPPING: '1' });
 });

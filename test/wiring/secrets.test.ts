@@ -181,17 +181,32 @@ test('no secret that names and messages of a job have reaches the log, a command
   await place.agent('watch', job.jobId, '--no-wait');
   await until('the notification', async () => fs.existsSync(told) && fs.readFileSync(told, 'utf8').includes('failed'));
   const status = JSON.stringify(await place.status());
-  const outputs = {
+  const sessionCode = await sandbox.sessionCode();
+  const outputs: Record<string, string> = {
     log: lines.join(''),
-    verify: verified.stdout + verified.stderr,
+    verified: verified.stdout + verified.stderr,
     notification: fs.readFileSync(told, 'utf8'),
     status,
   };
+  // While the service quotes them at every call.
+  await sandbox.fault({ kind: 'fault', text: `refused: ${quoted} ${sessionCode}` });
+  for (const [command = '', ...args] of [
+    ['check', '--job', job.jobId],
+    ['sync', job.jobId],
+    ['verify', '--json', job.jobId],
+  ]) {
+    const { code, stdout, stderr } = await place.agent(command, ...args);
+    expect([command, code]).not.toEqual([command, 0]);
+    expect(`${stdout}${stderr}`).toContain('refused: ***');
+    outputs[command] = stdout + stderr;
+  }
   const found = Object.entries(outputs).flatMap(([where, text]) =>
-    Object.entries(secrets).flatMap(([name, secret]) => (text.includes(secret) ? [`${name} in ${where}`] : [])),
+    Object.entries({ ...secrets, sessionCode }).flatMap(([name, secret]) =>
+      text.includes(secret) ? [`${name} in ${where}`] : [],
+    ),
   );
   expect(found).toEqual([]);
-  expect(outputs.verify).toContain('***');
+  expect(verified.stdout).toContain('***');
 });
 
 test('a secret file of a new configuration is watched', async (context) => {

@@ -72,15 +72,6 @@ const agent = (...args: string[]) => new Program([...args, '-c', configFile], { 
 const forget = (...args: string[]) => agent('forget', ...args).ended;
 
 describe('agent forget', () => {
-  it('removes a settled job from the state, and keeps its files', async () => {
-    await withJobs({ 501: 'settled', 502: 'settled' });
-    const { code, stdout } = await forget('501', '--yes');
-    expect({ code, stdout }).toEqual({ code: 0, stdout: `job 501 is removed; its files stay in ${at('501')}\n` });
-    expect(await jobsOf()).toEqual(['502']);
-    expect(fs.readFileSync(at('501/live/9001/stdout.log'), 'utf8')).toBe('four');
-    expect((await agent('status', '501').ended).code).toBe(7);
-  });
-
   it('deletes the files of the job, and no file behind a link', async () => {
     await withJobs({ 501: 'settled', 502: 'ended' });
     fs.writeFileSync(path.join(directory, 'precious'), 'x');
@@ -100,13 +91,6 @@ describe('agent forget', () => {
     expect((await forget('501', '--delete-files', '--yes')).code).toBe(8);
     expect(fs.readdirSync(path.join(directory, 'moved'))).toEqual(['live', 'results']);
     expect(await jobsOf()).toEqual(['501']);
-  });
-
-  it('--older-than takes the jobs without work since then, and leaves followed ones', async () => {
-    await withJobs({ 501: 'settled', 502: 'watched' }, true, Date.now() - 31 * 86_400_000);
-    await withJobs({ 503: 'settled' });
-    expect((await forget('--older-than', '30d', '--yes')).stdout).toMatch(/^job 501 is removed; .*\n$/);
-    expect(await jobsOf()).toEqual(['502', '503']);
   });
 
   it('--older-than removes nothing while the clock is a day or more from that of the service', async () => {

@@ -176,18 +176,3 @@ it.concurrent('a state that is removed under a command that waits is made anew, 
     expect(await one.ended).toMatchObject({ code: 130 });
   }
 });
-
-it.concurrent('agent wait of a job that is over does not say that it is not', async (context) => {
-  const { place, sandbox, submit } = await placeOfCommands(context);
-  const job = await submit();
-  await sandbox.change(job.jobId, 'finish');
-  for (const timeout of ['3s', '10s', '40s']) {
-    const { code, stderr } = await place.agent('wait', job.jobId, '--timeout', timeout);
-    expect(code).toBe(12);
-    if (stderr === `job ${job.jobId} is not reported yet, and the time is up\n`) continue;
-    return expect(stderr).toBe(
-      `job ${job.jobId} is Finished, and its last complete pass is not done, and the time is up\n`,
-    );
-  }
-  expect.unreachable('the job was never reported');
-});

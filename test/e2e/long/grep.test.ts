@@ -54,33 +54,6 @@ function agent(...args: string[]) {
 }
 
 describe('agent grep', () => {
-  it('prints job, task, file and line in order, byte-exact', () => {
-    expect(grep('step')).toEqual({
-      status: 0,
-      stderr: '',
-      lines: [
-        '60/1 progress:step\u00ff\r',
-        '501/10 log:a \u001b[2Jstep',
-        '501/9001 stdout:step 1',
-        '501/9001 stdout:step 2',
-        '501/9001 stdout:last step',
-      ],
-    });
-  });
-
-  it('ends with 1 if nothing was found, and with 2 after an error', () => {
-    expect(grep('no such text')).toEqual({ status: 1, lines: [], stderr: '' });
-    expect(grep('step(')).toMatchObject({ status: 2, lines: [] });
-    expect(grep('step', '502').stderr).toContain('there are no mirrors of job 502');
-    expect(grep('step', '502').status).toBe(2);
-    expect(grep('--config', '/nowhere.yaml', 'step').status).toBe(2);
-    expect(grep('--context', 'many', 'step').status).toBe(2);
-    const link = path.join(directory, 'mirror/60/live/1/stdout.log');
-    fs.symlinkSync('progress.log', link);
-    expect(grep('step', '60').lines, 'no link is followed').toHaveLength(1);
-    fs.rmSync(link);
-  });
-
   it('ends with 2 and names the file if an expression never ends', () => {
     mirror('9', '2', 'stdout.log', `${'a'.repeat(60)}b\n`);
     const { status, stderr } = grep('^(a+)+$', '9');

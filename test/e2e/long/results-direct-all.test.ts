@@ -13,34 +13,6 @@ describe('results by SSH', needs(...SSH), () => {
   });
   afterAll(() => sshd.stop());
 
-  it('come with one key a job, which is ended; nothing of it stays', async (context) => {
-    const e2e = await ResultsE2e.start(context, { sshd, allowed: 'rsync' });
-    const { place, sandbox } = e2e;
-    e2e.put('large.dat', Buffer.alloc(3_000_000, 'large '));
-    e2e.put('sub/a b,ü\n.dat', 'odd');
-    e2e.put('empty', '');
-    await place.watch('501', ['9001']);
-    const synced = await e2e.start('sync', '501').ended;
-    // A slow machine is shown how far it is.
-    expect(synced.stderr.replaceAll(/^results: .*\n/gm, '')).toBe('');
-    expect(synced.code).toBe(0);
-    expect(synced.stdout).toMatch(/3 results checked, 3 new or changed, 2\.9 MiB in /);
-    expect(fs.readFileSync(e2e.result('large.dat')).equals(Buffer.alloc(3_000_000, 'large '))).toBe(true);
-    expect(fs.readFileSync(e2e.result('sub/a b,ü\n.dat'), 'utf8')).toBe('odd');
-    expect(fs.readFileSync(e2e.result('empty'))).toHaveLength(0);
-    expect(sandbox.counters).toMatchObject({ openKeys: 0, issuedKeys: 1 });
-    expect(sandbox.counters.calls).toMatchObject({ GetFileTransferMethod: 1, EndFileTransfer: 1 });
-    expect(e2e.privateKeysOnDisk()).toEqual([]);
-    expect(fs.readdirSync(e2e.runtime)).toEqual([]);
-    expect((await e2e.status()).results).toMatchObject({
-      listed: 3,
-      synced: 3,
-      lastSync: { way: 'rsync', fallback: null, done: 3 },
-      transferMethod: { state: 'ended', way: 'rsync', reason: null },
-    });
-    await place.verified('501');
-  });
-
   it('come by SOAP where the key is refused, and status says why', async (context) => {
     const e2e = await ResultsE2e.start(context, { habits: { serverHostname: sshd.host } });
     e2e.put('a.dat', 'a');

@@ -66,17 +66,6 @@ it.concurrent('the agent opens no debugger at SIGUSR1 and goes on', AS_ROOT, asy
 });
 
 it.concurrent(
-  'a command of root uses a configuration and a password that only root can read',
-  AS_ROOT,
-  async (context) => {
-    const { place, ofRoot } = await placeOfTwo(context);
-    await place.run();
-    const { stdout } = await place.agentAsRoot('check', '-c', ofRoot.file);
-    expect(stdout).toMatch(/^[✓+] sign-in/m);
-  },
-);
-
-it.concurrent(
   'a configuration of another user is used as that user, and its programs have no right of root',
   AS_ROOT,
   async (context) => {

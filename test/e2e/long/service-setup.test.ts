@@ -40,21 +40,6 @@ describe('agent check', () => {
     expect(fs.readdirSync(place.directory).sort()).toEqual(['cluster', 'config.yaml']);
   });
 
-  it.concurrent('tests the calls with a job of the user, straight after init', async (context) => {
-    const place = Place.make(context);
-    const sandbox = await place.startSandbox();
-    place.configure(sandbox, { service: { jobsUrl: sandbox.jobsUrl } });
-    const nobody = await place.agent('check');
-    expect(nobody.code).toBe(0);
-    expect(nobody.stdout).toMatch(/^· call +not tried: the user has no job with files yet: submit one/m);
-    const running = await sandbox.submit({ tasks: [{}] });
-    const over = await sandbox.submit({ tasks: [{}] });
-    await sandbox.change(over.jobId, 'finish');
-    const { stdout } = await place.agent('check');
-    expect(stdout).toMatch(new RegExp(`^✓ call +job ${running.jobId} lists 0 files`, 'm'));
-    expect([markOf(stdout, 'call'), markOf(stdout, 'live files')]).toEqual(['✓', '·']);
-  });
-
   it.concurrent('says what is wrong, what to do, and ends with the code of it', async (context) => {
     const place = Place.make(context);
     const sandbox = await place.startSandbox();

@@ -23,18 +23,6 @@ async function follow(place: Place) {
 }
 
 describe('agent tail', () => {
-  it.concurrent('names the absence of an agent while it waits for new lines', async (context) => {
-    const place = Place.make(context);
-    const { job, agent, write } = await follow(place);
-    await write('stdout', 'out\n');
-    agent.signal('SIGTERM');
-    await agent.ended;
-    const waiting = place.start(['tail', job.jobId, '-f']);
-    await until('a word about the agent', () => waiting.stderr.includes('no agent is running: start one'));
-    waiting.signal('SIGINT');
-    expect(await waiting.ended).toMatchObject({ code: 130 });
-  });
-
   it.concurrent('follows until the job is ended, and announces a new generation', async (context) => {
     const place = Place.make(context);
     const { job, task, write } = await follow(place);
