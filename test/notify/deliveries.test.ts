@@ -1,9 +1,7 @@
 /** How events reach their targets: at least once, over failures and restarts, signed, gathered, and without a secret. */
 import { createHmac } from 'node:crypto';
-import { once } from 'node:events';
 import fs from 'node:fs';
-import http from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type http from 'node:http';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -14,6 +12,7 @@ import { Rule } from '../../src/notify/rules.ts';
 import { mailText, SIGNATURE_HEADER, send } from '../../src/notify/senders.ts';
 import { Secrets } from '../../src/redact.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
+import { closedAtEnd, startHttpServer } from '../support/wire-server.ts';
 import { JOB, NotifyPlace, ruleOf } from './place.ts';
 
 interface Received {
@@ -22,16 +21,8 @@ interface Received {
 }
 
 /** The address of a server on loopback, which ends with the test. */
-async function serving(answer: http.RequestListener): Promise<string> {
-  const server = http.createServer(answer);
-  server.listen(0, '127.0.0.1').unref();
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-}
+const serving = async (answer: http.RequestListener) =>
+  new URL('/', closedAtEnd(await startHttpServer(answer)).url).href;
 
 /** A receiver that answers with what `status` returns. */
 async function receiver(status: () => number = () => 200) {

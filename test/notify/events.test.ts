@@ -122,28 +122,6 @@ describe('a job', () => {
     expect(reads).not.toHaveBeenCalled();
   });
 
-  it.each([
-    ['Finished', ['started', 'finished']],
-    ['Canceled', ['canceled']],
-    ['Deleted', []],
-  ])('that ended between two readings as %s', async (state, types) => {
-    const place = withJob(ALL);
-    place.report('Queued');
-    await place.tick();
-    place.report(state);
-    await place.tick();
-    expect(place.waiting.map(({ type }) => type)).toEqual(types);
-  });
-
-  it('is started and finished again after it was queued again', async () => {
-    const place = withJob(ALL);
-    for (const state of ['Running', 'Finished', 'Queued', 'Running', 'Finished']) {
-      place.report(state);
-      await place.tick();
-    }
-    expect(place.waiting.map(({ type }) => type)).toEqual(['started', 'finished', 'started', 'finished']);
-  });
-
   it.each<[string, [string, string | null][], readonly string[]]>([
     [
       'runs: a list that lags',
@@ -180,6 +158,9 @@ describe('a job', () => {
       ],
       ['started', 'started'],
     ],
+    ['ended between two readings', [['Finished', null]], ['started', 'finished']],
+    ['was canceled between two readings', [['Canceled', null]], ['canceled']],
+    ['was deleted', [['Deleted', null]], []],
     [
       'is failed after all',
       [
