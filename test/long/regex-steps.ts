@@ -158,52 +158,45 @@ function stepsOf(node: Node, text: string, isSticky: boolean): number {
   return steps;
 }
 
-/** The shortest text that it might match, as beginnings of it. */
+/** The shortest text that it might match. */
+function write(part: Node): string {
+  switch (part.kind) {
+    case 'char':
+      return part.sample;
+    case 'sequence':
+      return part.parts.map(write).join('');
+    case 'choice':
+      return part.ways[0] === undefined ? '' : write(part.ways[0]);
+    case 'repeat':
+      return write(part.of).repeat(Math.max(part.min, part.max > 0 ? 1 : 0));
+    default:
+      return '';
+  }
+}
+
+/** Beginnings of a text that it might match. */
 function beginnings(node: Node): string[] {
-  const write = (part: Node): string => {
-    switch (part.kind) {
-      case 'char':
-        return part.sample;
-      case 'sequence':
-        return part.parts.map(write).join('');
-      case 'choice':
-        return part.ways[0] === undefined ? '' : write(part.ways[0]);
-      case 'repeat':
-        return write(part.of).repeat(Math.max(part.min, part.max > 0 ? 1 : 0));
-      default:
-        return '';
-    }
-  };
   const whole = write(node).slice(0, 24);
   return [...new Set([0, 1, 2, 4, 8, 16, 24].map((length) => whole.slice(0, length)))];
 }
 
-function charsIn(node: Node): string[] {
-  switch (node.kind) {
-    case 'char':
-      return SAMPLES.filter((each) => each.length === 1 && node.test(each))
-        .slice(0, 2)
-        .concat(node.sample);
-    case 'sequence':
-      return node.parts.flatMap(charsIn);
-    case 'choice':
-      return node.ways.flatMap(charsIn);
-    case 'repeat':
-    case 'look':
-      return charsIn(node.of);
-    default:
-      return [];
-  }
+/** A node with all that are in it. */
+function within(node: Node): Node[] {
+  if (node.kind === 'sequence') return [node, ...node.parts.flatMap(within)];
+  if (node.kind === 'choice') return [node, ...node.ways.flatMap(within)];
+  return node.kind === 'repeat' || node.kind === 'look' ? [node, ...within(node.of)] : [node];
 }
 
-const hasEndless = (node: Node): boolean =>
-  node.kind === 'repeat'
-    ? node.max > 64 || hasEndless(node.of)
-    : node.kind === 'sequence'
-      ? node.parts.some(hasEndless)
-      : node.kind === 'choice'
-        ? node.ways.some(hasEndless)
-        : node.kind === 'look' && hasEndless(node.of);
+const charsIn = (node: Node): string[] =>
+  within(node).flatMap((each) =>
+    each.kind === 'char'
+      ? [...SAMPLES.filter((one) => one.length === 1 && each.test(one)).slice(0, 2), each.sample]
+      : [],
+  );
+
+/** What is repeated without an end, by the shortest text of it. */
+const endlessIn = (node: Node): string[] =>
+  within(node).flatMap((each) => (each.kind === 'repeat' && each.max > 64 ? [write(each.of)] : []));
 
 const [SHORT, LONG] = [34, 68];
 /** What may keep the text before it from being a match. */
@@ -212,12 +205,14 @@ const ENDS = ['', '\u0001', '_', '\u0001a'];
 /** A text, repeated, for which the steps grow faster than it does; undefined if none of those tried is. */
 export function attackOn(expression: RegExp): string | undefined {
   const node = new Parser(expression).whole();
-  if (!hasEndless(node)) return undefined;
+  const repeated = endlessIn(node);
+  if (repeated.length === 0) return undefined;
   const characters = [...new Set(charsIn(node))].filter((each) => each !== '').slice(0, 6);
   const pumps = characters.flatMap((one) => [
     one,
     ...characters.filter((other) => other !== one).map((other) => one + other),
   ]);
+  pumps.push(...repeated.filter((one) => one.length > 1));
   for (const begin of beginnings(node)) {
     for (const pump of pumps) {
       for (const end of ENDS) {

@@ -118,7 +118,7 @@ async function requireResponse(address: string, { namespace }: InitFlags, signal
   const { status, text } = await requestAnswer(address, signal).catch((thrown: unknown) => {
     throw new JobtailError('unavailable', `nothing answers at ${address}: ${asJobtailError(thrown).message}`, { hint });
   });
-  const isPage = status === 200 && /^\s*(?:<!--[\s\S]*?-->\s*)*<(?:!doctype )?html\b/i.test(text);
+  const isPage = status === 200 && /^(?:\s|<!--(?:(?!-->)[\s\S])*-->)*<(?:!doctype )?html\b/i.test(text);
   if (namespace !== undefined || !isPage) return;
   const isSignIn = /<input[^>]*type=["']?password/i.test(text);
   const page = isSignIn ? 'a page for signing in' : 'a page for browsers';
