@@ -9,8 +9,7 @@ import type { SandboxPlace } from './place.ts';
 import { HttpRefusal } from './refusals.ts';
 import { handleRest } from './rest/endpoint.ts';
 import { handleSignIn, signInOf } from './signin/sign-in.ts';
-import { serviceAt } from './soap/addresses.ts';
-import { handleSoap } from './soap/endpoint.ts';
+import { handleSoap, serviceAt } from './soap/endpoint.ts';
 
 const CONTROL_PATH = '/sandbox/';
 

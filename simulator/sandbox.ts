@@ -19,7 +19,6 @@ import { PipeReads } from './operations/pipe-reads.ts';
 import { countersOf, type SandboxCounters, type SandboxPlace, submitTo } from './place.ts';
 import { Router } from './router.ts';
 import { type SandboxUser, Sessions } from './signin/sessions.ts';
-import { urlOf } from './soap/addresses.ts';
 import { type RecordedCall, Traffic } from './traffic.ts';
 
 const HOST = '127.0.0.1';
@@ -93,7 +92,7 @@ export class Sandbox {
 
   /** {file_transfer_url}. */
   get fileTransferUrl(): string {
-    return urlOf(this.baseUrl, 'FileTransferWs');
+    return `${this.baseUrl}/FileTransferWs`;
   }
 
   /** Of the REST interface: what {base_url} and the path of the middleware make. */
@@ -103,7 +102,7 @@ export class Sandbox {
 
   /** {jobs_url}; null if the service is not there. */
   get jobsUrl(): string | null {
-    return this.habits.jobService ? urlOf(this.baseUrl, 'JobManagementWs') : null;
+    return this.habits.jobService ? `${this.baseUrl}/JobManagementWs` : null;
   }
 
   get counters(): SandboxCounters {

@@ -1,5 +1,5 @@
 /** The addresses of both services: from an HTTP request to a call, and from its result or failure to an answer. */
-import { type ServiceName, type SoapVersion, wsdlOf } from '../../src/remote/soap/contract.ts';
+import { SERVICES, type ServiceName, type SoapVersion, wsdlOf } from '../../src/remote/soap/contract.ts';
 import { type ServedCall, serveCall } from '../call.ts';
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import { type Exchange, readBody, sendText } from '../exchange.ts';
@@ -7,12 +7,17 @@ import type { FaultRule, FaultSubject } from '../faults.ts';
 import type { SandboxPlace } from '../place.ts';
 import { HttpRefusal, ServiceFault } from '../refusals.ts';
 import type { SandboxUser } from '../signin/sessions.ts';
-import { urlOf } from './addresses.ts';
 import { answerType, envelopeOf, faultDocument } from './answer.ts';
 import { fileOfType } from './download-parts.ts';
 import { getCurrentInfo, listJobs } from './job-information.ts';
 import { runOperation } from './operations.ts';
 import { readCall, type SoapRequest, versionOf } from './request.ts';
+
+/** The service at a path, if the quirks have it there: each is at its own name below the address of the sandbox. */
+export function serviceAt(pathname: string, { jobService }: SandboxPlace['habits']): ServiceName | undefined {
+  const service = (Object.keys(SERVICES) as ServiceName[]).find((name) => pathname === `/${name}`);
+  return service === 'JobManagementWs' && !jobService ? undefined : service;
+}
 
 const MAX_REQUEST_BYTES = 4 * 1024 * 1024;
 
@@ -25,7 +30,7 @@ export async function handleSoap(
   const { request, response } = exchange;
   const { namespace } = place;
   if (request.method === 'GET' && url.search.toLowerCase() === '?wsdl') {
-    const body = wsdlOf({ namespace, url: urlOf(url.origin, service), service });
+    const body = wsdlOf({ namespace, url: `${url.origin}/${service}`, service });
     sendText(response, { status: 200, headers: { 'content-type': 'text/xml; charset=utf-8' }, body });
     return;
   }

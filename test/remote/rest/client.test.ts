@@ -4,7 +4,7 @@ import type { JobtailError } from '../../../src/errors.ts';
 import { LIVE_FILE_NAMES } from '../../../src/job.ts';
 import { Secrets } from '../../../src/redact.ts';
 import { openFilesIn, temporaryDirectory } from '../../support/temp-directory.ts';
-import { GivenSession, JOB, jobId, SESSION_CODE, spillTo, TASK, taskId } from '../../support/wire-remote.ts';
+import { JOB, jobId, SESSION_CODE, spillTo, TASK, taskId } from '../../support/wire-remote.ts';
 import { type Answer, type Asked, createRest, startRestServer, type TestRestOptions } from '../../support/wire-rest.ts';
 import { closedAtEnd } from '../../support/wire-server.ts';
 
@@ -16,11 +16,6 @@ async function place(answer: (asked: Asked) => Answer, options?: TestRestOptions
   return { ...made, server, asked: () => server.asked.map(({ what }) => what) };
 }
 
-const LOST = {
-  title: 'Session Code Authentication Problem',
-  status: 401,
-  detail: `Session code ${SESSION_CODE} expired`,
-};
 const four = (task = TASK): PartRequest[] => LIVE_FILE_NAMES.map((file) => ({ taskId: task, file, offset: 123_456 }));
 
 async function download({ remote }: Awaited<ReturnType<typeof place>>, path: string): Promise<string> {
@@ -504,36 +499,6 @@ describe('a key', () => {
     const made = await place(() => answers.shift() ?? { status: 500 });
     expect(await made.remote.getTransferMethod(JOB, signal)).toBeNull();
     expect(await made.remote.getTransferMethod(JOB, signal)).toBeNull();
-  });
-});
-
-describe('a session', () => {
-  test.each<[string, Answer]>([
-    ['V3.1', { status: 400, body: `Session code ${SESSION_CODE} is not valid.` }],
-    ['V4.0', { status: 500, body: { title: `Session code ${SESSION_CODE} already expired` } }],
-    ['V4.2.1', { status: 401, body: LOST }],
-    ['V6.4', { status: 403, body: { title: 'Access Forbidden' } }],
-  ])('that is lost is renewed once, and the call repeated once: %s', async (_, refusal) => {
-    const session = new GivenSession({ kind: 'session', code: 'old' }, { kind: 'session', code: 'new' });
-    const made = await place(
-      ({ members }) => (members['SessionCode'] === 'old' ? refusal : { status: 200, body: [] }),
-      { session },
-    );
-    expect(await made.remote.listChangedFiles(JOB, signal)).toEqual([]);
-    expect(made.server.asked.map(({ members }) => members['SessionCode'])).toEqual(['old', 'new']);
-  });
-
-  test.each([
-    [{ kind: 'bearer', token: 'abc.def' } as const, { authorization: 'Bearer abc.def' }],
-    [{ kind: 'api-key', key: 'alice:correct horse' } as const, { 'x-api-key': 'alice:correct horse' }],
-  ])('may be shown by a header: %o', async (grant, headers) => {
-    const made = await place(() => ({ status: 200, body: [] }), { session: new GivenSession(grant) });
-    await made.remote.listChangedFiles(JOB, signal);
-    await made.remote.readParts(JOB, four(), signal);
-    for (const asked of made.server.asked) {
-      expect(asked.headers).toMatchObject(headers);
-      expect(Object.keys(asked.members)).not.toContain('SessionCode');
-    }
   });
 });
 
