@@ -129,17 +129,13 @@ export function standardError(env: Readonly<Record<string, string | undefined>>)
 /** A stream of Node.js would end after its first failure, such as a full disk; here, lines wait in memory. */
 export function fileOutput(fd: number): LineOutput {
   const file = new sonic.SonicBoom({ fd, sync: true, maxLength: MAX_WAITING_BYTES });
-  let isDropped = false;
+  // Thrown from `write`.
   file.on('drop', () => {
-    isDropped = true;
+    throw new Error('too many lines wait');
   });
   return {
     writableLength: 0,
     on: (event, listener) => file.on(event, listener),
-    write(text) {
-      isDropped = false;
-      file.write(text);
-      if (isDropped) throw new Error('too many lines wait');
-    },
+    write: (text) => file.write(text),
   };
 }

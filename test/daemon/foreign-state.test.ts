@@ -1,7 +1,7 @@
 /** Whose a state directory is: of no other user, and of one process at a time. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, it, type TestContext } from 'vitest';
+import { expect, it, type TestContext, vi } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
 import { openAsAgent, openOwnStore, withStore } from '../../src/daemon/own-state.ts';
 import { requireWatched, SharedState, watchIfConfigured } from '../../src/daemon/state.ts';
@@ -9,6 +9,7 @@ import type { JobId } from '../../src/job.ts';
 import { Secrets } from '../../src/redact.ts';
 import { isAgentWaiting, lockHolder } from '../../src/store/lock.ts';
 import { MINIMAL } from '../config/files.ts';
+import { until } from '../support/e2e-until.ts';
 import { SILENT } from '../support/errors.ts';
 import { needsThat } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
@@ -71,8 +72,11 @@ it('a command takes a state that no process serves, and works beside one that do
     const stopped = start(stop.signal);
     stop.abort();
     expect(await stopped).toBeUndefined();
-    // Not awaited here: it waits for this command.
-    const agent = start();
+    // Not awaited here: it waits for this command. Each time that it waits it listens to the signal.
+    const { signal } = new AbortController();
+    const waits = vi.spyOn(signal, 'addEventListener');
+    const agent = start(signal);
+    await until('several tries', () => waits.mock.calls.length > 2);
     expect(isAgentWaiting(state)).toBe(true);
     return { agent };
   });

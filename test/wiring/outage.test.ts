@@ -1,5 +1,7 @@
 /** What the whole daemon says of a service that does not answer, without a job that asks for it. */
+import { once } from 'node:events';
 import fs from 'node:fs';
+import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { freePort } from '../../simulator/free-port.ts';
@@ -32,4 +34,23 @@ test('a service that is away at the start is named before the agent is ready, an
   expect(said.at(-1)).toMatchObject({ WATCHDOG: '1' });
   await end();
   expect(said.at(-1)).toMatchObject({ STOPPING: '1' });
+});
+
+test('a stop ends the first sign-in, which is no failure, and the agent never counts as ready', async (context) => {
+  const place = Place.make(context);
+  const stop = new AbortController();
+  const silent = net.createServer(() => stop.abort()).listen(0, '127.0.0.1');
+  context.onTestFinished(() => void silent.close());
+  await once(silent, 'listening');
+  const passwordFile = path.join(place.directory, 'password');
+  fs.writeFileSync(passwordFile, 'x\n', { mode: 0o600 });
+  const baseUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  place.configure({ baseUrl, username: 'alice', passwordFile });
+  const { lines, said, end } = await runDaemon(place, { stop });
+  await end();
+  expect(lines.map((line) => JSON.parse(line)).filter(({ level }) => level === 'error' || level === 'warn')).toEqual(
+    [],
+  );
+  expect(lines.at(-1)).toContain('"msg":"stopped"');
+  expect(said).toEqual([{ STOPPING: '1', STATUS: 'stopping' }]);
 });

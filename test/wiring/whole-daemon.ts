@@ -8,9 +8,15 @@ import { openOwnStore } from '../../src/daemon/own-state.ts';
 import { Secrets } from '../../src/redact.ts';
 import type { Place } from '../support/e2e-place.ts';
 
+interface DaemonOptions {
+  readonly logLinesLost?: () => number;
+  readonly watchdogMs?: number;
+  readonly stop?: AbortController;
+}
+
 export async function runDaemon(
   place: Pick<Place, 'configFile'>,
-  { logLinesLost = (): number => 0, watchdogMs }: { logLinesLost?: () => number; watchdogMs?: number } = {},
+  { logLinesLost = (): number => 0, watchdogMs, stop = new AbortController() }: DaemonOptions = {},
 ) {
   const listeners = process.listenerCount('SIGHUP');
   const config = await loadConfig(place.configFile);
@@ -22,7 +28,6 @@ export async function runDaemon(
       done();
     },
   });
-  const stop = new AbortController();
   const secrets = new Secrets();
   const log = createLog({ level: 'debug', secrets, stream: new LogStream({ output }) });
   const notifier = {
