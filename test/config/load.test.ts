@@ -236,6 +236,13 @@ describe('YAML that is wrong as such', () => {
     ['two documents', 'auth: {}\n---\nauth: {}\n', /2:1: a second document begins here/],
     ['an unknown tag', 'auth: !hunter2 {}\n', /1:7: an unknown tag/],
     ['an unknown alias', 'auth: *hunter2\n', /an alias or anchor that is not known|aliases/],
+    ['a text in the place of all', 'hunter2', /yaml:1:1: expected a section .*, found a text \(not shown\)/],
+    [
+      'a text in the place of auth',
+      'auth: hunter2',
+      /yaml:1:7: auth: expected a section .*, found a text \(not shown\)/,
+    ],
+    ['a value in auth', 'auth: {username: 5}', /1:18: auth\.username: expected .*, found 5 \(number\)/],
     ['text after a quoted text', 'auth: {password: "x" hunter2}', /1:\d+: /],
     ['a block header with text', 'auth: |hunter2\n  x\n', /1:\d+: this is no YAML/],
     ['a list as a key', '? [hunter2]\n: x\n', /1:3: a key must be a plain word/],

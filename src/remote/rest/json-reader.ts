@@ -269,7 +269,7 @@ function beginsEscape(piece: Buffer, at: number): boolean {
 /** Where the piece can be cut: before an incomplete character, escape or surrogate pair. */
 function endOfWhole(piece: Buffer): number {
   const end = endOfWholeUtf8(piece, 0);
-  const last = piece.lastIndexOf(BACKSLASH, end - 1);
+  const last = piece.lastIndexOf(BACKSLASH);
   if (last < Math.max(0, end - UNIT_BYTES) || !beginsEscape(piece, last)) return end;
   if (last + 1 < end && piece[last + 1] !== LOWER_U) return end;
   // A half of a surrogate pair waits for the other half.

@@ -189,6 +189,21 @@ describe('certain bytes', () => {
   });
 });
 
+test.each<[bytes: string, from: number]>([
+  ['abcdef', 0],
+  // Half of a character at the start, which the cut of a mirror leaves.
+  ['\x80\x80abcdef', 2],
+  // A few bytes behind one that text hides prove too little: from the first one that it shows.
+  ['\x80\x80abcdef\xffgh', 2],
+  ['\xff\xffabcdef\xffgh', 2],
+  ['ab\xffcdefgh', 3],
+  // Nothing is shown: from where no mark begins.
+  ['\xff\xfe\xff', 3],
+  [`${'a'.repeat(1030)}\xffb`, 12],
+])('the overlap of a mirror with the end %j begins at %i', (bytes, from) => {
+  expect(setUp(Buffer.alloc(0), {}).source.overlapStart(Buffer.from(bytes, 'latin1'))).toBe(from);
+});
+
 describe('the raw file', () => {
   test('of any content is proven by its text, and no byte comes before', async () => {
     await fc.assert(
