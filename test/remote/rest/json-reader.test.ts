@@ -41,18 +41,13 @@ test('a character that is not escaped is an error in base64, too, wherever it st
       }
 });
 
+// What else JSON.parse refuses: json-reader.property.test.ts.
 describe('a document is wrong with', () => {
   const long = 'x'.repeat(500);
   test.each([
     ['nothing in it', ''],
-    ['something behind its value', '[] x'],
-    ['a second value', '[][]'],
-    ['no end', '["a"'],
     ['a raw NUL in a text', '["a\0b"]'],
     ['a raw control character far behind in a text', `["${long}\x1f${long}"]`],
-    ['an unknown escape', '["\\x41"]'],
-    ['a cut escape', '["\\u00'],
-    ['a cut backslash', '["\\'],
     ['two contents in one entry', '[{"Content":"a","Content":"b"}]'],
     ['two members whose names differ by case', '[{"Content":"a","content":"b"}]'],
     ['a name that is a number of 64 bits', '{1234567890123456789:1}'],

@@ -88,20 +88,6 @@ describe('a long backlog full of cut characters', () => {
     expect(mirror().equals(TEXT)).toBe(true);
   });
 
-  test('is not taken from a listed file that shows another text', async () => {
-    const { remote, poll, mirror } = setUp();
-    const other = Buffer.from(TEXT);
-    other.write('x', LONG_BYTES / 2);
-    const file = keyText({ ...STDOUT, taskId: '9002' as TaskId });
-    remote.prefix = 'x';
-    remote.listChangedFiles = async () => [`/x${file}.txt`];
-    remote.files.set(file, other);
-    expect(await poll()).toBe('raw-unavailable');
-    expect(mirror().length).toBe(0);
-    expect(await poll()).toBe('current');
-    expect(mirror().equals(TEXT)).toBe(true);
-  });
-
   test('goes on where it was when the download breaks in its midst', async () => {
     const { remote, engine, poll, mirror } = setUp();
     const download = remote.downloadFile.bind(remote);
