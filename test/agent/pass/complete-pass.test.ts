@@ -94,20 +94,28 @@ it('the complete pass records no source of an empty mirror: all empty files are 
   expect(await engine.pass(clock)).toMatchObject({ verified: 2, openEnds: [] });
 });
 
-it.each([false, true])(
-  'the complete pass compares a file at most three times that grows with each comparison',
-  async (isLast) => {
+it.each([
+  ['each comparison', false, 3, 6],
+  ['each comparison', true, 3, 6],
+  ['each comparison and each pause', false, 1, 7],
+  ['each comparison and each pause', true, 3, 39],
+])(
+  'the complete pass compares a file at most three times that grows with %s; last: %s',
+  async (with_, isLast, downloads, appended) => {
     engine.watch([STDOUT]);
     remote.files.set(NAME, Buffer.from('one\n'));
-    const downloads = downloadsOf(remote);
+    const names = downloadsOf(remote);
     const download = remote.downloadFile;
-    remote.downloadFile = async (...call) => {
+    const grow = () =>
       remote.files.set(NAME, Buffer.concat([remote.files.get(NAME) ?? Buffer.alloc(0), Buffer.from('.')]));
+    if (with_.includes('pause')) inPause = grow;
+    remote.downloadFile = async (...call) => {
+      grow();
       return await download(...call);
     };
     const reason = 'the server has 1 bytes more of it';
-    expect(await engine.pass(clock, isLast)).toMatchObject({ appended: 6, openEnds: [{ ...STDOUT, reason }] });
-    expect(downloads).toHaveLength(3);
+    expect(await engine.pass(clock, isLast)).toMatchObject({ appended, openEnds: [{ ...STDOUT, reason }] });
+    expect(names).toHaveLength(downloads);
   },
 );
 
@@ -145,6 +153,17 @@ it('the complete pass is not waited for where no live file is followed: the resu
   expect(pauses).toEqual([]);
   // The listing and the result.
   expect(remote.calls).toBe(2);
+  // One that was not there when it was requested is requested after another listing.
+  remote.files.set('late', Buffer.from('late'));
+  const download = remote.downloadFile.bind(remote);
+  let tries = 0;
+  remote.downloadFile = async (job, name, sink, signal) => {
+    if (name === '/late.txt' && ++tries === 1) throw new JobtailError('fault', 'not yet', { inPlace: 'nothing' });
+    return await download(job, name, sink, signal);
+  };
+  expect(await engine.pass(clock)).toMatchObject({
+    results: { listed: 2, fetched: 2, changed: 1, failed: 0, bytes: 12 },
+  });
   // No result is missing because of live files without bytes.
   remote.files.clear();
   expect(await engine.pass(clock)).toMatchObject({ results: { listed: 0 }, isListingEmpty: false });

@@ -37,10 +37,10 @@ it('a file of the cluster is known by its path, a live file also by the end of i
   place.remote.set('/11/a.dat', 'four');
   await place.sync(true);
   // Nothing listed can be the source of an empty mirror.
-  place.live('stdout', '', { relativePath: '/stdout.txt' });
+  place.live('stdout', '', { relativePath: '/out/stdout.txt' });
   const found = [
     { name: '11/a.dat', bytes: 4 },
-    { name: '11/stdout.txt', bytes: 0 },
+    { name: '11/out/stdout.txt', bytes: 0 },
   ];
   expect(await notEqual(place, found)).toEqual([]);
   expect(await notEqual(place, [...found, { name: '11/b/a.dat', bytes: 4 }])).toEqual([
@@ -49,9 +49,9 @@ it('a file of the cluster is known by its path, a live file also by the end of i
   expect(
     await notEqual(place, [
       { name: '11/a.dat', bytes: 5 },
-      { name: '11/stdout.txt', bytes: 6 },
+      { name: '11/out/stdout.txt', bytes: 6 },
     ]),
-  ).toEqual(['/11/a.dat: the cluster lists it with 5 bytes', '/11/stdout.txt: the cluster lists it with 6 bytes']);
+  ).toEqual(['/11/a.dat: the cluster lists it with 5 bytes', '/11/out/stdout.txt: the cluster lists it with 6 bytes']);
   // What the service lists is missing once.
   place.remote.set('/11/new', 'new');
   expect(await notEqual(place, [...found, { name: '11/new', bytes: 3 }])).toEqual(['/11/new: never fetched']);
