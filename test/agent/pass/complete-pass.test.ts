@@ -191,14 +191,22 @@ it('the complete pass fetches a result once more that changed since its last fet
   expect(await growIn(false)).toEqual([3, 0]);
   expect(engine.store.resultSyncs.get(JOB)).toMatchObject({ wanted: 2, done: 2 });
   // What goes on changing is not proven.
-  const grow = () => remote.files.set('grown', Buffer.from(`${remote.files.get('grown')}c`));
+  const grow = () => {
+    remote.files.set('grown', Buffer.from(`${remote.files.get('grown')}c`));
+    remote.files.set('new', Buffer.from('n'));
+  };
   const download = remote.downloadFile.bind(remote);
-  remote.downloadFile = async (job, name, sink, signal) => await download(job, name, sink, signal).finally(grow);
+  remote.downloadFile = async (job, name, sink, signal) => {
+    if (name === '/new.txt') throw new JobtailError('fault', 'not yet', { inPlace: 'nothing' });
+    return await download(job, name, sink, signal).finally(grow);
+  };
   grow();
+  remote.files.delete('new');
   const { results } = await engine.pass(clock, true);
-  expect(engine.store.results.counts(JOB)).toMatchObject({ synced: 2, inFlux: 1 });
+  // Nor is what is listed only then, and is not there yet.
+  expect(engine.store.results.counts(JOB)).toMatchObject({ synced: 2, inFlux: 1, queued: 1 });
   // The command that requested it must not report success.
-  expect(results).toMatchObject({ failed: 1 });
+  expect(results).toMatchObject({ failed: 2 });
 });
 
 it('the complete pass downloads each listed file once, where its path shows whose it is', async () => {

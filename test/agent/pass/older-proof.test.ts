@@ -2,12 +2,13 @@
 import fs from 'node:fs';
 import { expect, it, onTestFinished } from 'vitest';
 import { passOfDeleted } from '../../../src/agent/pass/complete-pass.ts';
+import { reportedNow } from '../../../src/agent/pass/deleted-jobs.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText } from '../../../src/job.ts';
 import { NO_LIVE_FILES, reasonsAgainst, unprovenIn } from '../../../src/proven.ts';
 import { Engine, JOB, STDOUT } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
-import { ModelRemote } from '../../support/model-remote.ts';
+import { jobOf, ModelJobService, ModelRemote } from '../../support/model-remote.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 const NAME = keyText(STDOUT);
@@ -129,6 +130,26 @@ it('a deletion takes back each comparison but those after the end of the job, an
     state: 'failed',
     reason: expect.stringMatching(/deleted/),
   });
+});
+
+it('a deleted job is known from the first report of it on, and a report that fails decides nothing, but a stop does', async () => {
+  const { engine } = place();
+  const jobService = new ModelJobService();
+  const stop = new AbortController();
+  const clock = new HeldClock();
+  const reported = () => reportedNow(JOB, { store: engine.store, clock, jobService, signal: stop.signal });
+  jobService.failure = new JobtailError('unavailable', 'it is down');
+  expect(await reported()).toBeUndefined();
+  stop.abort();
+  await expect(reported()).rejects.toMatchObject({ code: 'unavailable' });
+  jobService.failure = undefined;
+  jobService.set(jobOf(JOB, 'Running'));
+  expect(await reported()).toMatchObject({ state: 'Running' });
+  expect(engine.store.jobInformation.get(JOB)).toBeUndefined();
+  jobService.set(jobOf(JOB, 'Deleted'));
+  for (let times = 0; times < 2; times += 1) expect(await reported()).toMatchObject({ state: 'Deleted' });
+  expect(engine.store.jobInformation.get(JOB)).toMatchObject({ since: clock.now(), reportedAt: clock.now() });
+  expect(jobService.questions).toBe(4);
 });
 
 it('a file whose first bytes could not be brought is not proven, though nothing of it is here', async () => {

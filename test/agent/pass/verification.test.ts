@@ -182,6 +182,10 @@ it('a result that is a link to a mirror is downloaded once with it', async () =>
   place.remote.downloads.length = 0;
   expect(await notEqual(place, [])).toEqual([]);
   expect(place.remote.downloads).toEqual(['/9001/stdout.txt']);
+  // A file in the place of the link is compared by itself.
+  fs.rmSync(place.path('9001', 'stdout.txt'));
+  fs.writeFileSync(place.path('9001', 'stdout.txt'), 'two\n');
+  expect(await notEqual(place, [])).toEqual(['/9001/stdout.txt: different']);
 });
 
 it('a live file that cannot be downloaded keeps no other from being compared', async () => {
