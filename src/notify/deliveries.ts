@@ -16,7 +16,7 @@ const AT_ONCE = 1_000;
 const MAX_JOBS = 100;
 const RETRY = { firstMs: 5_000, maxMs: 15 * 60_000 };
 /** About a day, with the back-off. */
-export const MAX_ATTEMPTS = 100;
+const MAX_ATTEMPTS = 100;
 /** What waited behind others for so long is given up when it fails. */
 const MAX_AGE_MS = 24 * 60 * 60_000;
 
@@ -85,7 +85,6 @@ export class Deliveries {
   /** Starts due deliveries; a slow target does not delay other rules. */
   startDue(): void {
     const { rules, store, clock, underWay } = this.#options;
-    if (this.#isReplaced) return;
     const due = store.outbox.dueRules(clock.now());
     const now = clock.monotonic();
     const isReady = (rule: Rule) => !underWay.has(rule.id) && now >= (this.#pausedUntil.get(rule) ?? now);

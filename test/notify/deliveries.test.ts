@@ -5,9 +5,12 @@ import type http from 'node:http';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { JobtailError } from '../../src/errors.ts';
 import type { JobId } from '../../src/job.ts';
-import { MAX_ATTEMPTS, UnderWay } from '../../src/notify/deliveries.ts';
+import type { NotifyEvent } from '../../src/notification.ts';
+import { UnderWay } from '../../src/notify/deliveries.ts';
 import { newEvent } from '../../src/notify/events.ts';
+import type { NotifyHttp } from '../../src/notify/http.ts';
 import { Rule } from '../../src/notify/rules.ts';
 import { mailText, SIGNATURE_HEADER, send } from '../../src/notify/senders.ts';
 import { Secrets } from '../../src/redact.ts';
@@ -78,6 +81,8 @@ describe('an event', () => {
       ...{ id: event['id'], type: 'match', time: event['time'], count: 1, jobId: JOB, taskId: '9001', file: 'stdout' },
       ...{ generation: 1, line: 2, text: 'ERROR: \u001b[31mrm -rf "$HOME"' },
     });
+    const about = { jobId: JOB, event: 'match', id: event['id'], target: `url ${new URL(url).origin}` };
+    expect(place.lines).toEqual([['info', 'notification delivered', about]]);
   });
 
   it('is passed to a program on its standard input with the variables that the rule names, and nothing of it is an argument', async () => {
@@ -220,6 +225,37 @@ describe('an event', () => {
     expect(requests).toBe(1);
   });
 
+  it('whose attempt cannot be stored is not sent, which is logged once until it clears, as a failure of the target is', async () => {
+    const codes = [503, 200, 503];
+    const { url, received } = await receiver(() => codes.shift() ?? 200);
+    const place = withRunningJob(ruleOf({ on: ['started', 'canceled'], url }));
+    const save = vi.spyOn(place.store.outbox, 'save');
+    const failing = async () => {
+      save.mockImplementation(() => {
+        throw new JobtailError('store', 'the state cannot be written', { hint: 'free some space' });
+      });
+      await place.clock.pass(30_000);
+      save.mockRestore();
+    };
+    const logged = () =>
+      place.lines.filter(([level]) => level === 'warn').map(([, message, fields]) => [message, fields]);
+    await failing();
+    expect([codes.length, received.length]).toEqual([3, 0]);
+    await place.clock.passUntil('its delivery', () => received.length === 1 && place.waiting.length === 0);
+    place.report('Canceled');
+    await place.clock.passUntil('the other one', () => received.length === 2 && place.waiting.length === 0);
+    const unwritten = [
+      'creating notifications failed',
+      { code: 'store', err: 'the state cannot be written', hint: 'free some space' },
+    ];
+    const failed = ['notification failed', { attempts: 1, code: 'http-status' }];
+    expect(logged()).toMatchObject([unwritten, failed, failed]);
+    place.report('Running');
+    vi.spyOn(place.store.outbox, 'save');
+    await failing();
+    expect(logged()).toHaveLength(3);
+  });
+
   it('that was to wait until a time beyond each pause is sent: the clock was set back', async () => {
     let isWell = false;
     const { url, received } = await receiver(() => (isWell ? 200 : 500));
@@ -294,15 +330,20 @@ describe('an event', () => {
     const givenUp = () => place.store.outbox.counts().givenUp;
     const [row] = place.store.outbox.all();
     if (row !== undefined && after === 'many attempts')
-      place.store.outbox.save({ ...row, attempts: MAX_ATTEMPTS - 2, lastError: null });
-    else {
-      place.clock.stepWall(DAY_MS - 60_000);
+      place.store.outbox.save({ ...row, attempts: 98, lastError: null });
+    if (after === 'many attempts') {
+      await place.clock.passUntil('the next attempt', () => saves.mock.calls.length === 5);
+      // No pause is longer than a quarter of an hour.
+      const [late] = place.store.outbox.all();
+      expect(Math.abs((late?.dueAt ?? 0) - place.clock.now() - 15 * 60_000)).toBeLessThan(30_000);
+    } else {
+      place.clock.stepWall(DAY_MS - 3_600_000);
       await attempts(2);
       expect(givenUp()).toBe(0);
-      place.clock.stepWall(60_000);
+      place.clock.stepWall(3_600_000);
     }
     await place.clock.passUntil('the end', () => givenUp() === 1);
-    const all = after === 'a day' ? 3 : MAX_ATTEMPTS;
+    const all = after === 'a day' ? 3 : 100;
     expect(place.store.outbox.all()).toMatchObject([{ dueAt: null, attempts: all, lastError }]);
     const about = { jobId: JOB, event: 'started', id: row?.event.id, target: 'command sh', err: lastError };
     expect(place.lines).toMatchObject([
@@ -463,19 +504,63 @@ it('a line that matches all the time is one event a minute, and each match is co
   const counted = events().reduce((sum, { count }) => sum + count, 0);
   expect(counted).toBe(6_000);
   expect(events().length).toBeLessThanOrEqual(17);
+  expect(events().filter((event) => 'jobs' in event)).toEqual([]);
+});
+
+it.each([
+  [10, Array(10).fill(1)],
+  [11, [11]],
+])('%i events at once are sent as %j', async (count, counts) => {
+  const { url, events } = await receiver();
+  const place = placeWith(ruleOf({ on: ['failed'], url }));
+  place.start();
+  for (let number = 0; number < count; number += 1) {
+    const jobId = `${600 + number}` as JobId;
+    place.watch(jobId, 'Running');
+    place.report('Failed', {}, jobId);
+  }
+  await place.clock.passUntil('them', () => place.waiting.length === 0 && events().length > 0);
+  expect(events().map((event) => event.count)).toEqual(counts);
 });
 
 it('mail has nothing of a job in its headers', () => {
-  const text = mailText('me@example.org', {
-    ...newEvent('match', 0, { jobId: JOB, jobName: 'x\nBcc: evil@example.org', text: 'a\r\n.\r\nb', count: 3 }),
-    id: 'the-id',
-  });
-  const [head = '', body = ''] = text.split('\n\n');
-  expect(head).toContain('Subject: [jobtail] job 501 match (3 times)');
-  expect(head).not.toContain('Bcc');
+  const mailOf = (event: Parameters<typeof newEvent>[2], type: NotifyEvent['type'] = 'match') => {
+    const text = mailText('me@example.org', { ...newEvent(type, 0, event), id: 'the-id' });
+    expect(text).toMatch(/[^\n]\n$/);
+    return text.slice(0, -1).split('\n\n');
+  };
+  const more = { jobId: JOB, jobName: 'x\nBcc: evil@example.org', text: 'a\r\n.\r\nb' };
+  const [head = '', body = ''] = mailOf({ ...more, count: 3 });
+  expect(head.split('\n')).toEqual([
+    'To: me@example.org',
+    'Subject: [jobtail] job 501 match (3 times)',
+    'Message-ID: <the-id@jobtail>',
+    'MIME-Version: 1.0',
+    'Content-Type: text/plain; charset=utf-8',
+    'Content-Transfer-Encoding: base64',
+    'Auto-Submitted: auto-generated',
+  ]);
+  expect(mailOf(more)[0]).toContain('Subject: [jobtail] job 501 match\n');
+  expect(mailOf({}, 'test')[0]).toContain('Subject: [jobtail] test\n');
+  expect(Math.max(...body.split('\n').map(({ length }) => length))).toBe(76);
   const decoded = Buffer.from(body, 'base64').toString();
   expect(decoded).toContain('jobName: x\\u{000A}Bcc: evil@example.org\n');
   expect(decoded).toContain('text: a\\u{000D}\\u{000A}.\\u{000D}\\u{000A}b\n');
+});
+
+it('an event of no job is posted without a subject', async () => {
+  const bodies: unknown[] = [];
+  const request: NotifyHttp['request'] = async ({ body }) => {
+    bodies.push(JSON.parse(String(body)));
+    throw new JobtailError('unreachable', 'nobody listens');
+  };
+  const rule = new Rule(ruleOf({ url: 'http://127.0.0.1:9/' }));
+  const event = newEvent('agent-degraded', 0, { reason: 'it is down' });
+  const options = { http: { request }, source: 'jobtail/test', secrets: new Secrets() };
+  await expect(send(rule, event, options, new AbortController().signal)).rejects.toMatchObject({ code: 'unreachable' });
+  const { id, type, time } = event;
+  const more = { source: 'jobtail/test', datacontenttype: 'application/json', data: event };
+  expect(bodies).toEqual([{ specversion: '1.0', id, type, time, ...more }]);
 });
 
 it('without a program for mail, the event is not sent, and the failure says what to do', async () => {

@@ -48,7 +48,8 @@ describe('a job', () => {
     place.store.jobs.endRun(JOB, { polledAt: 9, grownAt: null, refused: 0, failures: 0, error: null, stalledAt: 5 });
     await place.tick();
     const task = { id: '9001' as TaskId, name: null, state: 'Failed', startTime: null, endTime: null };
-    place.report('Failed', { tasks: [{ ...task, errorMessage: 'CUDA out of memory' }], name: 'heat-1' });
+    const errors = ['CUDA out of memory', null, ' ', 'killed', '', 'lost', 'gone', 'no space left'];
+    place.report('Failed', { tasks: errors.map((errorMessage) => ({ ...task, errorMessage })), name: 'heat-1' });
     await place.tick();
     for (const row of place.store.liveFiles.ofJob(JOB)) place.store.liveFiles.save({ ...row, verified: row.position });
     await place.tick();
@@ -60,7 +61,7 @@ describe('a job', () => {
     expect(place.shown).toEqual([
       'started',
       'stalled it runs, and no live file has grown since 1970-01-01T00:00:00.005Z',
-      'failed task 9001: CUDA out of memory',
+      'failed task 9001: CUDA out of memory; task 9001: killed; task 9001: lost; and 2 tasks more',
       'results-complete the last complete pass is done',
     ]);
     expect(place.waiting[2]).toMatchObject({
@@ -339,6 +340,29 @@ describe('a job', () => {
       expect(place.waiting.map(({ text = '' }) => text.length)).toEqual([4_096, 456, 13, 13]);
     },
   );
+
+  it('whose long line is followed by many short ones is read by whole lines', async () => {
+    const place = withJob(ruleOf({ match: '^ERROR 1234$' }));
+    place.grow(`${'x'.repeat(700_000)}\n${'ERROR 1234\n'.repeat(50_000)}`);
+    await place.tick();
+    const counted = () => place.waiting.reduce((sum, { count }) => sum + count, 0);
+    await place.clock.passUntil('all', () => counted() >= 50_000);
+    expect(counted()).toBe(50_000);
+    expect(place.waiting[0]).toMatchObject({ line: 2 });
+  });
+
+  it.each(['truncated', 'rewritten'] as const)('whose live file is %s has an event about that file', async (kind) => {
+    const place = withJob(ruleOf({ on: [kind] }));
+    place.grow('a line\n');
+    place.report('Running', { name: 'heat-7' });
+    await place.tick();
+    await place.rotate(kind, async () => {});
+    await place.tick();
+    const about = { jobId: JOB, jobName: 'heat-7', ...KEY, generation: 2, reason: 'it begins otherwise', count: 1 };
+    expect(place.waiting).toEqual([
+      { ...about, type: kind, id: expect.any(String), time: new Date(place.clock.now()).toISOString() },
+    ]);
+  });
 
   it('whose state is older than what was read of it is read anew', async () => {
     const place = withJob(ruleOf({ match: 'ERROR' }));

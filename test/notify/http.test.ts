@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
+import { JobtailError } from '../../src/errors.ts';
 import { notifyHttp } from '../../src/notify/http.ts';
+import { HttpClient } from '../../src/remote/http/http-client.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { makeCertificates } from '../support/wire-certificates.ts';
 import { startProxy } from '../support/wire-peers.ts';
@@ -55,7 +57,9 @@ it('the proxy of a rule replaces that of the service, and none leaves it out', a
 it('this machine is reached without the proxy of the service, but by one that the rule names', async () => {
   const asked: string[] = [];
   const proxy = (await closed(startProxy(asked, 200))).url;
-  const { url } = await closed(startHttpServer((_, response) => answer(response, 204, '', '')));
+  // It takes a moment.
+  const late = (response: Parameters<typeof answer>[0]) => setTimeout(() => answer(response, 204, '', ''), 150);
+  const { url } = await closed(startHttpServer((_, response) => void late(response)));
   expect(await post(url, { proxy })).toBe(204);
   expect(asked).toEqual([]);
   expect(await post(url, { proxy }, { proxy })).toBe(204);
@@ -110,4 +114,16 @@ it('the user of the proxy is sent to it, and only to it', async () => {
   const other: string[] = [];
   await post(ELSEWHERE, service, { proxy: (await closed(startProxy(other, FORBIDDEN))).url });
   expect(other).toEqual([`POST ${ELSEWHERE}`]);
+});
+
+it('a failure keeps its code, its words and the time to wait, and its hint is about the receiver', async () => {
+  const failing = vi.spyOn(HttpClient.prototype, 'request');
+  onTestFinished(() => failing.mockRestore());
+  for (const [code, hint] of [
+    ['timeout', 'the receiver is slow or hangs: see its log, and the network to it'],
+    ['unreachable', 'see the network'],
+  ] as const) {
+    failing.mockRejectedValueOnce(new JobtailError(code, 'it fails', { hint: 'see the network', retryAfterMs: 7 }));
+    expect(await post(ELSEWHERE, { proxy: null })).toMatchObject({ code, message: 'it fails', hint, retryAfterMs: 7 });
+  }
 });
