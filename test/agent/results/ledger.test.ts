@@ -2,15 +2,62 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { Ledger, Stamps } from '../../../src/agent/results/ledger.ts';
+import { Ledger, Progress, Stamps } from '../../../src/agent/results/ledger.ts';
 import { LIVE_FILE_NAMES } from '../../../src/job.ts';
 import { Store } from '../../../src/store/store.ts';
-import { systemClock as clock } from '../../../src/system/clock.ts';
+import { systemClock } from '../../../src/system/clock.ts';
 import { JOB, newState } from '../../support/engine.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
+it('the progress of a sync is saved once a second, at its end, and only if anything is due', () => {
+  let now = 1_000_000;
+  const clock = { ...systemClock, now: () => now };
+  const store = new Store({ directory: newState(temporaryDirectory()), service: 'model', owner: true, now: clock.now });
+  const order = { jobId: JOB, tasks: [], files: LIVE_FILE_NAMES, results: true, settleAfterMs: null } as const;
+  store.transaction(() => store.jobs.watch({ ...order, source: 'command' }, now));
+  const shown: number[] = [];
+  const onProgress = ({ done }: { readonly done: number }) => shown.push(done);
+  const progress = () => new Progress({ store, jobId: JOB, clock, fallback: 'no way', onProgress });
+  const saved = () => store.resultSyncs.get(JOB);
+  const nothing = progress();
+  nothing.begin(0, []);
+  nothing.end();
+  expect(saved()).toBeUndefined();
+  const one = progress();
+  const row = { jobId: JOB, startedAt: now, endedAt: null, fallback: 'no way', way: null, arriving: [] };
+  one.begin(4, [10, 20]);
+  expect(saved()).toEqual({ ...row, updatedAt: now, wanted: 4, wantedBytes: 30, done: 0, bytes: 0 });
+  now += 999;
+  one.file('/11/a', 3);
+  one.file('/11/b', 4);
+  one.file('/11/a', 5);
+  one.arrived(9, 'ssh');
+  one.done('changed');
+  expect(saved()).toMatchObject({ done: 0, updatedAt: now - 999 });
+  now += 1;
+  one.file('/11/c', undefined);
+  const arriving = [
+    ['/11/b', 4],
+    ['/11/a', 5],
+  ];
+  expect(saved()).toMatchObject({ done: 1, bytes: 9, way: 'ssh', arriving, updatedAt: now });
+  for (const outcome of ['same', 'failed', 'linked', 'left-out'] as const) one.done(outcome);
+  one.fallback(null);
+  expect(saved()).toMatchObject({ done: 1, fallback: 'no way' });
+  one.end();
+  expect(saved()).toMatchObject({ done: 5, bytes: 9, fallback: null, endedAt: now, arriving: [] });
+  expect([one.tally, one.bytes]).toEqual([{ fetched: 2, changed: 1, failed: 1 }, 9]);
+  // Each change is shown to the caller.
+  expect(shown).toEqual([0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 3, 4, 5, 5, 5]);
+  const unknown = progress();
+  unknown.begin(2, [10, null]);
+  expect(saved()).toMatchObject({ wantedBytes: null });
+  store.close();
+});
+
 it('a row of a result is not saved while the directory of its file cannot be flushed', async () => {
   const directory = temporaryDirectory();
+  const clock = systemClock;
   const store = new Store({ directory: newState(directory), service: 'model', owner: true, now: clock.now });
   const order = { jobId: JOB, tasks: [], files: LIVE_FILE_NAMES, results: true, settleAfterMs: null } as const;
   store.transaction(() => store.jobs.watch({ ...order, source: 'command' }, clock.now()));

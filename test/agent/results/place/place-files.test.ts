@@ -1,13 +1,17 @@
 /** Files that arrived together: they are on the disk before any of them has its name. */
+import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import { open } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ALONE } from '../../../../src/agent/ownership.ts';
+import { digestOf, headOf } from '../../../../src/agent/results/place/temporary-files.ts';
 import type { ResultsOptions } from '../../../../src/agent/results/results.ts';
 import { JobtailError } from '../../../../src/errors.ts';
 import { unprovenIn } from '../../../../src/proven.ts';
+import { type FileCalls, fileCalls } from '../../../../src/system/files.ts';
+import { temporaryDirectory } from '../../../support/temp-directory.ts';
 import { directBy, JOB, ModelTransfer, ResultsPlace } from '../place.ts';
 
 /** A job of so many results that are handed over together; `syncs` holds what has its name whenever something is flushed. */
@@ -218,3 +222,37 @@ it.each(['a result', 'a link to a mirror'])('%s gets no name once another agent 
   await expect(place.sync(true)).rejects.toBe(superseded);
   expect(place.tree()).toEqual([]);
 });
+
+/** Small files are read at once, large ones in pieces. */
+it.each([5, 3_000_000])(
+  'a file of %i bytes has the digest and the first bytes that are read, also if it changes',
+  async (size) => {
+    const content = Buffer.alloc(size, 'a result\n');
+    const sha256 = (bytes: Buffer) => ({
+      bytes: bytes.length,
+      sha256: createHash('sha256').update(bytes).digest('hex'),
+    });
+    const directory = temporaryDirectory();
+    const file = path.join(directory, 'file');
+    fs.writeFileSync(file, content);
+    fs.symlinkSync(file, `${file}.link`);
+    const calls = fileCalls(true);
+    expect(await digestOf(calls, file)).toEqual(sha256(content));
+    for (const end of [3, 2_500_000])
+      expect(await digestOf(calls, file, end)).toEqual(sha256(content.subarray(0, end)));
+    for (const max of [4, 1_024]) expect(await headOf(calls, file, max)).toEqual(content.subarray(0, max));
+    for (const name of [`${file}.link`, `${file}.missing`, directory])
+      expect([await digestOf(calls, name), await headOf(calls, name, 4)]).toEqual([undefined, undefined]);
+    // Its size was read before it lost bytes, or got them.
+    for (const sizeBefore of [size + 2, size - 2]) {
+      const open: FileCalls['open'] = async (...args) => {
+        const handle = await calls.open(...args);
+        const stat = async () =>
+          Object.assign(await fs.promises.stat(file, { bigint: true }), { size: BigInt(sizeBefore) });
+        return { ...handle, stat, read: handle.read.bind(handle), close: handle.close.bind(handle) };
+      };
+      expect(await digestOf({ ...calls, open }, file)).toEqual(sha256(content));
+      expect((await headOf({ ...calls, open }, file, 10_000_000))?.equals(content.subarray(0, sizeBefore))).toBe(true);
+    }
+  },
+);
