@@ -364,6 +364,42 @@ describe('a job', () => {
     ]);
   });
 
+  it('has no events of bytes that are not committed, and all others when its agent stops or has another configuration', async () => {
+    const place = placeWith(ruleOf({ match: 'ERROR' }));
+    const notifications = place.start();
+    place.watch();
+    place.grow('fine\n');
+    await place.tick();
+    place.grow('ERROR 1\n');
+    fs.appendFileSync(place.mirror(), 'ERROR 2\n');
+    await notifications.stop();
+    expect(place.shown).toEqual(['match 2 ERROR 1']);
+    const next = place.start();
+    place.grow('');
+    const row = place.store.liveFiles.get(JOB, KEY);
+    if (row !== undefined) place.store.liveFiles.save({ ...row, position: row.position + 'ERROR 2\n'.length });
+    await next.replace();
+    expect(place.shown).toEqual(['match 2 ERROR 1', 'match 3 ERROR 2']);
+  });
+
+  it('is read on where it was read, though no rule read files for a while', async () => {
+    const directory = temporaryDirectory();
+    const withRules = async (of: Parameters<typeof ruleOf>[0], text: string) => {
+      const place = new NotifyPlace(directory, [ruleOf(of)]);
+      place.start();
+      if (text === 'fine\n') place.watch();
+      place.grow(text);
+      place.report(text);
+      await place.tick();
+      const { shown } = place;
+      place.close();
+      return shown;
+    };
+    expect(await withRules({ match: 'ERROR' }, 'fine\n')).toEqual([]);
+    expect(await withRules({ on: ['finished'] }, 'ERROR 1\n')).toEqual([]);
+    expect(await withRules({ match: 'ERROR' }, 'ERROR 2\n')).toEqual(['match 2 ERROR 1', 'match 3 ERROR 2']);
+  });
+
   it('whose state is older than what was read of it is read anew', async () => {
     const place = withJob(ruleOf({ match: 'ERROR' }));
     place.grow('fine\nERROR\n');
