@@ -14,6 +14,7 @@ import type { NotifyHttp } from '../../src/notify/http.ts';
 import { Rule } from '../../src/notify/rules.ts';
 import { mailText, SIGNATURE_HEADER, send } from '../../src/notify/senders.ts';
 import { Secrets } from '../../src/redact.ts';
+import { HttpClient } from '../../src/remote/http/http-client.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { closedAtEnd, startHttpServer } from '../support/wire-server.ts';
 import { JOB, NotifyPlace, ruleOf } from './place.ts';
@@ -269,6 +270,8 @@ describe('an event', () => {
   });
 
   it('that is next is sent by the configuration that took over', async () => {
+    const closes = vi.spyOn(HttpClient.prototype, 'close');
+    onTestFinished(() => closes.mockRestore());
     const held: http.ServerResponse[] = [];
     const url = await serving((_, response) => void held.push(response));
     const place = placeWith(ruleOf({ on: ['started'], url }));
@@ -280,8 +283,9 @@ describe('an event', () => {
     }
     await place.clock.passUntil('a request', () => held.length === 1 && place.waiting.length === 2);
     await first.replace();
+    expect(closes).not.toHaveBeenCalled();
     held[0]?.end();
-    await place.clock.passUntil('its end', () => place.waiting.length === 1);
+    await place.clock.passUntil('its end', () => place.waiting.length === 1 && closes.mock.calls.length === 1);
     await place.clock.pass(60_000);
     expect(held).toHaveLength(1);
     const second = place.start(Number.POSITIVE_INFINITY, underWay, true);
@@ -289,6 +293,7 @@ describe('an event', () => {
     held[1]?.end();
     await place.clock.passUntil('its end', () => place.waiting.length === 0);
     await second.stop();
+    expect(closes).toHaveBeenCalledTimes(2);
   });
 
   it('that was attempted may have been received, and is combined with no other one', async () => {

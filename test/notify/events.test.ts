@@ -373,6 +373,7 @@ describe('a job', () => {
     place.grow('ERROR 1\n');
     fs.appendFileSync(place.mirror(), 'ERROR 2\n');
     await notifications.stop();
+    expect(place.clock.timers).toBe(0);
     expect(place.shown).toEqual(['match 2 ERROR 1']);
     const next = place.start();
     place.grow('');
@@ -474,7 +475,16 @@ it('the jobs are unsent whose events are not read or not delivered', async () =>
   const without = placeWith();
   const none = without.start();
   without.watch();
-  expect([...none.unsent()]).toEqual([]);
+  await none.catchUp();
+  expect([...none.unsent(), ...without.store.outbox.jobs.all()]).toEqual([]);
+  expect(without.clock.timers).toBe(0);
+  // Nobody reads files.
+  const started = placeWith(ruleOf({ on: ['started'] }));
+  const onlyStarts = started.start();
+  started.watch();
+  started.grow('ERROR\n');
+  await started.tick();
+  expect([...onlyStarts.unsent()]).toEqual([]);
 });
 
 it('an agent that cannot do its work for a minute is one event, until it recovers', async () => {
