@@ -164,10 +164,8 @@ export class Downloads {
       }
     };
     const workers = Array.from({ length: Math.min(limits.parallel, files.length) }, () =>
-      work().catch((error: unknown) => {
-        // The first final failure stops the others; they end without an error of their own.
-        if (!signal.aborted) stop.abort(error);
-      }),
+      // The first final failure stops the others; they end without an error of their own.
+      work().catch((error: unknown) => stop.abort(error)),
     );
     await Promise.all(workers);
     stop.release();

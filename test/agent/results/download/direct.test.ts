@@ -5,6 +5,7 @@ import { describe, expect, it, vi } from 'vitest';
 import type { ResultsOptions } from '../../../../src/agent/results/results.ts';
 import { JobtailError } from '../../../../src/errors.ts';
 import type { JobId } from '../../../../src/job.ts';
+import type { ResultRow } from '../../../../src/store/rows.ts';
 import { memoryDirectory } from '../../../support/temp-directory.ts';
 import { directBy, JOB, ModelTransfer, OPTIONS, ResultsPlace } from '../place.ts';
 
@@ -181,6 +182,24 @@ describe('a direct transfer', () => {
     for (const jobId of [JOB, OTHER]) expect(place.store.resultSyncs.get(jobId)?.fallback).toBeNull();
   });
 
+  it('that brought bytes before it broke off is tried again as after a first failure', async () => {
+    const { place, transfer } = placeWith('direct');
+    for (const name of ['/11/a', '/11/b']) {
+      place.remote.set(name, name);
+      transfer.passesOver.add(name);
+    }
+    transfer.failure = new JobtailError('unreachable', 'h cannot be reached over SSH');
+    const tries: number[] = [];
+    for (const isReached of [false, true, false, false]) {
+      if (isReached) transfer.passesOver.delete('/11/a');
+      else transfer.passesOver.add('/11/a');
+      await place.sync(true);
+      tries.push(transfer.orders.length);
+      place.monotonic += 6 * 60_000;
+    }
+    expect(tries).toEqual([1, 2, 3, 3]);
+  });
+
   it.each([
     ['auto', 5],
     ['direct', 9],
@@ -256,5 +275,13 @@ describe('a direct transfer', () => {
     expect(await place.sync(true)).toMatchObject({ failed: 1, leftOut: 1 });
     expect(place.tree()).toEqual(['11/planted -> /etc/passwd', '11/stdout.txt -> ../../live/9001/stdout.log']);
     expect(transfer.orders).toEqual([['/11/stdout.txt', '/11/large']]);
+    // Nor is a live file among what is brought once more, to be compared.
+    place.remote.set('/11/small', 'small');
+    await place.sync(true);
+    const again: string[] = [];
+    const onFile = async ({ row }: { readonly row: ResultRow }) => void again.push(row.name);
+    const { signal } = new AbortController();
+    await place.results.bringAgain(JOB, { remote: place.remote, signal, onFile, onIrregular() {} });
+    expect(again).toEqual(['/11/small']);
   });
 });
