@@ -68,8 +68,16 @@ it('after an outage in its first poll, a job has its mirrors before its results,
   remote.files.set(keyText(STDOUT), Buffer.from('a line\n'.repeat(1_000)));
   remote.files.set('11/out/first', Buffer.from('a result'));
   const { store, watch } = await startAgent(remote, { clock, sections: '' });
+  const list = remote.listChangedFiles.bind(remote);
+  let listings = 0;
+  remote.listChangedFiles = async (...call) => {
+    listings += 1;
+    return await list(...call);
+  };
   watch({ tasks: [TASK as TaskId] });
   await clock.pass(3 * MINUTE_MS);
+  // Nothing is requested besides the live files.
+  expect(listings).toBe(0);
   isAway = false;
   const isSynced = () => store.results.get(JOB, '/11/out/first.txt')?.state === 'synced';
   await clock.passUntil('the result', isSynced, 3 * MINUTE_MS);
