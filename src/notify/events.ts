@@ -52,7 +52,7 @@ export function newsOf(
         if (end !== undefined) events.push(event(end, reasonOf(news)));
       }
     }
-    if (job.stalledAt !== null && job.stalledAt !== (before?.stalledAt ?? null))
+    if (job.stalledAt !== null && job.stalledAt !== before?.stalledAt)
       events.push(
         event('stalled', `it runs, and no live file has grown since ${new Date(job.stalledAt).toISOString()}`),
       );
