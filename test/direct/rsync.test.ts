@@ -126,8 +126,9 @@ describe('a transfer by rsync', needs('rsync'), () => {
   it.each([
     ['11/plant', '11/plant'],
     ['12/plant', '12/'],
+    [`11/pl${'a'.repeat(240)}`, `11/pl${'a'.repeat(195)}`],
     ['11/pl\u00FC\u00FC', '11/pl\u00FC\u00FC'],
-  ])('of a file that was not requested is refused, and nothing of it stays: %s', async (to, named) => {
+  ])('of a file that was not requested is refused, and nothing of it stays (%#)', async (to, named) => {
     const { place, rsyncIs } = placeWith();
     const from = `11/ask${'e'.repeat(Buffer.byteLength(to) - 7)}d`;
     for (const name of [from, to]) place.put(name, name);

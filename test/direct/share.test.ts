@@ -95,6 +95,11 @@ describe('what no root covers is not read, whatever the service names', () => {
       message: 'the service names the share /scratch/jobs/501, and results.shareRoots does not cover it',
       hint: expect.stringContaining('results.shareRoots: {PATH OF THE CLUSTER: PATH OF THIS MACHINE}'),
     });
+    const path200 = `/${'x'.repeat(199)}`;
+    for (const [given, shown] of Object.entries({ [path200]: path200, [`${path200}y`]: `${path200}...` })) {
+      const message = `the service names the share ${shown}, and`;
+      await expect(place.fetch(shareOf({}), methodOf(given), ['11/a'])).rejects.toThrow(message);
+    }
   });
 });
 
