@@ -45,6 +45,43 @@ it('a file that cannot be read keeps none of the others from coming', async () =
   expect([...place.came.keys()]).toEqual(['11/a', '11/c']);
 });
 
+it('a file that changes while it is read is read up to three times, and comes only whole', async () => {
+  const place = new TransferPlace();
+  const transfer = shareTransfer({ roots: { '/scratch': path.join(place.directory, 'cluster') }, guarded: [] });
+  const file = path.join(place.cluster, '11/a');
+  for (const changes of [2, 3]) {
+    place.put('11/a', 'a');
+    place.progress.length = 0;
+    const onBytes = (bytes: number) => {
+      place.progress.push(bytes);
+      if (bytes > changes) return;
+      fs.writeFileSync(file, String(bytes));
+      fs.utimesSync(file, bytes, bytes);
+    };
+    await place.fetch(transfer, methodOf('/scratch/jobs/501'), ['11/a'], { onBytes });
+    expect(place.progress).toEqual([1, 2, 3]);
+    expect(place.came.get('11/a')?.toString()).toBe(changes === 2 ? '2' : undefined);
+    expect(place.files(place.arrival)).toEqual([]);
+    place.came.clear();
+  }
+});
+
+it('files of a mounted share are handed over together, at least every two seconds', async () => {
+  const place = new TransferPlace();
+  const names = ['11/a', '11/b', '11/c', '11/d', '11/e'];
+  for (const name of names) place.put(name, name);
+  let now = 0;
+  const spy = vi.spyOn(performance, 'now').mockImplementation(() => now);
+  onTestFinished(() => spy.mockRestore());
+  const transfer = shareTransfer({ roots: { '/scratch': path.join(place.directory, 'cluster') }, guarded: [] });
+  await place.fetch(transfer, methodOf('/scratch/jobs/501'), names, {
+    onBytes: () => {
+      now += 1_000;
+    },
+  });
+  expect([place.batches, [...place.came.keys()]]).toEqual([[2, 2, 1], names]);
+});
+
 /** A place with a share, and with a state and a secret beside it. */
 function guardedPlace() {
   const place = new TransferPlace();
