@@ -362,6 +362,23 @@ describe('a file that is listed no more', () => {
     expect(place.row('/11/a')).toMatchObject({ state: 'failed', reason: 'no access' });
   });
 
+  it('is not gone by one empty list, also after another one, but by two in a row', async () => {
+    const place = new ResultsPlace();
+    for (const text of ['a', 'b']) {
+      place.remote.set('/11/a', text);
+      place.now += MINUTE_MS;
+      await place.sync();
+    }
+    const states: (string | undefined)[] = [];
+    for (const isListed of [false, true, false, false]) {
+      if (isListed) place.remote.set('/11/a', 'b');
+      else place.remote.files.clear();
+      await place.sync();
+      states.push(place.row('/11/a')?.state);
+    }
+    expect(states).toEqual(['in-flux', 'in-flux', 'in-flux', 'synced']);
+  });
+
   it('makes room: its link may stand under another name, and its path be a directory', async () => {
     const place = new ResultsPlace();
     place.live('stdout', 'live\n', { listedName: '/11/stdout.txt' });
