@@ -148,11 +148,11 @@ export class FilePoll {
 
   /** Requests for a file that fails are repeated with back-off. */
   #noteFailure(): void {
-    const { error } = this;
+    const { error, outcome } = this;
+    if (this.#requests.length === 0) return;
+    if (outcome !== undefined || error?.policy.exitCode === EXIT.local) this.#memory.failed = undefined;
     // A complete pass does not wait, so it sets no pause.
-    if (this.#requests.length === 0 || this.#context.isFinal) return;
-    if (this.outcome !== undefined || error?.policy.exitCode === EXIT.local) this.#memory.failed = undefined;
-    if (error === undefined || error.policy.exitCode === EXIT.local) return;
+    if (error === undefined || error.policy.exitCode === EXIT.local || this.#context.isFinal) return;
     const pause = this.#memory.failed?.pause ?? new BackOff({ ...PAUSES, nowMs: this.#context.monotonic });
     pause.lengthen();
     this.#memory.failed = { error, pause };

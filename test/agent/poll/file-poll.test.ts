@@ -189,6 +189,8 @@ it('a failing file is requested after pauses of half an hour at most, and at onc
   files.set(NAME, TEXT);
   expect((await poll()).requests).toEqual([]);
   expect(await poll(0, true)).toMatchObject({ outcome: 'current' });
+  // That ends the pause.
+  expect(await poll()).toMatchObject({ requests: [{}], outcome: 'current' });
 });
 
 it('a file whose polls leave work undone for a minute is stuck, for the reason of its last request', async () => {
