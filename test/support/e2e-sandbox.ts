@@ -8,7 +8,6 @@ import type { FaultRule } from '../../simulator/faults.ts';
 import type { SandboxHabits } from '../../simulator/habits.ts';
 import type { SandboxCounters } from '../../simulator/place.ts';
 import { Sandbox } from '../../simulator/sandbox.ts';
-import type { SandboxUser } from '../../simulator/signin/sessions.ts';
 import type { RecordedCall } from '../../simulator/traffic.ts';
 import { until } from './e2e-until.ts';
 
@@ -106,16 +105,6 @@ export class SandboxService {
     this.#sandbox.setHabits(habits);
   }
 
-  async setUser(user: Pick<SandboxUser, 'username'> & Partial<SandboxUser>): Promise<void> {
-    const known = this.#sandbox.users.find(({ username }) => username === user.username);
-    if (known === undefined) this.#sandbox.users.push({ password: '', token: '', ...user });
-    else Object.assign(known, user);
-  }
-
-  async expireSessions(): Promise<void> {
-    this.#sandbox.expireSessions();
-  }
-
   /** The last calls, the youngest last. */
   async calls(): Promise<RecordedCall[]> {
     return [...this.#sandbox.calls];
@@ -134,11 +123,6 @@ export class SandboxService {
     });
     if (!response.ok) throw new Error(`the sandbox refused a sign-in of the test: ${response.status}`);
     return (await response.json()) as string;
-  }
-
-  /** From now on nobody listens, and what was connected is cut. */
-  async cut(): Promise<void> {
-    await this.#sandbox.stopListening();
   }
 
   /** Ends it with the processes of its jobs. */

@@ -8,7 +8,6 @@ import { Sandbox } from '../../simulator/sandbox.ts';
 import { privateDirectoryPrefix } from '../../src/direct/private-directory.ts';
 import { restrictedCommand } from '../direct/sshd.ts';
 import { Place, type Sections } from './e2e-place.ts';
-import { Program } from './e2e-program.ts';
 import { onlyTask } from './e2e-sandbox.ts';
 import type { Sshd } from './sshd.ts';
 
@@ -43,7 +42,6 @@ export class ResultsE2e {
   readonly job: SubmittedJob;
   /** Where private keys are while they are used. */
   readonly runtime: string;
-  readonly #programs: Program[] = [];
 
   private constructor(place: Place, sandbox: Sandbox, job: SubmittedJob, runtime: string) {
     this.place = place;
@@ -84,18 +82,7 @@ export class ResultsE2e {
       { ...options.sections, results: { intervalSeconds: 1, transfer: 'direct', ...options.results } },
     );
     const job = await sandbox.submitJob({ jobId: '501', tasks: [{ taskId: '9001', specificationId: '11' }] });
-    const e2e = new ResultsE2e(place, sandbox, job, runtime);
-    context.onTestFinished(async () => void (await Promise.all(e2e.#programs.map((program) => program.kill()))));
-    return e2e;
-  }
-
-  /** Starts a command that keeps private keys in a directory of the test; it ends with the test. */
-  start(command: string, ...args: string[]): Program {
-    const { configFile, directory } = this.place;
-    const env = { RUNTIME_DIRECTORY: this.runtime };
-    const program = new Program([command, '-c', configFile, ...args], { cwd: directory, env });
-    this.#programs.push(program);
-    return program;
+    return new ResultsE2e(place, sandbox, job, runtime);
   }
 
   /** Writes a result on the cluster. */

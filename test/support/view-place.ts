@@ -245,11 +245,6 @@ export class EventReader {
     for (const line of lines) if (line !== '') this.#seen.push(JSON.parse(line) as [string, unknown]);
   }
 
-  /** The stream broke off: what came of an event is lost. */
-  broken(): void {
-    this.#text = '';
-  }
-
   /** Everything of this name so far. */
   all<Name extends keyof Events>(name: Name): Events[Name][] {
     return this.#seen.filter(([seen]) => seen === name).map(([, data]) => data as Events[Name]);
