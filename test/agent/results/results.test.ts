@@ -377,6 +377,15 @@ describe('a file that is listed no more', () => {
       states.push(place.row('/11/a')?.state);
     }
     expect(states).toEqual(['in-flux', 'in-flux', 'in-flux', 'synced']);
+    // A complete pass requests it again after five seconds.
+    place.remote.set('/11/a', 'b');
+    await place.sync();
+    place.remote.files.clear();
+    const waits: number[] = [];
+    place.onTimer = (delayMs) => void waits.push(delayMs);
+    const { listings } = place.remote;
+    await place.sync(true);
+    expect([waits, place.remote.listings - listings]).toEqual([[5_000], 2]);
   });
 
   it('makes room: its link may stand under another name, and its path be a directory', async () => {

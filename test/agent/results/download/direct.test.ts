@@ -34,17 +34,24 @@ describe('a direct transfer', () => {
   it('brings everything if it is wanted so; its files take their places like all others', async () => {
     const { place, transfer } = placeWith('direct');
     place.remote.set('/11/a', 'a');
-    place.remote.set('/11/b', 'b');
-    expect(await place.sync()).toMatchObject({ fetched: 2, changed: 2, failed: 0, bytes: 2 });
+    place.remote.set('/11/b', 'bb');
+    expect(await place.sync()).toMatchObject({ fetched: 2, changed: 2, failed: 0, bytes: 3 });
     expect(place.remote.downloads).toEqual([]);
     expect(place.tree()).toEqual(['11/a', '11/b']);
     fs.utimesSync(place.path('11', 'a'), 1, 1);
+    const fetch = vi.spyOn(transfer, 'fetch');
     expect(await place.sync(true)).toMatchObject({ fetched: 2, changed: 0 });
+    // Room for a second copy of the largest one is needed.
+    expect(fetch.mock.calls).toMatchObject([[{ largestPresentBytes: 2 }]]);
     expect(fs.statSync(place.path('11', 'a')).mtimeMs).toBe(1000);
     expect(transfer.orders).toHaveLength(2);
     expect(place.remote.transferCalls).toEqual(['get']);
     expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'open', way: 'rsync' });
-    expect(place.store.resultSyncs.get(JOB)).toMatchObject({ wanted: 2, done: 2, bytes: 2, fallback: null });
+    expect(place.store.resultSyncs.get(JOB)).toMatchObject({ wanted: 2, done: 2, bytes: 3, fallback: null });
+    // What this machine cannot store is no reason for another way.
+    transfer.failure = new JobtailError('store', 'the state cannot be written');
+    await expect(place.sync(true)).rejects.toMatchObject({ code: 'store' });
+    expect(place.remote.downloads).toEqual([]);
   });
 
   it('brings the large ones and leaves the small ones to SOAP, with auto', async () => {
