@@ -29,7 +29,7 @@ export class FileWatch {
     this.#watcher = undefined;
     if (files.length === 0) return;
     this.#timer = setInterval(() => this.#check(), CHECK_MS);
-    this.#watcher = watch(files, { ignoreInitial: true })
+    this.#watcher = watch(files)
       .on('all', () => this.#check())
       // The system has no watch left: the next check comes half a second later at most.
       .on('error', () => {});

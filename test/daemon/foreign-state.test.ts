@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it, type TestContext, vi } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
+import { mirrorIdentity } from '../../src/daemon/fleet.ts';
 import { openAsAgent, openOwnStore, withStore } from '../../src/daemon/own-state.ts';
 import { requireWatched, SharedState, watchIfConfigured } from '../../src/daemon/state.ts';
 import type { JobId } from '../../src/job.ts';
@@ -51,6 +52,15 @@ it('a state directory that only this user can write is taken, and narrowed to th
   fs.mkdirSync(state, { mode: 0o755 });
   open();
   expect(fs.statSync(state).mode & 0o777).toBe(0o700);
+});
+
+it('the agents of a fleet find the same id in a mirror directory, whichever creates it, and no file beside it', async () => {
+  const directory = temporaryDirectory();
+  const [first = '', ...others] = await Promise.all([1, 2, 3].map(() => mirrorIdentity(directory)));
+  expect(first).toMatch(/^[0-9a-f-]{36}$/);
+  expect([...others, await mirrorIdentity(directory)]).toEqual([first, first, first]);
+  expect(fs.readdirSync(directory)).toEqual(['.jobtail-mirror']);
+  await expect(mirrorIdentity(path.join(directory, 'gone'))).rejects.toMatchObject({ name: 'JobtailError' });
 });
 
 it('a command takes a state that no process serves, and works beside one that does; an agent waits for it', async (context) => {

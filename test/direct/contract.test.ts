@@ -49,6 +49,7 @@ for (const [name, make, options] of IMPLEMENTATIONS) {
       expect(place.came.get('11/large.dat')?.equals(large)).toBe(true);
       expect(place.came.get('11/sub/dir/small')?.toString()).toBe('small');
       expect(place.came.get('11/empty')).toHaveLength(0);
+      expect(place.irregular.size).toBe(0);
       expect(place.reached).toBe(1);
       expect(place.progress.at(-1)).toBe(large.length + 5);
       expect(place.files(place.arrival)).toEqual([]);

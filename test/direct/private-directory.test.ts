@@ -1,7 +1,7 @@
 /** The directory of temporary keys, which is trusted by what it is. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { PrivateDirectory, privateDirectoryPrefix } from '../../src/direct/private-directory.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
@@ -49,4 +49,10 @@ it('what a kill left is removed, of this agent alone; where no place can be writ
   );
   await expect(failing).rejects.toThrow('ENOENT');
   expect(fs.readdirSync(runtime)).toHaveLength(2);
+  const full = vi.spyOn(fs, 'mkdtempSync').mockImplementation(() => {
+    throw new Error('ENOSPC');
+  });
+  onTestFinished(() => full.mockRestore());
+  await expect(use(directory)).rejects.toThrow('ENOSPC');
+  expect(full.mock.calls.map(([prefix]) => path.dirname(prefix))).toEqual([runtime, '/dev/shm', stateDirectory]);
 });

@@ -84,9 +84,11 @@ it('the ciphers that the processor accelerates come first, of those that OpenSSH
     return /Ciphers .*/.exec(await withConfiguration(access, { ...options, directory, signal }, read))?.[0];
   };
   place.hostIs();
-  expect(
-    await ciphersWith('[ "$*" = "-Q cipher" ] && printf "3des-cbc\\naes256-ctr\\naes128-gcm@openssh.com\\n"'),
-  ).toBe('Ciphers aes128-gcm@openssh.com,aes256-ctr');
+  const fast = ['aes128-gcm@openssh.com', 'aes256-gcm@openssh.com', 'chacha20-poly1305@openssh.com'];
+  const ciphers = [...fast, 'aes128-ctr', 'aes192-ctr', 'aes256-ctr'];
+  const printed = ['3des-cbc', ...[...ciphers].sort().reverse()].join('\\n');
+  expect(await ciphersWith(`[ "$*" = "-Q cipher" ] && printf "${printed}\\n"`)).toBe(`Ciphers ${ciphers.join(',')}`);
+  expect(await ciphersWith('echo aes128-cbc; echo aes256-ctr')).toBe('Ciphers aes256-ctr');
   expect(await ciphersWith('echo 3des-cbc')).toBeUndefined();
   vi.stubEnv('PATH', '/nowhere');
   expect(await ciphersWith()).toBeUndefined();
