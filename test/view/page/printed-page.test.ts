@@ -92,6 +92,8 @@ function openWindow(url: string, asked: string[]): Window {
     'ResizeObserver',
     'IntersectionObserver',
     'Node',
+    'NodeFilter',
+    'Range',
     'devicePixelRatio',
     'getComputedStyle',
     'innerWidth',
