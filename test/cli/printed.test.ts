@@ -4,6 +4,7 @@ import path from 'node:path';
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { execute } from '../../src/cli/execute.ts';
 import { FileWatch } from '../../src/daemon/watch-files.ts';
+import type { JobId } from '../../src/job.ts';
 import { WAKE_FILE } from '../../src/store/store.ts';
 import { startAgent } from '../support/composed-agent.ts';
 import { until } from '../support/e2e-until.ts';
@@ -147,6 +148,11 @@ it('each command that an agent works for prints what the agent did', async () =>
   await run('forget', '999', '--yes');
   await run('forget', FAILING, '--yes', '--unproven', '--delete-files');
   expect(fs.existsSync(path.join(mirrorDirectory, FAILING))).toBe(false);
+  store.jobs.watch(
+    { jobId: '503' as JobId, tasks: [], files: [], results: false, settleAfterMs: null, source: 'command' },
+    0,
+  );
+  await run('verify', '503');
   expect(store.requests.open('service')).toEqual([]);
   await expect(all).toMatchFileSnapshot('printed-by-agent.txt');
 });

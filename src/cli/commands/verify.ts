@@ -32,7 +32,7 @@ export async function verify(jobId: JobId, options: VerifyArguments): Promise<vo
   for (const one of files.slice(printed)) onVerified(one);
   if (json) process.stdout.write(jsonReport(verificationReport(jobId, verification)));
   else process.stdout.write(`${conclusionOf(files)}\n${cluster === null ? NEVER_LISTED : clusterLine(cluster)}\n`);
-  if (files.length === 0 || !files.every(isHere)) process.exitCode = EXIT.failed;
+  if (!files.every(isHere)) process.exitCode = EXIT.failed;
 }
 
 interface WantedJob {
@@ -83,7 +83,6 @@ async function verifyByService(store: Store, wanted: WantedJob, signal: AbortSig
 }
 
 function conclusionOf(verified: readonly Verified[]): string {
-  if (verified.length === 0) return 'there is nothing to compare yet';
   const isCompared = ({ proof }: Verified) => proof.outcome !== 'irregular' && proof.outcome !== 'gone';
   const regular = verified.filter(isCompared);
   const here = regular.filter(isHere);

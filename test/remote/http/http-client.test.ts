@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { describeFailure } from '../../../src/remote/http/failures.ts';
@@ -320,10 +321,12 @@ describe('a failure has its code:', () => {
   test('nobody listens', async () => {
     const server = await startTcpServer(() => undefined);
     await server.close();
-    await expect(client().request(get(`${server.url}?secret`))).rejects.toMatchObject({
+    const request = get(`${server.url}?secret`);
+    await expect(client().request(request)).rejects.toMatchObject({
       code: 'unreachable',
       message: `127.0.0.1:${server.port} cannot be reached: connection refused (ECONNREFUSED)`,
     });
+    expect(getEventListeners(request.signal, 'abort')).toEqual([]);
   });
 
   test.each([
