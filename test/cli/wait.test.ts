@@ -111,8 +111,12 @@ it('a job whose first poll has committed bytes, but has not ended, has grown', a
   expect(reportOf(config, store, undefined).jobs).toMatchObject([{ grownAt: 1_000 }]);
 });
 
-it('an absence of the agent of two minutes ends the command, and a shorter one does not', () => {
-  const since = waitForAgent(undefined, 5_000);
-  expect([since, waitForAgent(since, 124_900)]).toEqual([5_000, 5_000]);
-  expect(() => waitForAgent(since, 125_000)).toThrow('no agent is running');
+it('an absence of the agent of two minutes ends the command, and shorter ones with a return between them do not', () => {
+  let since: number | undefined;
+  const at = (now: number, isThere = false) => {
+    since = waitForAgent(isThere, since, now);
+    return since;
+  };
+  expect([at(5_000), at(124_900), at(124_950, true), at(125_000)]).toEqual([5_000, 5_000, undefined, 125_000]);
+  expect(() => at(245_000)).toThrow('no agent is running');
 });

@@ -143,7 +143,7 @@ function waitOf(config: Config, jobIds: readonly JobId[], options: WaitOptions) 
       const jobId = jobIds.find((id) => !ended.has(id));
       // Without a fleet, this process serves the state itself.
       isThere &&= served !== undefined || jobId === undefined || (await jobs.follower(jobId)).by !== 'nobody';
-      absentSince = isThere ? undefined : waitForAgent(absentSince, performance.now());
+      absentSince = waitForAgent(isThere, absentSince, performance.now());
       return false;
     };
     const tick = () => lines?.tick() ?? false;
@@ -199,8 +199,9 @@ async function missingOf(jobs: FollowedJobs, jobIds: readonly JobId[]): Promise<
   return text;
 }
 
-/** Since when no agent runs, in milliseconds of the monotonic clock. @throws JobtailError if that is too long ago */
-export function waitForAgent(absentSince: number | undefined, now: number): number {
+/** Since when no agent runs, in milliseconds of the monotonic clock; undefined if one does. @throws JobtailError after too long */
+export function waitForAgent(isThere: boolean, absentSince: number | undefined, now: number): number | undefined {
+  if (isThere) return undefined;
   if (absentSince === undefined) process.stderr.write('no agent is running: waiting for it (agent run)\n');
   else if (now - absentSince >= MAX_ABSENT_MS)
     throw new JobtailError('store', 'no agent is running, and the job is not over', {
