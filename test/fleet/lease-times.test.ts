@@ -1,5 +1,6 @@
 /** From when a lease counts, and when an agent releases the jobs of others, over a database that answers late. */
 import { expect, it } from 'vitest';
+import { JobtailError } from '../../src/errors.ts';
 import type { FleetSummary, Member } from '../../src/fleet/agents/agents.ts';
 import { Heartbeat } from '../../src/fleet/agents/heartbeat.ts';
 import type { Database } from '../../src/fleet/database/database.ts';
@@ -17,6 +18,7 @@ function agentWith({ tripMs = 0 } = {}) {
   const monotonic = () => time.ms;
   const leased = new LeasedJobs({ ...systemClock, monotonic, now: monotonic }, LEASE_MS);
   const counts = { released: 0 };
+  const outage: { error: JobtailError | undefined } = { error: undefined };
   const summary: { -readonly [Name in keyof FleetSummary]?: FleetSummary[Name] } = {
     own: [],
     silent: 1,
@@ -26,6 +28,7 @@ function agentWith({ tripMs = 0 } = {}) {
     agents: {
       report: async () => {
         time.ms += tripMs;
+        if (outage.error !== undefined) throw outage.error;
         return summary;
       },
     },
@@ -52,7 +55,7 @@ function agentWith({ tripMs = 0 } = {}) {
     heartbeat.tick();
     await heartbeat.ended();
   };
-  return { time, leased, counts, failures, summary, heartbeat, tick };
+  return { time, leased, counts, outage, failures, summary, heartbeat, tick };
 }
 
 it('a lease counts from the request of the heartbeat, not from its response', async () => {
@@ -65,8 +68,8 @@ it('a lease counts from the request of the heartbeat, not from its response', as
   expect(leased.isValid).toBe(false);
 });
 
-it('an agent releases the jobs of silent ones a lease after its start, and after it stood still', async () => {
-  const { counts, failures, tick } = agentWith();
+it('an agent releases the jobs of silent ones a lease after its start, after it stood still, and after an outage', async () => {
+  const { counts, outage, failures, tick } = agentWith();
   const seconds = async (count: number) => {
     for (let each = 0; each < count; each++) await tick(1_000);
   };
@@ -82,6 +85,16 @@ it('an agent releases the jobs of silent ones a lease after its start, and after
   await seconds(15);
   expect(counts.released).toBeGreaterThan(before);
   expect(failures).toEqual([]);
+  // The others had no database either.
+  outage.error = new JobtailError('unavailable', 'the database is down');
+  await seconds(15);
+  expect(failures).toContain(outage.error);
+  outage.error = undefined;
+  const released = counts.released;
+  await seconds(25);
+  expect(counts.released).toBe(released);
+  await seconds(15);
+  expect(counts.released).toBeGreaterThan(released);
 });
 
 it('an agent takes no job for a lease after the database was restored', async () => {
