@@ -37,7 +37,7 @@ async function follow({ state = 'Running', stallAfterMs = undefined as number | 
 
 describe('a running job', () => {
   it('is stalled once it has not grown for stallAfterMinutes, and until it grows', async () => {
-    const { clock, job, isStalled, grow, store, warnings } = await follow();
+    const { agent, clock, job, isStalled, grow, store, warnings } = await follow();
     await clock.pass(29 * MINUTE_MS);
     expect(isStalled()).toBe(false);
     await clock.passUntil('the stall', isStalled, 3 * MINUTE_MS);
@@ -52,6 +52,12 @@ describe('a running job', () => {
     await clock.passUntil('its end', () => !isStalled(), 3 * MINUTE_MS);
     expect(store.totals.read().stalledJobs).toBe(0);
     await clock.passUntil('the next stall', isStalled, 34 * MINUTE_MS);
+    // A poll just found the stall: the requested pass appends before the next poll.
+    grow('the rest\n');
+    const requestId = store.requests.add(JOB, 'sync', clock.now());
+    agent.refresh();
+    await clock.passUntil('its end', () => !isStalled(), 3 * MINUTE_MS);
+    expect(JSON.parse(store.requests.get(requestId)?.answer ?? '{}')).toMatchObject({ summary: { appended: 9 } });
   });
 
   it('is stalled by the limit of its own command', async () => {
