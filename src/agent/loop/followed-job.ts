@@ -49,6 +49,8 @@ export class FollowedJob implements OneJob {
   readonly stall: Stall;
   /** The text of the last report, if it is stored and the job was not requested since. */
   storedReport: string | undefined;
+  /** When its own report was requested last, by the monotonic clock. */
+  requestedAt = 0;
   readonly #onOver: () => void;
   readonly #poll: PollRun;
   readonly #search: SearchRun;

@@ -63,7 +63,6 @@ export class JobStates implements Scheduled {
   #waiting = 0;
   /** To be stored at the end of the round. */
   readonly #reports: JobInformation[] = [];
-  #turn = 0;
 
   constructor(options: JobStatesOptions) {
     const { clock, random } = options.context;
@@ -186,15 +185,14 @@ export class JobStates implements Scheduled {
   }
 
   /**
-   * Requests some of the jobs that no list names, in turn; for a refused one, tasks are searched by probes. A job whose
-   * report fails waits for its own back-off. Rejects if nothing else was asked, and all fail.
+   * Requests some of the jobs that no list names, those first that wait longest; for a refused one, tasks are searched by
+   * probes. A job whose report fails waits for its own back-off. Rejects if nothing else was asked, and all fail.
    */
   async #askFor(jobs: readonly FollowedJob[], isAlone: boolean): Promise<void> {
     const { service, signal } = this.#options;
-    const due = jobs.filter(({ jobId }) => this.#pauses.isDue(jobId));
-    const begin = due.length > MAX_REQUESTED ? this.#turn % due.length : 0;
-    const turn = [...due.slice(begin), ...due.slice(0, begin)].slice(0, MAX_REQUESTED);
-    this.#turn = begin + turn.length;
+    const due = jobs.filter(({ jobId }) => this.#pauses.isDue(jobId)).sort((a, b) => a.requestedAt - b.requestedAt);
+    const turn = due.slice(0, MAX_REQUESTED);
+    for (const job of turn) job.requestedAt = this.#context.clock.monotonic();
     const failed = await eachAlone(turn, async (job) => this.#ask(job, service, signal), signal);
     const [first] = failed;
     if (isAlone && first !== undefined && failed.length === turn.length) throw first.error;
