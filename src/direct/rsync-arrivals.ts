@@ -121,7 +121,7 @@ export class RsyncArrivals {
       if (stat === undefined) missing.push(name);
       else if (this.#isTooLarge(stat.size)) {
         files.delete(name);
-        await fs.rm(at);
+        await fs.rm(at, { force: true });
         onTooLarge(file);
       } else {
         files.delete(name);

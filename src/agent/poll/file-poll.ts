@@ -103,7 +103,8 @@ export class FilePoll {
       isFinal,
       request: async (range) => {
         // Another process may have changed the mirror before it was opened.
-        const received = quiet?.known === range.known && !range.isThorough ? first : null;
+        const isAlike = quiet?.from === range.from && quiet.known === range.known && !range.isThorough;
+        const received = isAlike ? first : null;
         first = null;
         return received === null ? await this.#load(waits, range) : received;
       },
