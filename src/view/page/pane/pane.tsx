@@ -36,8 +36,8 @@ export function Pane({ content, opening, label, canGrow = false, watch, onSelect
   useEffect(() => {
     const pane = element.current;
     if (pane === null) return;
-    // The reader scrolls by keys at once, unless the focus is elsewhere.
-    if (document.activeElement === document.body) focusOn(pane, '.rows');
+    // The reader scrolls the first pane by keys at once, whichever is ready first, unless the focus is elsewhere.
+    if (document.activeElement === document.body) focusOn(document.querySelector('.pane'), '.rows');
     return takeKeys(pane, opened);
   }, [opened]);
   useEffect(() => watch?.(file), [file, watch]);
