@@ -87,7 +87,7 @@ export class FilePoll {
     const { quiet } = this.#memory;
     // Bytes that are not shown may be more than before: only raw bytes show them.
     const mayHide = quiet?.isEndCertain === false && rawBytes.isDue(this.#memory, isFinal);
-    const isQuiet = quiet !== undefined && !isFinal && !mayHide;
+    const isQuiet = quiet !== undefined && !isFinal && !mayHide && this.row.rotation === null;
     let first: LiveBytes | undefined | null = null;
     if (isQuiet && (await liveFiles.mirrors.isAsLeft(this.row))) {
       // The request of a quiet poll: if the response is the same, so is the outcome.
@@ -116,7 +116,7 @@ export class FilePoll {
   }
 
   async #load(waits: FileWaits, range: BytesRange): Promise<LiveBytes | undefined> {
-    const { taskId, file, listedName } = this.row;
+    const { taskId, file, listedName } = this.mirror?.row ?? this.row;
     const request = { taskId, file, listedName, ...range };
     const found = (await waits.load(request)).files.get(this.name);
     const response = found instanceof JobtailError ? undefined : found;
@@ -134,13 +134,13 @@ export class FilePoll {
     });
   }
 
-  /** Remembers a poll that found all bytes in the mirror, or no file. */
+  /** Remembers a poll of one request that found all bytes in the mirror, or no file. */
   #noteQuiet(): void {
     const { outcome, mirror } = this;
-    const last = this.#requests.at(-1);
+    const [only, ...more] = this.#requests;
     if (this.#context.isFinal || mirror === undefined || mirror.changed) return;
-    if (last === undefined || (outcome !== 'current' && outcome !== 'absent')) return;
-    const { request, response } = last;
+    if (only === undefined || more.length > 0 || (outcome !== 'current' && outcome !== 'absent')) return;
+    const { request, response } = only;
     const { from, known } = request;
     const sameness = response === undefined ? null : response.sameness;
     if (sameness !== undefined)
