@@ -68,7 +68,7 @@ export class RestCalls {
   call(call: RestServiceCall): Promise<JsonRest> {
     const { operation, members, signal } = call;
     const [address] = this.#options.capabilities.addressesOf(operation);
-    const jobId = String(address && members(address)[REQUEST.jobId]);
+    const jobId = address === undefined ? '' : String(members(address)[REQUEST.jobId] ?? '');
     return this.#sessions.call(operation, jobId, (grant, count) => this.#attempt(call, grant, count), signal);
   }
 

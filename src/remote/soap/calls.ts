@@ -50,7 +50,7 @@ export class SoapCalls {
   /** The result without what was taken; null if the response was not read to its end. @throws JobtailError */
   call(call: SoapServiceCall): Promise<Value> {
     const { operation, fields, signal } = call;
-    const jobId = String(fields['submittedJobInfoId']);
+    const jobId = String(fields['submittedJobInfoId'] ?? '');
     return this.#sessions.call(operation, jobId, (grant, count) => this.#attempt(call, grant, count), signal);
   }
 
