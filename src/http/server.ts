@@ -20,7 +20,7 @@ interface ServerOptions {
   readonly prefix?: string;
   /** A connection without bytes for so long is ended; 0: none is. */
   readonly idleMs?: number;
-  /** A request that is not whole by then ends its connection. */
+  /** A request that is not whole after so many milliseconds ends its connection; 10,000 by default. */
   readonly requestMs?: number;
 }
 

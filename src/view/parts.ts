@@ -13,7 +13,7 @@ export interface ViewOptions {
   readonly fleet: FleetSource | null;
   /** Null where the view does not run within an agent. */
   readonly figures: Figures | null;
-  /** Between two reads of the store; 1,000 by default. */
+  /** Milliseconds between two reads of the store; 1,000 by default. */
   readonly readEveryMs?: number;
   /** Receives errors that should not happen. */
   readonly onFailure: (error: unknown) => void;

@@ -86,7 +86,7 @@ export class Snapshots {
     });
   }
 
-  /** Looks at the store again, if a second passed since: called by each stream that is read. */
+  /** Looks at the store again, if it is time to: called by each stream that is read. */
   refresh(): void {
     if (performance.now() < this.#dueAt) return;
     this.#dueAt = performance.now() + this.#readEveryMs;
