@@ -3,7 +3,7 @@
  * (docs/dev/servers.md 1.7, 4.2), so bytes have to prove each.
  */
 import { asJobtailError } from './errors.ts';
-import type { LiveFileKey } from './job.ts';
+import { type LiveFileKey, parseTaskId } from './job.ts';
 import { endsWith, partsOf } from './safe-names.ts';
 import { inSlices } from './slices.ts';
 
@@ -29,8 +29,8 @@ export function likelyPaths({ taskId, relativePath }: LivePath, shift: string | 
 
 /** The number of a task less that of the directory in which its file is; undefined if the path begins otherwise. */
 export function shiftOf({ taskId }: LiveFileKey, path: string): string | undefined {
-  const directory = partsOf(path)[0] ?? '';
-  return /^[0-9]+$/.test(directory) ? String(BigInt(taskId) - BigInt(directory)) : undefined;
+  const directory = parseTaskId(partsOf(path)[0]);
+  return directory === undefined ? undefined : String(BigInt(taskId) - BigInt(directory));
 }
 
 /** The listed names that may be a live file: they end in the path that the server sent with the text. */

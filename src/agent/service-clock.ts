@@ -55,7 +55,7 @@ export class ServiceClock {
     const before = this.#noted;
     if (value === before) return;
     this.#noted = value;
-    if (capabilities.get(CLOCK_CAPABILITY) !== value) capabilities.set(CLOCK_CAPABILITY, value);
+    capabilities.set(CLOCK_CAPABILITY, value);
     if (Number(value) > 0 && !(Number(before) > 0))
       log.warn({ aheadMs: Math.round(Number(aheadMs)), hint: IS_AHEAD }, 'clock of the service ahead');
   }

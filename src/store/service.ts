@@ -33,8 +33,9 @@ export class Capabilities {
       .map(({ name, value }) => ({ name, value }));
   }
 
+  /** Writes nothing if it is known. */
   set(name: string, value: string): void {
-    this.#table.save({ service: this.#service, name, value });
+    if (this.get(name) !== value) this.#table.save({ service: this.#service, name, value });
   }
 }
 

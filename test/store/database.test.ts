@@ -270,9 +270,12 @@ it('a store that is only read says when another one wrote, and writes nothing it
   expect(reader.version()).not.toBe(before);
   const own = owner.version();
   owner.capabilities.set('a', 'b');
+  // It is known.
+  expect(owner.version()).toBe(own);
+  owner.capabilities.set('a', 'd');
   expect(owner.version()).not.toBe(own);
   expect(() => reader.capabilities.set('a', 'c')).toThrow(JobtailError);
-  expect(owner.capabilities.all()).toEqual([{ name: 'a', value: 'b' }]);
+  expect(owner.capabilities.all()).toEqual([{ name: 'a', value: 'd' }]);
   reader.close();
   owner.close();
 });

@@ -140,10 +140,9 @@ export class SkippedNames {
     return [...this.#former.keys()].filter((name) => !this.#examples.has(name));
   }
 
-  admit(name: string): ResultRow | undefined {
-    const row = this.#former.get(name);
+  /** The row of a name that is fetched from now on is another one. */
+  admit(name: string): void {
     this.#former.delete(name);
-    return row;
   }
 
   /** Skips a name; returns whether its row is kept, as an example. */

@@ -131,12 +131,11 @@ class Planning {
       this.skipped.add(fresh, verdict);
       return;
     }
-    const former = this.skipped.admit(name);
-    const live = links.candidates(verdict.parts);
-    const { state, reason, dueAt, intervalMs } = fresh;
-    let row: ResultRow = { ...fresh, ...former, state, reason, dueAt, intervalMs };
+    this.skipped.admit(name);
+    const mayBeLive = links.candidates(verdict.parts).length > 0;
     // The mirror is being filled; later the download proves that it is the live file, and no second copy is made.
-    if (former === undefined && live.length > 0) row = { ...row, reason: MAY_BE_LIVE, dueAt: dueAt + intervalMs };
+    const later = mayBeLive ? { reason: MAY_BE_LIVE, dueAt: fresh.dueAt + fresh.intervalMs } : {};
+    const row = { ...fresh, ...later };
     ledger.add(row);
     await this.#plan(row, verdict.parts);
   }

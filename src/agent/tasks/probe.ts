@@ -144,7 +144,7 @@ class Probing {
 
   #learn(capability: string, value: string): void {
     const { capabilities } = this.#options;
-    if (capabilities.get(capability) !== value) capabilities.set(capability, value);
+    capabilities.set(capability, value);
   }
 
   async #call(tasks: readonly TaskId[]): Promise<TaskId[]> {

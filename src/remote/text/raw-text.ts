@@ -75,7 +75,7 @@ export class RawText implements RawFile {
     if (found === undefined) return { isThere: false, reason: this.#reason };
     // An empty file may be that of any task.
     const shift = found.bytes > 0 ? shiftOf(text.part, found.path) : undefined;
-    if (shift !== undefined && shift !== capabilities.get(SHIFT_CAPABILITY)) capabilities.set(SHIFT_CAPABILITY, shift);
+    if (shift !== undefined) capabilities.set(SHIFT_CAPABILITY, shift);
     return { isThere: true, isListed: listed !== undefined, listedName: listed?.listedAs };
   }
 

@@ -414,7 +414,9 @@ it('names that are passed over have a hundred examples of each reason, and are c
   expect(await place.sync()).toMatchObject({ listed: 600, fetched: 0, refused: 300, leftOut: 300 });
   expect([...place.store.results.ofJob(JOB)]).toHaveLength(400);
   expect(place.store.results.counts(JOB)).toMatchObject({ listed: 600, refused: 300, failed: 300, leftOut: 300 });
-  expect(place.reported).toEqual([expect.stringMatching(/^300 refused: /)]);
+  expect(place.reported).toEqual([expect.stringMatching(/^300 refused: \/11\/\.\.\/0: .*; \/11\/\.\.\/1: /)]);
+  // What the configuration leaves out is none of them.
+  expect(place.reported[0]).not.toMatch(/\/tmp\/|\.txt/);
   place.restarted();
   place.remote.listedToo = names('/11/../', '').slice(20);
   // Others of the same ones are examples now.

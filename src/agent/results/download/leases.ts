@@ -93,7 +93,7 @@ export class Leases {
   async #take(jobId: JobId, remote: Remote, signal: AbortSignal): Promise<Lease | null> {
     const { store, clock } = this.#options;
     // An old grant that cannot be released ends by itself.
-    await this.#endAll((row) => row.jobId === jobId && this.#failing.isDue(row.leaseId), remote, signal);
+    await this.#endAll((row) => row.jobId === jobId, remote, signal);
     await this.#at('lease:ask');
     const leaseId = store.transaction(() => store.leases.ask(jobId, clock.now()));
     await this.#at('lease:asked');

@@ -5,7 +5,7 @@
  */
 import path from 'node:path';
 import { startsAlike } from '../../../bytes.ts';
-import { keyText } from '../../../job.ts';
+import { keyText, parseTaskId } from '../../../job.ts';
 import { likelyPaths, SHIFT_CAPABILITY, shiftOf } from '../../../live-paths.ts';
 import { isVerified } from '../../../proven.ts';
 import { endsWith, partsOf } from '../../../safe-names.ts';
@@ -72,7 +72,7 @@ export class LiveLinks {
   isOfTask(parts: readonly string[]): boolean {
     return (
       !this.areRefused &&
-      /^[0-9]+$/.test(parts[0] ?? '') &&
+      parseTaskId(parts[0]) !== undefined &&
       this.candidates(parts).some(({ relativePath }) => partsOf(relativePath ?? '').length + 1 === parts.length)
     );
   }
@@ -101,7 +101,7 @@ export class LiveLinks {
     // Two tasks wrote the same so far: the directory of the task distinguishes them.
     if (only === undefined || same.length > 1) return same.find((live) => this.#isAt(live, parts));
     const shift = only.position > 0 && this.isOfTask(parts) ? shiftOf(only, parts.join('/')) : undefined;
-    if (shift !== undefined && shift !== this.#shift) this.#capabilities.set(SHIFT_CAPABILITY, shift);
+    if (shift !== undefined) this.#capabilities.set(SHIFT_CAPABILITY, shift);
     return only;
   }
 

@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { JobtailError } from '../../../../src/errors.ts';
 import { SHIFT_CAPABILITY } from '../../../../src/live-paths.ts';
 import { ResultsPlace, SECOND_TASK } from '../place.ts';
@@ -61,6 +61,25 @@ describe('a listed file that is a live file', () => {
     expect(place.read('11', 'sub', 'stdout.txt')).toBe('of a child\n');
   });
 
+  it('is fetched at once with the others if its directory has not the number of a task', async () => {
+    const place = new ResultsPlace();
+    place.live('stdout', 'of the task\n');
+    const names = ['/b/stdout.txt', '/c11/stdout.txt', '/11d/stdout.txt'];
+    for (const name of names) place.remote.set(name, 'of no task\n');
+    await place.sync();
+    place.now += MINUTE_MS;
+    await place.sync();
+    expect(place.remote.downloads.toSorted()).toEqual(names.toSorted());
+  });
+
+  it('is one also while the service still lists less of it than its mirror has', async () => {
+    const place = new ResultsPlace();
+    place.live('stdout', 'line 1\nline 2\n');
+    place.remote.set('/11/stdout.txt', 'line 1\n');
+    await place.sync(true);
+    expect(place.tree()).toEqual(['11/stdout.txt -> ../../live/9001/stdout.log']);
+  });
+
   it('is reported from the one of another task by its content, and by what is proven beside it', async () => {
     const place = new ResultsPlace();
     place.live('stderr', '');
@@ -70,9 +89,8 @@ describe('a listed file that is a live file', () => {
     for (const name of ['/11/stderr.txt', '/12/stderr.txt']) place.remote.set(name, '');
     place.remote.set('/11/stdout.txt', 'one\n');
     place.remote.set('/12/stdout.txt', 'two\n');
-    const learned = vi.spyOn(place.store.capabilities, 'set');
     await place.sync(true);
-    expect(learned.mock.calls.filter(([name]) => name === SHIFT_CAPABILITY)).toHaveLength(1);
+    expect(place.store.capabilities.get(SHIFT_CAPABILITY)).toBe('8990');
     expect(place.tree()).toEqual([
       '11/stderr.txt -> ../../live/9001/stderr.log',
       '11/stdout.txt -> ../../live/9001/stdout.log',
