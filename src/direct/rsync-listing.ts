@@ -7,7 +7,8 @@ import { causeOf, connectionFailure, unreachable } from './failures.ts';
 import { HOST_ALIAS, type SshConnection } from './ssh-access.ts';
 
 const VANISHED = 24;
-export const SOME_FAILED = [23, VANISHED];
+/** Of an rsync that read all or some of the files. */
+export const READ_CODES: readonly (number | null)[] = [0, 23, VANISHED];
 const TIMED_OUT = 30;
 const NO_CONNECTION = 255;
 const MAX_LISTING_BYTES = 64 * 1024 * 1024;
@@ -54,7 +55,7 @@ export async function listing(
     maxBytes: MAX_LISTING_BYTES,
     signal,
   });
-  return { ...end, ...readListing(printed.toString('latin1')) };
+  return { ...end, ...readListing(printed.toString()) };
 }
 
 /** Reads ASCII: other bytes are escaped, and so is each line break of a name. */
@@ -62,7 +63,7 @@ export function readListing(text: string): RsyncListing {
   const lines = text.split('\n').filter((line) => line !== '');
   const listed = lines.flatMap((line) => {
     const [, kind = '', size = '', name = ''] =
-      /^(.)[rwxsStT-]{9}\S* +([0-9.,]+) [0-9/]+ [0-9:]+ (.*)$/.exec(line) ?? [];
+      /^(.)[rwxsStT-]{9}\S* +([0-9.,]+) [0-9/]+ [0-9:]+ (.*)/.exec(line) ?? [];
     return name === '' ? [] : [{ kind, bytes: Number(size.replaceAll(/[.,]/g, '')), name: unescaped(name) }];
   });
   return { listed, unreadLines: lines.length - listed.length };
@@ -101,10 +102,8 @@ export function inRsh(file: string): string {
 
 /** rsync writes an unprintable byte as `\#` and three octal digits. */
 export function unescaped(name: string): string {
-  if (!name.includes('\\#')) return name;
-  const bytes = Buffer.from(name, 'utf8').toString('latin1');
-  const plain = bytes.replaceAll(/\\#([0-7]{3})/g, (_, digits: string) =>
+  const bytes = name.replaceAll(/\\#([0-7]{3})/g, (_, digits: string) =>
     String.fromCharCode(Number.parseInt(digits, 8)),
   );
-  return Buffer.from(plain, 'latin1').toString('utf8');
+  return Buffer.from(bytes, 'latin1').toString();
 }

@@ -17,7 +17,7 @@ import {
 } from './directories.ts';
 import { brokeOff, causeOf, refused, unacceptable } from './failures.ts';
 import { RsyncArrivals } from './rsync-arrivals.ts';
-import { failureOf, inRsh, KINDS, listing, SOME_FAILED, unescaped } from './rsync-listing.ts';
+import { failureOf, inRsh, KINDS, listing, READ_CODES, unescaped } from './rsync-listing.ts';
 import { HOST_ALIAS, type SshRequest } from './ssh-access.ts';
 
 /** Files of one run: rsync compares each name of the other side with all requested ones, in quadratic time. */
@@ -75,7 +75,7 @@ async function bring(files: readonly DirectFile[], run: RsyncRun): Promise<void>
     const { now } = run;
     run.before += now;
     run.now = 0;
-    if (end.code === 0 || SOME_FAILED.includes(end.code ?? -1)) return request.onReached();
+    if (READ_CODES.includes(end.code)) return request.onReached();
     if (/No space left on device|Disk quota exceeded/.test(end.stderr)) throw diskFull(end);
     // Progress is reported once a second; that of the first second comes from the partial file.
     const keptBefore = kept;
@@ -163,7 +163,7 @@ async function reportIrregular({ request, skipped, arrival }: RsyncRun): Promise
       input,
       arrival,
     });
-    if (code !== 0 && !SOME_FAILED.includes(code ?? -1)) continue;
+    if (!READ_CODES.includes(code)) continue;
     const kinds = new Map(listed.map(({ name, kind }) => [name, kind]));
     for (const [name, file] of skipped) {
       const kind = kinds.get(name);
@@ -211,6 +211,7 @@ function diskFull(end: ProgramEnd): JobtailError {
 /** The line that rsync prints for each file; the number makes it print the line after the bytes. */
 const OUT_FORMAT = '+%b %n';
 
+const LINE = /^(?:\+[0-9]+ (.*)| *([0-9]+) +[0-9]+%.*|skipping non-regular file "(.*)"|(.*) is over max-size)$/;
 const MAX_LINE = 65_536;
 
 interface RsyncNews {
@@ -226,15 +227,12 @@ interface RsyncNews {
 function rsyncReader(news: RsyncNews): (piece: Buffer) => void {
   let rest = '';
   return (piece) => {
-    const lines = (rest + piece.toString('latin1')).split(/[\r\n]/);
+    const lines = (rest + piece.toString()).split(/[\r\n]/);
     rest = lines.pop() ?? '';
     // No name is as long, but the other side controls the output.
     if (rest.length > MAX_LINE) throw new JobtailError('unexpected-answer', 'a line of rsync has no end');
     for (const line of lines) {
-      const bytes = /^ *([0-9]+) +[0-9]+%/.exec(line)?.[1];
-      const large = /^(.*) is over max-size$/.exec(line)?.[1];
-      const skipped = /^skipping non-regular file "(.*)"$/.exec(line)?.[1];
-      const came = /^\+[0-9]+ (.*)$/.exec(line)?.[1];
+      const [, came, bytes, skipped, large] = LINE.exec(line) ?? [];
       if (bytes !== undefined) news.onBytes(Number(bytes));
       if (large !== undefined) news.onTooLarge(unescaped(large));
       if (skipped !== undefined) news.onSkipped(unescaped(skipped));

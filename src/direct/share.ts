@@ -84,8 +84,8 @@ async function listBelow(base: string, signal: AbortSignal): Promise<ClusterList
   const files: { readonly name: string; readonly bytes: number }[] = [];
   let links = 0;
   const directories = [{ directory: Buffer.from(base), name: '' }];
-  for (let next = directories.pop(); next !== undefined; next = directories.pop()) {
-    const { directory, name: prefix } = next;
+  // Those that are found meanwhile, too.
+  for (const { directory, name: prefix } of directories) {
     const reading = fs.readdir(directory, { withFileTypes: true, encoding: 'buffer' });
     const entries = prefix === '' ? await reading : ((await unlessGone(reading)) ?? []);
     for (const entry of entries) {
@@ -94,8 +94,10 @@ async function listBelow(base: string, signal: AbortSignal): Promise<ClusterList
       const name = `${prefix}${entry.name.toString()}`;
       if (entry.isSymbolicLink()) links += 1;
       else if (entry.isDirectory()) directories.push({ directory: file, name: `${name}/` });
-      const stat = entry.isFile() ? await unlessGone(fs.lstat(file)) : undefined;
-      if (stat?.isFile()) files.push({ name, bytes: stat.size });
+      else {
+        const stat = await unlessGone(fs.lstat(file));
+        if (stat?.isFile()) files.push({ name, bytes: stat.size });
+      }
     }
   }
   return { files, links };
@@ -131,7 +133,7 @@ export async function openRoot(root: string, guarded: readonly string[]): Promis
   const found = await Promise.all(guarded.map((file) => fs.realpath(file).catch(() => file)));
   const reason = reasonAgainstRoot(real, [...guarded, ...found]);
   if (reason === undefined) return real;
-  const led = real === root ? '' : `, which leads to ${real}`;
+  const led = real === root ? '' : `, which leads to ${real},`;
   throw new JobtailError('config', `the share ${root}${led} is not read: ${reason}`, {
     hint: 'name a directory with files of the cluster and nothing else in results.shareRoots',
   });

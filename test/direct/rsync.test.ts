@@ -62,6 +62,21 @@ describe('a transfer by rsync', needs('rsync'), () => {
     expect(place.files(place.arrival)).toEqual([]);
   });
 
+  it('counts the bytes of all attempts, and hands a file over while others are still on their way', async () => {
+    const { place, rsyncIs } = placeWith();
+    const arrived = path.join(place.arrival, 'rsync/11/a');
+    const once = path.join(place.directory, 'once');
+    rsyncIs(
+      `[ -e ${once} ] || { : > ${once}; printf '    1   0%%\\r'; exit 12; }`,
+      "printf '  900  9%%\\r  800  8%%\\r 12'; sleep 0.1; printf '00 12%%\\n'",
+      `mkdir -p ${path.dirname(arrived)}; echo a > ${arrived}; printf '+1 11/a\\n'`,
+      `for _ in $(seq 200); do [ -e ${arrived} ] || exit 0; sleep 0.1; done; exit 13`,
+    );
+    await place.fetch(place.transfer(), await place.lend(), ['11/a']);
+    expect(place.progress).toEqual([1, 901, 901, 1_201]);
+    expect([place.batches, place.reached]).toEqual([[1], 2]);
+  });
+
   it('that is cut off again and again ends, and keeps what came', async () => {
     const { place, runs } = placeWith();
     place.hostCuts(1_000_000);
@@ -91,7 +106,11 @@ describe('a transfer by rsync', needs('rsync'), () => {
     ],
   ])('that ends with %i, "%s", before anything came is not tried again', async (code, stderr, error) => {
     const { place, rsyncIs, runs } = placeWith();
-    rsyncIs(`echo "${stderr}" >&2; exit ${code}`);
+    // What has no name yet is no progress: the next attempt does not use it.
+    rsyncIs(
+      'for at; do :; done; echo x > $at.jobtail-0000000000000001.partial/x',
+      `echo "${stderr}" >&2; exit ${code}`,
+    );
     await expect(place.fetch(place.transfer(), await place.lend(), ['11/a'])).rejects.toMatchObject(error);
     expect([runs().length, place.reached]).toEqual([1, 0]);
   });
@@ -174,17 +193,30 @@ describe('a transfer by rsync', needs('rsync'), () => {
     });
   });
 
-  it('that stands still says so', async () => {
-    const { place, runs } = placeWith();
+  it('that stands still says so, after more time where rsync reads what is there before anything comes', async () => {
+    const { place, rsyncIs, runs } = placeWith();
+    const method = await place.lend();
+    const standsStill = async (seconds: string) => {
+      await expect(place.fetch(place.transfer({ idleMs: 700 }), method, ['11/a'])).rejects.toMatchObject({
+        code: 'interrupted',
+        message: `the transfer from cluster.example stood still: the program rsync did nothing for ${seconds} s, and was ended`,
+        hint: expect.stringContaining('what arrived is kept'),
+      });
+      await until('the key to be gone', () => place.files(place.runtime).length === 0);
+    };
     place.hostIs('exec sleep 100');
-    const fetched = place.fetch(place.transfer({ idleMs: 700 }), await place.lend(), ['11/a']);
-    await expect(fetched).rejects.toMatchObject({
-      code: 'interrupted',
-      message: expect.stringMatching(/^the transfer from cluster\.example stood still: .* and was ended$/),
-      hint: expect.stringContaining('what arrived is kept'),
-    });
+    await standsStill('0.7');
     expect(runs()).toHaveLength(1);
-    await until('the key to be gone', () => place.files(place.runtime).length === 0);
+    const put = (name: string, bytes: number) => {
+      fs.mkdirSync(path.dirname(path.join(place.jobDirectory, name)), { recursive: true });
+      fs.writeFileSync(path.join(place.jobDirectory, name), Buffer.alloc(bytes));
+    };
+    put('results/11/a', 2_000_001);
+    await standsStill('0.801');
+    put('.direct/rsync/11/.jobtail-0000000000000000.partial/a', 3_000_000);
+    // Words alone are no progress.
+    rsyncIs('while sleep 0.05; do echo alive; done');
+    await standsStill('0.85');
   });
 });
 

@@ -4,7 +4,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { TransferMethod } from '../../src/agent/ports/server.ts';
-import { shareTransfer } from '../../src/direct/share.ts';
+import type { DirectRequest } from '../../src/agent/ports/transfer.ts';
+import { coveringRoot, shareTransfer } from '../../src/direct/share.ts';
+import { openFilesIn } from '../support/temp-directory.ts';
 import { TransferPlace } from './transfers.ts';
 
 const methodOf = (sharedBasepath: string): TransferMethod => ({
@@ -47,23 +49,33 @@ it('a file that cannot be read keeps none of the others from coming', async () =
 
 it('a file that changes while it is read is read up to three times, and comes only whole', async () => {
   const place = new TransferPlace();
+  let now = 0;
+  const spy = vi.spyOn(performance, 'now').mockImplementation(() => now);
+  onTestFinished(() => spy.mockRestore());
   const transfer = shareTransfer({ roots: { '/scratch': path.join(place.directory, 'cluster') }, guarded: [] });
   const file = path.join(place.cluster, '11/a');
+  place.put('11/b', 'b');
   for (const changes of [2, 3]) {
     place.put('11/a', 'a');
     place.progress.length = 0;
     const onBytes = (bytes: number) => {
       place.progress.push(bytes);
+      now += 1_000;
       if (bytes > changes) return;
       fs.writeFileSync(file, String(bytes));
       fs.utimesSync(file, bytes, bytes);
     };
-    await place.fetch(transfer, methodOf('/scratch/jobs/501'), ['11/a'], { onBytes });
-    expect(place.progress).toEqual([1, 2, 3]);
+    await place.fetch(transfer, methodOf('/scratch/jobs/501'), ['11/a', '11/b'], { onBytes });
+    expect(place.progress).toEqual([1, 2, 3, 4]);
     expect(place.came.get('11/a')?.toString()).toBe(changes === 2 ? '2' : undefined);
     expect(place.files(place.arrival)).toEqual([]);
     place.came.clear();
   }
+  // Alone after three seconds; nothing is handed over where nothing came.
+  expect(place.batches).toEqual([1, 1, 1]);
+  await place.fetch(transfer, methodOf('/scratch/jobs/501'), ['11/gone']);
+  expect(place.batches).toHaveLength(3);
+  if (fs.existsSync('/proc/self/fd')) expect(openFilesIn(place.directory)).toBe(0);
 });
 
 it('files of a mounted share are handed over together, at least every two seconds', async () => {
@@ -80,6 +92,17 @@ it('files of a mounted share are handed over together, at least every two second
     },
   });
   expect([place.batches, [...place.came.keys()]]).toEqual([[2, 2, 1], names]);
+  const onFiles: DirectRequest['onFiles'] = async ([arrival]) => {
+    now = 0;
+    throw new Error(`no room with mode ${(fs.statSync(arrival?.path ?? '').mode & 0o777).toString(8)}`);
+  };
+  for (const ms of [0, 2_000]) {
+    const onBytes = () => {
+      now += ms;
+    };
+    const fetched = place.fetch(transfer, methodOf('/scratch/jobs/501'), ['11/a', '11/gone'], { onFiles, onBytes });
+    await expect(fetched).rejects.toThrow('no room with mode 600');
+  }
 });
 
 /** A place with a share, and with a state and a secret beside it. */
@@ -92,7 +115,7 @@ function guardedPlace() {
   fs.mkdirSync(at('state'));
   fs.writeFileSync(at('state/agent.db'), 'a secret');
   place.put('11/a', 'a');
-  const guarded = [at('state'), secret];
+  const guarded = [at('state'), secret, at('not-there-yet')];
   const shareOf = (roots: Record<string, string>) => shareTransfer({ roots, guarded });
   return { place, at, secret, shareOf };
 }
@@ -113,16 +136,41 @@ describe('what no root covers is not read, whatever the service names', () => {
     ['slashes', (at) => `//${at('secrets')}`],
     ['a path of Windows', () => '\\\\scratch\\jobs'],
     ['a relative path', () => 'scratch/jobs/501'],
-    ['a NUL', () => '/scratch\0/jobs'],
+    ['a NUL', () => '/scratch/\0/jobs'],
     ['a line break', () => '/scratch\n/jobs'],
     ['nothing', () => ''],
   ])('%s', async (_, basePathOf) => {
     const { place, at, shareOf } = guardedPlace();
     const transfer = shareOf({ '/scratch': at('cluster') });
-    await expect(place.fetch(transfer, methodOf(basePathOf(at)), names)).rejects.toThrow(
-      /results\.shareRoots does not cover it|names no path of a share/,
+    const basePath = basePathOf(at);
+    const isPath = /^\/[^\0\n]*$/.test(basePath);
+    await expect(place.fetch(transfer, methodOf(basePath), names)).rejects.toThrow(
+      isPath ? 'results.shareRoots does not cover it' : 'the transfer method of the service names no path of a share',
     );
     expect(place.files(place.jobDirectory)).toEqual([]);
+  });
+
+  it('and what the longest root covers is read there', () => {
+    const roots = { '/': 'all', '/scratch/of/': 'the longest', '/scratch': 'another' };
+    expect(coveringRoot('/scratch/of/501', roots)).toEqual({ there: '/scratch/of', here: 'the longest' });
+    expect(coveringRoot('/scratch/office', roots)).toMatchObject({ here: 'another' });
+    expect(coveringRoot('/', roots)).toEqual({ there: '', here: 'all' });
+    expect(coveringRoot('/', { '/scratch': 'another' })).toBeUndefined();
+  });
+
+  it('nor what is not mounted', async () => {
+    const { place, at, shareOf } = guardedPlace();
+    for (const [root, missing] of [
+      ['gone', 'gone'],
+      ['cluster', 'cluster/jobs/999'],
+    ] as const)
+      await expect(
+        place.fetch(shareOf({ '/scratch': at(root) }), methodOf('/scratch/jobs/999'), []),
+      ).rejects.toMatchObject({
+        code: 'local-io',
+        message: `the share ${at(missing)} is not mounted here`,
+        hint: expect.stringContaining('mount it'),
+      });
   });
 
   it('says what to configure', async () => {
@@ -154,10 +202,13 @@ describe('a root is not read if it leads', () => {
     const { place, at, shareOf } = guardedPlace();
     fs.symlinkSync(rootOf(at), at('link'));
     for (const root of [rootOf(at), at('link')]) {
+      const real = fs.realpathSync(root);
+      const led = root === real ? '' : `, which leads to ${real},`;
       const fetched = place.fetch(shareOf({ '/scratch': root }), methodOf('/scratch'), ['token', 'agent.db', 'passwd']);
       await expect(fetched).rejects.toMatchObject({
         code: 'config',
-        message: expect.stringContaining('is not read: it '),
+        message: expect.stringContaining(`the share ${root}${led} is not read: it `),
+        hint: expect.stringContaining('with files of the cluster and nothing else'),
       });
     }
     expect(place.files(place.jobDirectory)).toEqual([]);
@@ -166,8 +217,11 @@ describe('a root is not read if it leads', () => {
   it('to what holds a state that is reached by a link', async () => {
     const { place, at } = guardedPlace();
     fs.symlinkSync(at('secrets'), at('state-link'));
-    const transfer = shareTransfer({ roots: { '/scratch': at('secrets') }, guarded: [at('state-link')] });
-    await expect(place.fetch(transfer, methodOf('/scratch'), ['token'])).rejects.toThrow('is not read: it ');
+    // The directory with the link, too.
+    for (const root of [at('secrets'), at('')]) {
+      const transfer = shareTransfer({ roots: { '/scratch': root }, guarded: [at('state-link')] });
+      await expect(place.fetch(transfer, methodOf('/scratch'), ['token'])).rejects.toThrow('is not read: it ');
+    }
   });
 });
 
@@ -198,7 +252,10 @@ it('a directory of a job that is a link out of the share is refused, with words'
   const { place, at, shareOf } = guardedPlace();
   fs.symlinkSync(at('secrets'), at('cluster/jobs/502'));
   const fetched = place.fetch(shareOf({ '/scratch': at('cluster') }), methodOf('/scratch/jobs/502'), ['token']);
-  await expect(fetched).rejects.toThrow(/leads out of .*cluster, and is not read/);
+  await expect(fetched).rejects.toMatchObject({
+    message: expect.stringMatching(/leads out of .*cluster, and is not read/),
+    hint: expect.stringContaining('name the directory that it leads to'),
+  });
   expect(place.came.size).toBe(0);
 });
 
@@ -263,17 +320,36 @@ describe('the list of a mounted share', () => {
     expect(files.map(({ name }) => name).sort()).toEqual(['9001/gr\uFFFD\uFFFDe.txt', '9001/out.dat']);
   });
 
-  it('leaves out what is removed while it is made: files, and a directory', async () => {
-    const { root, task } = rootWith(300);
+  it.each<[what: string, happens: (task: string) => void, left: readonly string[]]>([
+    ['a file', (task) => fs.rmSync(path.join(task, 'out.dat')), ['9001/deep/tmp0']],
+    ['a directory', (task) => fs.rmSync(path.join(task, 'deep'), { recursive: true }), ['9001/out.dat']],
+    [
+      'a directory for a file',
+      (task) => {
+        fs.rmSync(path.join(task, 'deep'), { recursive: true });
+        fs.writeFileSync(path.join(task, 'deep'), '');
+      },
+      ['9001/out.dat'],
+    ],
+  ])('leaves out what is removed while it is made: %s', async (_, happens, left) => {
+    const { root, task } = rootWith(1);
     const lstat = vi.spyOn(fs.promises, 'lstat');
     lstat.mockImplementationOnce(async (file) => {
       lstat.mockRestore();
-      fs.rmSync(path.join(task, 'deep'), { recursive: true });
+      happens(task);
       return await fs.promises.lstat(file);
     });
-    const { files } = await list(root);
-    expect(files).toContainEqual({ name: '9001/out.dat', bytes: 8 });
-    expect(files.length).toBeLessThan(300);
+    expect((await list(root)).files.map(({ name }) => name)).toEqual(left);
+  });
+
+  it('is none where something cannot be read, and of a file', async () => {
+    const { root, task } = rootWith(1);
+    vi.spyOn(fs.promises, 'lstat').mockRejectedValueOnce(Object.assign(new Error('EIO'), { code: 'EIO' }));
+    onTestFinished(() => void vi.restoreAllMocks());
+    await expect(list(root)).rejects.toThrow('EIO');
+    fs.rmSync(path.dirname(task), { recursive: true });
+    fs.writeFileSync(path.dirname(task), '');
+    await expect(list(root)).rejects.toThrow('ENOTDIR');
   });
 
   it('ends when its signal fires', async () => {
