@@ -145,17 +145,16 @@ export class SkippedNames {
     this.#former.delete(name);
   }
 
-  /** Skips a name; returns whether its row is kept, as an example. */
-  add(row: ResultRow, { kind, reason }: Skipped): boolean {
+  /** Skips a name; the first ones of each reason get a row, as examples. */
+  add(row: ResultRow, { kind, reason }: Skipped): void {
     const examples = this.#byReason.get(reason) ?? 0;
     const name = shortened(row.name);
     if (examples >= MAX_EXAMPLES || this.#examples.has(name)) {
       this.#withoutRow[kind] += 1;
-      return false;
+      return;
     }
     this.#byReason.set(reason, examples + 1);
     this.#examples.set(name, { ...row, name, state: kind, reason });
-    return true;
   }
 
   end(): Refusals {

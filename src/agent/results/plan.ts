@@ -119,8 +119,12 @@ class Planning {
       return;
     }
     const verdict = judge.verdictOn(row.name);
-    if (verdict.kind === 'fetch') await this.#plan(row, verdict.parts);
-    else if (!this.skipped.add(row, verdict)) ledger.forget(row.name);
+    if (verdict.kind === 'fetch') {
+      await this.#plan(row, verdict.parts);
+      return;
+    }
+    this.skipped.add(row, verdict);
+    ledger.forget(row.name);
   }
 
   async meet(name: string): Promise<void> {

@@ -34,8 +34,6 @@ export class StreamedFile implements Lifted {
   #inside = false;
   #length = 0;
   #begun = false;
-  /** What the sink threw, in an object because it may be undefined. */
-  #failure: { readonly error: unknown } | undefined;
 
   constructor(sink: Sink, signal: AbortSignal) {
     this.#sink = sink;
@@ -45,15 +43,6 @@ export class StreamedFile implements Lifted {
   /** Bytes that the sink has taken; undefined if the response contains no file. */
   get length(): number | undefined {
     return this.#begun ? this.#length : undefined;
-  }
-
-  /** The result of the call that brings the file. @throws what the sink threw, else what the call rejects with */
-  async fill<T>(call: Promise<T>): Promise<T> {
-    try {
-      return await call;
-    } catch (error) {
-      throw this.#failure === undefined ? error : this.#failure.error;
-    }
   }
 
   /** @throws JobtailError not-found if the response contains no file */
@@ -77,7 +66,7 @@ export class StreamedFile implements Lifted {
     this.#inside = false;
   }
 
-  /** Waits for the sink, at most until the caller's signal; after the end of the file the sink has everything. */
+  /** Waits for the sink, at most until the caller's signal; after the end of the file the sink has everything. @throws what the sink threw */
   async flush(): Promise<void> {
     if (this.#inside && this.#gathered.length < PIECE_BYTES) return;
     await untilAborted(this.#taken, this.#signal, aborted);
@@ -94,13 +83,8 @@ export class StreamedFile implements Lifted {
   }
 
   async #handOn(bytes: Buffer): Promise<void> {
-    try {
-      await this.#sink(bytes);
-      this.#length += bytes.length;
-    } catch (error) {
-      this.#failure = { error };
-      throw error;
-    }
+    await this.#sink(bytes);
+    this.#length += bytes.length;
   }
 }
 

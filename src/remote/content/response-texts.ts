@@ -130,8 +130,8 @@ export class ResponseTexts implements Lifted {
   readonly #file: SpillFile;
   readonly #tail = new GrowingBuffer();
   #memoryBytes = 0;
+  /** Of the text under way. */
   #spilled = { start: 0, length: 0 };
-  #inside = false;
 
   /** `enoughBytes`: needed bytes of a text; all if omitted. */
   constructor(place: SpillPlace, enoughBytes = Number.POSITIVE_INFINITY) {
@@ -140,21 +140,18 @@ export class ResponseTexts implements Lifted {
     this.#file = new SpillFile(place);
   }
 
-  begin(): void {
-    this.#inside = true;
-    this.#tail.clear();
-    this.#spilled = { start: this.#file.length, length: 0 };
-  }
+  /** The end of the text before it has left nothing. */
+  begin(): void {}
 
   bytes(bytes: Buffer): void {
     this.#tail.append(bytes);
   }
 
   end(): void {
-    this.#inside = false;
     const tail = this.#tail.take();
     this.#memoryBytes += tail.length;
     this.#texts.push(new ResponseText(this.#file, this.#spilled, tail));
+    this.#spilled = { start: this.#file.length, length: 0 };
     if (this.#memoryBytes <= MAX_IN_MEMORY * this.#place.memoryBytes) return;
     throw new JobtailError('answer-too-large', `the response has ${this.#texts.length} texts and more`, {
       hint: 'fewer files are requested at once; if the error persists, check what the service sends',
@@ -172,7 +169,7 @@ export class ResponseTexts implements Lifted {
   }
 
   get hasEnough(): boolean {
-    return this.#inside && this.#spilled.length + this.#tail.length >= this.#enoughBytes;
+    return this.#spilled.length + this.#tail.length >= this.#enoughBytes;
   }
 
   /** The text under way. The caller releases it. */

@@ -163,7 +163,7 @@ export class RestRemote implements Remote {
     const watched = this.#decoded.watch(jobId, sink);
     const file = new StreamedFile(watched.sink, signal);
     const members: MembersOf = () => ({ [REQUEST.jobId]: jobId, [REQUEST.path]: JSON.stringify(path) });
-    const call = this.#calls.call({
+    const { value } = await this.#calls.call({
       operation: 'DownloadFileFromCluster',
       members,
       lifted: file,
@@ -173,7 +173,6 @@ export class RestRemote implements Remote {
       maxBytes: this.#options.maxSmallResponseBytes,
       onInvalid: (isTooLong) => this.#capabilities.pathRefused(path, isTooLong),
     });
-    const { value } = await file.fill(call);
     if (file.length === undefined && value !== null) throw unexpected('it contains no file');
     const length = file.requireLength('it may have been removed since it was listed, or the job is not submitted yet');
     this.#capabilities.worksBy(form);

@@ -60,7 +60,7 @@ export class SoapRemote implements Remote {
     const file = new StreamedFile(sink, signal);
     const fields = ofJob(jobId, { relativeFilePath: textArgument(path, 'file name') });
     const operation = 'DownloadFileFromCluster';
-    await file.fill(this.#calls.call({ operation, fields, lifted: file, bulky: true, headersMs, signal }));
+    await this.#calls.call({ operation, fields, lifted: file, bulky: true, headersMs, signal });
     return file.requireLength('it may have been removed since it was listed');
   }
 

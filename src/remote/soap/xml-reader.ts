@@ -22,7 +22,6 @@ const ENVELOPES: readonly string[] = Object.values(SOAP_NAMESPACES);
 const MAX_TAG_BYTES = 64 * 1024;
 /** Memory of an element or attribute. */
 const BYTES_PER_NAME = 64;
-const MAX_OF_NAME = 100;
 
 const LESS_THAN = 0x3c;
 const GREATER_THAN = 0x3e;
@@ -355,6 +354,6 @@ export class XmlReader {
   }
 
   #shown(name: string): string {
-    return `the element ${this.#options.secrets.safeText(name, MAX_OF_NAME)}`;
+    return `the element ${this.#options.secrets.safeText(name)}`;
   }
 }

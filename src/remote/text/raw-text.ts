@@ -11,7 +11,7 @@ import { GrowingBuffer } from '../../bytes.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { likelyPaths, listedOrNone, namesThatMayBe, SHIFT_CAPABILITY, shiftOf } from '../../live-paths.ts';
-import { shownWidth } from './blocks.ts';
+import { placeWithoutMark } from './blocks.ts';
 import type { TextDecoding } from './decoding.ts';
 import { COMPARED_BYTES, proofBy, type TextProof } from './proof.ts';
 import type { TextBytes } from './text-bytes.ts';
@@ -161,10 +161,7 @@ export class RawText implements RawFile {
     };
     const length = await this.#receive(path, sink);
     if (length === undefined) return false;
-    const skipped = Math.max(
-      0,
-      end.findIndex((_, at) => shownWidth(end, at) > 0),
-    );
+    const skipped = placeWithoutMark(end);
     const part = await this.#options.textFrom(length - end.length + skipped);
     if (part === undefined) return false;
     try {

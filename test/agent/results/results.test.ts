@@ -419,12 +419,19 @@ it('names that are passed over have a hundred examples of each reason, and are c
   expect(place.reported[0]).not.toMatch(/\/tmp\/|\.txt/);
   place.restarted();
   place.remote.listedToo = names('/11/../', '').slice(20);
+  // More rows than are saved at once.
+  for (let at = 0; at < 500; at++) place.remote.set(`/11/more/${at}`, 'text');
   // Others of the same ones are examples now.
-  expect(await place.sync()).toMatchObject({ listed: 280, fetched: 150, refused: 130, leftOut: 0 });
-  expect(place.store.results.counts(JOB)).toMatchObject({ listed: 280, synced: 150, refused: 130, leftOut: 0 });
+  expect(await place.sync()).toMatchObject({ listed: 780, fetched: 650, refused: 130, leftOut: 0 });
+  expect(place.store.results.counts(JOB)).toMatchObject({ listed: 780, synced: 650, refused: 130, leftOut: 0 });
   place.remote.listedToo = [];
-  expect(await place.sync()).toMatchObject({ listed: 150, refused: 0 });
-  expect(place.store.results.counts(JOB)).toMatchObject({ listed: 150, synced: 150, failed: 0, bytes: 600 });
+  expect(await place.sync()).toMatchObject({ listed: 650, refused: 0 });
+  expect(place.store.results.counts(JOB)).toMatchObject({ listed: 650, synced: 650, failed: 0, bytes: 2_600 });
+  // What was fetched and is left out from now on is an example, or is counted only.
+  place.restarted({ rules: { ...OPTIONS, exclude: ['*.txt'] } });
+  expect(await place.sync()).toMatchObject({ listed: 650, refused: 0, leftOut: 150 });
+  expect(place.store.results.counts(JOB)).toMatchObject({ listed: 650, synced: 500, leftOut: 150 });
+  expect([...place.store.results.ofJob(JOB)]).toHaveLength(600);
 });
 
 it('what a kill leaves behind is cleared at the first look of the next process', async () => {

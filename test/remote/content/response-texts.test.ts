@@ -1,12 +1,13 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readlinkSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
-import { ResponseTexts } from '../../../src/remote/content/response-texts.ts';
+import { ResponseTexts, readParts } from '../../../src/remote/content/response-texts.ts';
+import type { Value } from '../../../src/remote/content/values.ts';
 import { numRuns } from '../../support/property-runs.ts';
 import { directoryOfFile, openFilesIn } from '../../support/temp-directory.ts';
-import { spillTo } from '../../support/wire-remote.ts';
+import { spillTo, TASK } from '../../support/wire-remote.ts';
 
 const directory = directoryOfFile();
 
@@ -139,4 +140,85 @@ test('what was released cannot be read', async () => {
   await held.close();
   await held.texts[0]?.release();
   await expect(held.texts[0]?.read(0, 1)).rejects.toMatchObject({ code: 'internal' });
+});
+
+test('a temporary file that another process makes shorter is an error, not a shorter text', async () => {
+  const held = new ResponseTexts(spillTo(directory, 10));
+  held.begin();
+  held.bytes(Buffer.alloc(100, 'x'));
+  await held.flush();
+  held.end();
+  await held.close();
+  const fds = readdirSync('/proc/self/fd').map((fd) => `/proc/self/fd/${fd}`);
+  const file = fds.find((fd) => linkOf(fd).startsWith(join(directory, '.answer-')));
+  truncateSync(file ?? '', 50);
+  const [text] = held.texts;
+  expect(await text?.read(0, 50)).toEqual(Buffer.alloc(50, 'x'));
+  await expect(text?.read(0, 100)).rejects.toMatchObject({
+    code: 'local-io',
+    hint: expect.stringMatching(/truncates/),
+  });
+  await held.discard();
+});
+
+function linkOf(fd: string): string {
+  try {
+    return readlinkSync(fd);
+  } catch {
+    // It was that of the directory.
+    return '';
+  }
+}
+
+test('only a text that is under way may be enough, after one that was longer', async () => {
+  const held = new ResponseTexts(spillTo(directory, 10), 50);
+  for (const length of [100, 49]) {
+    expect(held.hasEnough).toBe(false);
+    held.begin();
+    held.bytes(Buffer.alloc(length));
+    await held.flush();
+    expect(held.hasEnough).toBe(length >= 50);
+    held.end();
+    expect(held.hasEnough).toBe(false);
+  }
+  held.begin();
+  held.bytes(Buffer.alloc(50));
+  expect(held.hasEnough).toBe(true);
+  held.end();
+  await held.discard();
+  await held.close();
+});
+
+test('the entries of an answer, and their paths, have limits', async () => {
+  const wanted = [{ taskId: TASK, file: 'stdout', offset: 0 }] as const;
+  const files = new Map([['3', 'stdout']] as const);
+  const item = (relativepath: string, task: string = TASK) =>
+    new Map<string, Value>(Object.entries({ submittedtaskinfoid: task, filetype: '3', relativepath }));
+  const read = (items: readonly Value[]) =>
+    readParts(wanted, files, spillTo(directory), async ({ onItem }) => {
+      for (const each of items) onItem?.(each, undefined);
+    });
+  for (const length of [4_096, 4_097]) {
+    const path = 'x'.repeat(length);
+    const { parts } = await read([item(path)]);
+    expect(parts.map(({ relativePath }) => relativePath)).toEqual([length === 4_096 ? path : null]);
+  }
+  const others = Array.from({ length: 9_999 }, () => item('', '7'));
+  expect(await read([...others, item('')])).toMatchObject({ refused: 9_999, parts: [{ taskId: TASK }] });
+  await expect(read([...others, item(''), null, item('')])).rejects.toMatchObject({ code: 'answer-too-large' });
+});
+
+test('a text is cut where no request needs more of it', async () => {
+  const request = { taskId: TASK, file: 'stdout', offset: 0 } as const;
+  const cutAt = async (...enough: (number | undefined)[]) => {
+    const wanted = enough.map((enoughBytes) => ({ ...request, enoughBytes }));
+    const { beginning } = await readParts(wanted, new Map(), spillTo(directory), async ({ lifted }) => {
+      lifted.begin();
+      for (let bytes = 0; bytes < 100 && !lifted.hasEnough; bytes += 1) lifted.bytes(Buffer.alloc(1));
+      if (!lifted.hasEnough) lifted.end();
+    });
+    await beginning?.release();
+    return beginning?.length;
+  };
+  expect([await cutAt(30, 20), await cutAt(20, undefined), await cutAt(200)]).toEqual([20, undefined, undefined]);
 });

@@ -6,6 +6,7 @@ import { StreamedFile } from '../../../src/remote/content/lifted.ts';
 import { numRuns } from '../../support/property-runs.ts';
 
 const { signal } = new AbortController();
+const PIECE_BYTES = 256 * 1024;
 
 test('a sink that keeps a piece for a while sees it unchanged, in order and complete', async () => {
   await fc.assert(
@@ -28,8 +29,35 @@ test('a sink that keeps a piece for a while sees it unchanged, in order and comp
         await file.flush();
       }
       expect(Buffer.concat(taken).equals(Buffer.concat(sent))).toBe(true);
+      // In pieces, because each call and each write has a cost, and each of them has bytes.
+      expect(taken.slice(0, -1).every(({ length }) => length >= PIECE_BYTES)).toBe(true);
+      expect(taken.every(({ length }) => length > 0 && length < PIECE_BYTES + 200_000)).toBe(true);
       expect(file.length).toBe(Buffer.concat(sent).length);
     }),
     numRuns(50),
   );
+});
+
+test('what the sink throws in the middle of a file is thrown when the next piece is there, and not before', async () => {
+  const failure = new Error('of the sink');
+  const file = new StreamedFile(async () => {
+    throw failure;
+  }, signal);
+  file.begin();
+  file.bytes(Buffer.alloc(PIECE_BYTES));
+  await file.flush();
+  for (let turn = 0; turn < 3; turn += 1) await immediate();
+  file.bytes(Buffer.alloc(1));
+  await file.flush();
+  file.bytes(Buffer.alloc(PIECE_BYTES));
+  await expect(file.flush()).rejects.toBe(failure);
+  expect(file.length).toBe(0);
+});
+
+test('a file that does not begin has no length, and is named as missing', () => {
+  const file = new StreamedFile(() => {}, signal);
+  expect(file.length).toBeUndefined();
+  expect(() => file.requireLength('why')).toThrow(expect.objectContaining({ code: 'not-found', hint: 'why' }));
+  file.begin();
+  expect([file.length, file.requireLength('why')]).toEqual([0, 0]);
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Value } from '../../../src/remote/content/values.ts';
 import { attempted, type Cuts, MAX_BYTES, scanJson, type Taking } from '../../support/wire-scan.ts';
 
 const textOf = (string: string, cuts: Cuts = []) =>
@@ -66,6 +67,19 @@ describe('a document is wrong with', () => {
     expect(errorOf(document)).toMatch(said);
     expect(errorOf(document, 'parts', 1)).toMatch(said);
   });
+});
+
+test('a number is kept as it is written if it is a whole one that a JavaScript number may round', () => {
+  const numbers = ['9223372036854775807', '-9007199254740993', '1234567890123456', '123456789012345'];
+  const rounded = ['0.10000000000000000', '-0.12345678901234560', '1234567890123456.50', '1234567890123456e2', '1.50'];
+  const document = `{"a":[${[...numbers, ...rounded].join()}],"b":"1234567890123456\\"7"}`;
+  const values = [...numbers, ...rounded.map((number) => String(Number(number)))];
+  expect(scanJson(document, 'nothing').rest).toEqual(
+    new Map<string, Value>([
+      ['a', values],
+      ['b', '1234567890123456"7'],
+    ]),
+  );
 });
 
 describe('of an answer', () => {

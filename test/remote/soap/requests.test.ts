@@ -95,6 +95,7 @@ describe.each(['1.1', '1.2'] as const)('over SOAP %s', (version) => {
       const type = version === '1.1' ? 'text/xml; charset=utf-8' : 'application/soap+xml; charset=utf-8; action=';
       expect(lineOf('content-type')).toBe(version === '1.1' ? type : `${type}${action}`);
       expect(lineOf('soapaction')).toBe(version === '1.1' ? action : undefined);
+      expect(lineOf('accept')).toBe(type.replace(/;.*/, ''));
       expect(lineOf('authorization')).toBe(line);
     }
   });

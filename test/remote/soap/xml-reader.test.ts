@@ -105,6 +105,21 @@ describe('what is lifted', () => {
   });
 });
 
+test.each([
+  ['<![CDATA[a]]]>b', 'a]b'],
+  ['<![CDATA[]]]]><![CDATA[>]]>', ']]>'],
+  ['<![CDATA[]]>', ''],
+  ['<![CDATA[<&amp;€]]>&amp;€', '<&amp;€&€'],
+  ['a<!-- - ]]> -->b<!---->c<?x > ?>d', 'abcd'],
+  ['&#x1F600;&#128512;&lt;&#0065;', '😀😀<A'],
+])('the text %s is the same wherever its document is cut', (written, text) => {
+  const item = entry('|').replace('|', written).replace('/out', written);
+  for (const cuts of [[], 1, 2, 3, 5, 7, 11])
+    expect(attempted(() => scanXml(PARTS, partsResponse(item, item), cuts).texts.map(String))).toEqual([text, text]);
+  const path = (scanXml(PARTS, partsResponse(item), 1).items[0] as Map<string, Value>).get('relativepath');
+  expect(path).toBe(text);
+});
+
 test('base64 may stand in CDATA and around comments, but not in references', () => {
   expect(scanXml(FILE, fileResponse('AA<![CDATA[E]]><!-- -->C')).texts).toEqual([Buffer.from([0, 1, 2])]);
   expect(errorOf(FILE, fileResponse('A&#x41;EC'))).toBe('malformed');

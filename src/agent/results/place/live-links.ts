@@ -139,6 +139,6 @@ export class LiveLinks {
     if (common === 0 && digest.bytes + live.position > 0) return false;
     const here = await digestOf(this.#calls, mirrorPath(this.#mirrorDirectory, live.jobId, live), common);
     const there = common === digest.bytes ? digest : await digestOf(this.#calls, file, common);
-    return here !== undefined && here.bytes === common && here.sha256 === there?.sha256;
+    return here !== undefined && here.sha256 === there?.sha256;
   }
 }

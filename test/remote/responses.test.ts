@@ -1,0 +1,240 @@
+/** What both protocols make of the same requests and responses of HTTP, and what they leave behind. */
+import { describe, expect, test } from 'vitest';
+import type { JobService, Remote } from '../../src/agent/ports/server.ts';
+import type { Operation } from '../../src/operations.ts';
+import { HttpClient, type HttpRequest } from '../../src/remote/http/http-client.ts';
+import { problemOf } from '../../src/remote/problem.ts';
+import { refusalOf } from '../../src/remote/refusals.ts';
+import { SoapJobService } from '../../src/remote/soap/client.ts';
+import { failureOf } from '../support/errors.ts';
+import { listResponse, NAMESPACE } from '../support/wire-envelopes.ts';
+import { createRemote, JOB, remoteParts, TASK, TEST_LIMITS } from '../support/wire-remote.ts';
+import { createRest } from '../support/wire-rest.ts';
+import { bodyOf, closedAtEnd, startHttpServer, until } from '../support/wire-server.ts';
+
+const { signal } = new AbortController();
+
+interface Response {
+  readonly status: number;
+  readonly type?: string;
+  readonly body?: string | Buffer;
+  /** Whether the body has no end. */
+  readonly isOpen?: boolean;
+}
+
+const PROTOCOLS = {
+  soap: { names: listResponse('<string>/a</string>'), type: 'text/xml', urlKey: 'service.fileTransferUrl' },
+  rest: { names: '["/a"]', type: 'application/json', urlKey: 'service.baseUrl and service.path' },
+} as const;
+type Protocol = keyof typeof PROTOCOLS;
+
+/** A listing of a service that sends this. */
+async function listed(protocol: Protocol, { status, type = '', body = '', isOpen = false }: Response) {
+  const server = closedAtEnd(
+    await startHttpServer(async (request, response) => {
+      await bodyOf(request);
+      response.writeHead(status, type === '' ? {} : { 'content-type': type });
+      if (isOpen) response.write(body);
+      else response.end(body);
+    }),
+  );
+  const { remote, events } = closedAtEnd(protocol === 'soap' ? createRemote(server.url) : createRest(server.url));
+  return { server, events, names: remote.listChangedFiles(JOB, signal) };
+}
+
+describe.each(['soap', 'rest'] as const)('by %s', (protocol) => {
+  const { names, type, urlKey } = PROTOCOLS[protocol];
+  const types =
+    protocol === 'soap'
+      ? ['', 'text/xml', 'application/xml', 'application/soap+xml', 'Text/XML']
+      : ['', 'application/json', 'text/json', 'application/problem+json', 'Application/JSON'];
+
+  test.each([...types, ...['utf-8', 'UTF8', '"us-ascii"'].map((charset) => `${type} ; Charset=${charset}`)])(
+    'a response of the type %j is read',
+    async (contentType) => {
+      const got = await listed(protocol, { status: 200, type: contentType, body: names });
+      expect([...(await got.names)]).toEqual(['/a']);
+      expect(got.events).toEqual([
+        { operation: 'ListChangedFilesForJob', outcome: 'ok', bytes: names.length, durationMs: expect.any(Number) },
+      ]);
+      expect(got.events[0]?.durationMs).toBeLessThan(60_000);
+    },
+  );
+
+  test.each([
+    [`x${type}`, /^the response is damaged: it is x\S+ and no (?:SOAP envelope|JSON)$/],
+    [`${type}x`, /^the response is damaged: it is \S+x and no (?:SOAP envelope|JSON)$/],
+    [`${type}; charset=iso-8859-2`, /its encoding is not UTF-8$/],
+    ['text/html', /^the response is a web page$/],
+    ['application/xhtml+xml', /^the response is a web page$/],
+  ])('a response of the type %j is not', async (contentType, message) => {
+    const got = await listed(protocol, { status: 200, type: contentType, body: names });
+    expect(await failureOf(got.names)).toMatchObject({ code: 'malformed', message: expect.stringMatching(message) });
+  });
+
+  test('a web page is named by the beginning of its title', async () => {
+    const page = `\n <!DOCTYPE  html><title lang="en"> ${'Sign in '.repeat(20)}</title>`;
+    const got = await listed(protocol, { status: 200, type, body: page });
+    expect(await failureOf(got.names)).toMatchObject({
+      message: `the response is a web page ("${'Sign in '.repeat(20).slice(0, 100)}...")`,
+      hint: expect.stringContaining(urlKey),
+    });
+  });
+
+  test.each([
+    [201, 'unexpected-answer', 'its status is 201 instead of 200'],
+    [299, 'unexpected-answer', 'its status is 299 instead of 200'],
+    [300, 'redirected', 'with status 300'],
+    [308, 'redirected', 'with status 308'],
+  ])('a response with status %i is %s, and its connection is closed', async (status, code, message) => {
+    const got = await listed(protocol, { status, type, body: names, isOpen: true });
+    const error = await failureOf(got.names);
+    expect(error).toMatchObject({ code, message: expect.stringContaining(message) });
+    expect(error.hint).toContain(urlKey);
+    await until(() => got.server.open() === 0);
+  });
+
+  test('of a refusal, so many bytes are read, and no more is waited for', async () => {
+    const max = protocol === 'soap' ? 256 * 1024 : 64 * 1024;
+    const got = await listed(protocol, { status: 418, type: 'text/plain', body: 'x'.repeat(max), isOpen: true });
+    expect(await failureOf(got.names)).toMatchObject({ code: 'http-status' });
+    expect(got.events.map(({ bytes, outcome }) => [bytes, outcome])).toEqual([[max, 'http-status']]);
+    await until(() => got.server.open() === 0);
+  });
+});
+
+test.each([
+  [404, 'nothing is at this address: check the.url'],
+  [405, 'the address belongs to something else: check the.url'],
+  [407, 'the proxy wants a sign-in'],
+  [415, 'service.protocol and service.soapVersion'],
+  [418, 'check the.url, and the log of the service'],
+  [429, 'service.requestsPerMinute'],
+  [502, 'down or overloaded'],
+  [503, 'down or overloaded'],
+  [504, 'down or overloaded'],
+])('a page with status %i has a hint of its own', (status, hint) => {
+  const problem = problemOf('<html><title>No</title>');
+  const refused = {
+    operation: 'ListChangedFilesForJob',
+    status,
+    retryAfterMs: 7_000,
+    problem,
+    urlKey: 'the.url',
+  } as const;
+  const error = refusalOf(refused, remoteParts([]));
+  expect(error).toMatchObject({ retryAfterMs: 7_000, hint: expect.stringContaining(hint) });
+  expect(error.message).toBe(`the service answered ListChangedFilesForJob with status ${status}: No`);
+});
+
+test.each([
+  [429, 'Unable to create connection', 'rate-limited'],
+  [500, 'Unable to create connection', 'unavailable'],
+  [400, 'the connection pool exhausted', 'unavailable'],
+  [500, 'no such thing', 'fault'],
+] as const)('a refusal with status %i and the words %j is %s', (status, words, code) => {
+  const refused = { status, retryAfterMs: undefined, problem: problemOf(JSON.stringify(words)), urlKey: '' };
+  expect(refusalOf({ operation: 'ListChangedFilesForJob', ...refused }, remoteParts([])).code).toBe(code);
+});
+
+describe('the words of a refusal', () => {
+  const OWN = { title: '', isOwn: true, isPage: false };
+  test.each<readonly [text: string, problem: ReturnType<typeof problemOf>]>([
+    ['"its words"', { ...OWN, words: 'its words' }],
+    ['\uFEFF"its words"', { ...OWN, words: 'its words' }],
+    ['""', { ...OWN, words: '', isOwn: false }],
+    ['plain text', { ...OWN, words: 'plain text', isOwn: false }],
+    ['7', { ...OWN, words: '7', isOwn: false }],
+    ['null', { ...OWN, words: 'null', isOwn: false }],
+    ['{"other":"x"}', { ...OWN, words: '{"other":"x"}', isOwn: false }],
+    [' <p><title> A </title>', { ...OWN, words: 'A', isOwn: false, isPage: true }],
+    // The most specific one counts, whatever its case.
+    ...['Message', 'detail', 'error_description', 'ExceptionMessage', 'title', 'ERROR'].map((name, index, names) => {
+      const less = names.slice(index).map((other) => [other, other === name ? 'this' : `not ${other}`]);
+      const title = index < 4 ? 'not title' : index === 4 ? 'this' : '';
+      return [JSON.stringify(Object.fromEntries(less)), { ...OWN, words: 'this', title }] as const;
+    }),
+    ['{"message":"","detail":7,"title":"Not Found"}', { ...OWN, words: 'Not Found', title: 'Not Found', isOwn: false }],
+    [
+      '{"title":"An error occurred while processing your request."}',
+      {
+        ...{ ...OWN, isOwn: false, title: 'An error occurred while processing your request.' },
+        words: 'An error occurred while processing your request.',
+      },
+    ],
+    ['{"title":"T","errors":{"A":["a","b",7],"B":"c"}}', { ...OWN, title: 'T', words: 'T a b c' }],
+  ])('%s', (text, problem) => {
+    expect(problemOf(text)).toEqual(problem);
+  });
+
+  test.each([
+    ['{"title":"T","detail":"d"}', ': T: d'],
+    ['{"title":"T"}', ': T'],
+    ['"d"', ': d'],
+    ['""', ''],
+  ])('are shown as they are: %s', (text, shown) => {
+    const refused = { operation: 'ListChangedFilesForJob', status: 500, retryAfterMs: undefined, urlKey: '' } as const;
+    const error = refusalOf({ ...refused, problem: problemOf(text) }, remoteParts([]));
+    expect(error.message).toBe(`the service answered ListChangedFilesForJob with status 500${shown}`);
+  });
+});
+
+/** What is handed on to the client of HTTP. */
+class RecordingClient extends HttpClient {
+  readonly requests: HttpRequest[] = [];
+  override async request(request: HttpRequest) {
+    this.requests.push(request);
+    return await super.request(request);
+  }
+}
+
+const PARTS = [{ taskId: TASK, file: 'stdout', offset: 0 }] as const;
+const METHOD = { serverHostname: 'h', sharedBasepath: '/', protocol: null, credentials: null };
+const CALLS: Readonly<Record<Operation, (remote: Remote, jobs: JobService, stop: AbortSignal) => Promise<unknown>>> = {
+  GetFileTransferMethod: (remote, _, stop) => remote.getTransferMethod(JOB, stop),
+  EndFileTransfer: (remote, _, stop) => remote.endTransfer(JOB, METHOD, stop),
+  DownloadPartsOfJobFilesFromCluster: (remote, _, stop) => remote.readParts(JOB, PARTS, stop),
+  ListChangedFilesForJob: (remote, _, stop) => remote.listChangedFiles(JOB, stop),
+  DownloadFileFromCluster: (remote, _, stop) => remote.downloadFile(JOB, '/a', () => {}, stop, 77_000),
+  GetCurrentInfoForJob: (_, jobs, stop) => jobs.getJob(JOB, stop),
+  ListJobsForCurrentUser: (_, jobs, stop) => jobs.listJobs(stop),
+};
+/** Their responses may be of any size. */
+const BULKY = ['DownloadPartsOfJobFilesFromCluster', 'DownloadFileFromCluster', 'ListJobsForCurrentUser'];
+
+test.each(Object.keys(CALLS) as Operation[])(
+  '%s has its limits, and its signal, by either protocol',
+  async (operation) => {
+    const server = closedAtEnd(
+      await startHttpServer(async (request, response) => {
+        await bodyOf(request);
+        response.writeHead(418).end();
+      }),
+    );
+    const http = closedAtEnd(new RecordingClient({ limits: TEST_LIMITS }));
+    const stop = new AbortController();
+    const { remote, session } = closedAtEnd(createRemote(server.url, { http }));
+    const options = {
+      ...remoteParts([]),
+      namespace: NAMESPACE,
+      url: server.url,
+      soapVersion: '1.1',
+      http,
+      session,
+    } as const;
+    const rest = closedAtEnd(createRest(server.url, { http }));
+    await failureOf(CALLS[operation](remote, new SoapJobService(options), stop.signal));
+    await failureOf(CALLS[operation](rest.remote, rest.jobs, stop.signal));
+    expect(http.requests).toHaveLength(2);
+    for (const request of http.requests) {
+      expect(request).toMatchObject({
+        headers: { 'user-agent': 'jobtail' },
+        isRepeatable: operation !== 'GetFileTransferMethod',
+      });
+      expect(request.signal).toBe(stop.signal);
+      expect(request.totalMs).toBe(BULKY.includes(operation) ? Number.POSITIVE_INFINITY : undefined);
+      expect(request.headersMs).toBe(operation === 'DownloadFileFromCluster' ? 77_000 : undefined);
+    }
+    expect(http.requests[1]?.headers).toMatchObject({ accept: 'application/json', 'accept-language': 'en' });
+  },
+);
