@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest';
 import { JobtailError } from '../../src/errors.ts';
 import { Secrets } from '../../src/redact.ts';
+import type { CallEvent } from '../../src/remote/session-calls.ts';
 import { SessionCalls } from '../../src/remote/session-calls.ts';
 import { GivenSession } from '../support/wire-remote.ts';
 
@@ -67,4 +68,45 @@ it('of a job that was refused, and is not any more, at once', async () => {
   refused.add('501');
   await expect(call('501')).rejects.toMatchObject({ code: 'session-lost' });
   expect(session.lostGrants).toHaveLength(2);
+});
+
+it('of a job that is refused again is made with another session if there is another secret', async () => {
+  const { session, refused, call } = place();
+  refused.add('501');
+  for (const hasOther of [false, false, true]) {
+    session.hasOtherSecret = async () => hasOther;
+    await expect(call('501')).rejects.toMatchObject({ code: 'session-lost' });
+  }
+  expect(session.lostGrants).toHaveLength(2);
+});
+
+it('waits until the service allows it, and is reported with its time and its bytes', async () => {
+  const events: CallEvent[] = [];
+  const order: unknown[] = [];
+  const secrets = new Secrets();
+  const session = new GivenSession({ kind: 'session', code: 'a-code-of-a-session' });
+  const untilAllowed = async (stop: AbortSignal) => {
+    await new Promise((resolve) => setImmediate(resolve));
+    order.push(stop);
+  };
+  const calls = new SessionCalls({ session, secrets, onCall: (event) => void events.push(event), untilAllowed });
+  const called = (fails: boolean) =>
+    calls.call(
+      'GetCurrentInfoForJob',
+      '501',
+      async (_, count) => {
+        order.push('begun');
+        count.bytes = 7;
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        if (fails) throw new JobtailError('fault', 'it names a-code-of-a-session');
+        return 'done';
+      },
+      signal,
+    );
+  expect(await called(false)).toBe('done');
+  await expect(called(true)).rejects.toMatchObject({ code: 'fault', message: 'it names ***' });
+  expect(order).toEqual([signal, 'begun', signal, 'begun']);
+  const event = { operation: 'GetCurrentInfoForJob', bytes: 7, durationMs: expect.any(Number) };
+  expect(events).toEqual(['ok', 'fault'].map((outcome) => ({ ...event, outcome })));
+  for (const { durationMs } of events) expect(durationMs > 2 && durationMs < 60_000).toBe(true);
 });

@@ -445,8 +445,12 @@ it('what a kill leaves behind is cleared at the first look of the next process',
   fs.mkdirSync(outside);
   fs.writeFileSync(path.join(outside, partialName('0123456789abcdef')), 'not ours');
   fs.symlinkSync(outside, place.path('11', 'planted'));
+  const staging = path.join(path.dirname(place.path()), '.direct');
+  fs.mkdirSync(staging);
   place.restarted();
   await place.sync();
+  // Nothing resumes a direct transfer here.
+  expect(fs.existsSync(staging)).toBe(false);
   expect(place.tree()).toEqual([`11/planted -> ${outside}`, '11/sub/a']);
   expect(fs.readdirSync(outside).every(isPartialName)).toBe(true);
   expect(fs.readdirSync(outside)).toHaveLength(1);

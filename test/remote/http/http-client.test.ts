@@ -44,12 +44,15 @@ function raw(head: string, then: (socket: import('node:net').Socket) => void = (
 }
 
 describe('an answer', () => {
-  test('has its status, media type, charset and body', async () => {
-    const server = await serve(
-      startHttpServer((_, response) => answer(response, 207, 'Text/XML; charset="UTF-8"', 'hello')),
-    );
+  test.each([
+    ['Text/XML; charset="UTF-8"', 'text/xml', 'utf-8'],
+    ['text/xml ;q=1; Charset = UTF-8;x', 'text/xml', 'utf-8'],
+    ['text/xml', 'text/xml', ''],
+    ['', '', ''],
+  ])('has its status, media type, charset and body: %j', async (type, contentType, charset) => {
+    const server = await serve(startHttpServer((_, response) => answer(response, 207, type, 'hello')));
     const got = await client().request(get(server.url));
-    expect(got).toMatchObject({ status: 207, contentType: 'text/xml', charset: 'utf-8', retryAfterMs: undefined });
+    expect(got).toMatchObject({ status: 207, contentType, charset, retryAfterMs: undefined, location: '' });
     expect((await readBody(got, 5)).toString()).toBe('hello');
   });
 
@@ -96,7 +99,9 @@ describe('an answer', () => {
     ['59', '2026-11-26T12:17:43.5794747Z', { remaining: 59, resetMs: 30_579 }],
     ['59', '2026-11-26T12:17:13.5Z', { remaining: 59, resetMs: 500 }],
     ['59', '2026-11-26T12:17:12Z', undefined],
+    ['59', '2026-11-26T12:17:13Z', undefined],
     ['-1', '2026-11-26T12:17:43Z', undefined],
+    ['59x', '2026-11-26T12:17:43Z', undefined],
     ['59', 'soon', undefined],
     ['59', '', undefined],
   ])(
@@ -121,6 +126,38 @@ describe('an answer', () => {
     const got = await client().request(get(server.url));
     expect(got.retryAfterMs).toBe(90_000);
     await readBody(got, 0);
+  });
+
+  test('of which a header stands twice has the first one', async () => {
+    const server = await serve(
+      startHttpServer((_, response) => response.writeHead(503, ['retry-after', '7', 'retry-after', '9']).end()),
+    );
+    const got = await client().request(get(server.url));
+    expect(got.retryAfterMs).toBe(7_000);
+    await readBody(got, 0);
+  });
+
+  test.each(['identity', ' Identity '])('whose encoding is %j is not packed', async (encoding) => {
+    const server = await serve(
+      startHttpServer((_, response) => response.writeHead(200, { 'content-encoding': encoding }).end('x')),
+    );
+    expect(String(await readBody(await client().request(get(server.url)), 1))).toBe('x');
+  });
+
+  test('that is larger by one byte than allowed is not cut', async () => {
+    let go = () => {};
+    const server = await serve(
+      startHttpServer((_, response) => {
+        response.write(Buffer.alloc(1_000));
+        go = () => response.end('x');
+      }),
+    );
+    const got = await client().request(get(server.url));
+    const read = readBody(got, 1_000);
+    read.catch(() => {});
+    await new Promise((resolve) => setImmediate(resolve));
+    go();
+    await expect(read).rejects.toMatchObject({ code: 'answer-too-large' });
   });
 
   test('that is larger than allowed is given up', async () => {

@@ -4,7 +4,7 @@ import type { JobtailError } from '../../../src/errors.ts';
 import { LIVE_FILE_NAMES } from '../../../src/job.ts';
 import { Secrets } from '../../../src/redact.ts';
 import { openFilesIn, temporaryDirectory } from '../../support/temp-directory.ts';
-import { JOB, jobId, SESSION_CODE, spillTo, TASK, taskId } from '../../support/wire-remote.ts';
+import { GivenSession, JOB, jobId, SESSION_CODE, spillTo, TASK, taskId } from '../../support/wire-remote.ts';
 import { type Answer, type Asked, createRest, startRestServer, type TestRestOptions } from '../../support/wire-rest.ts';
 import { closedAtEnd } from '../../support/wire-server.ts';
 
@@ -56,6 +56,8 @@ describe('parts', () => {
       { taskId: TASK, file: 'stdout', offset: 3 },
       { taskId: TASK, file: 'stderr', offset: 9 },
     ];
+    for (const [offset, file] of [[5, 'log'] as const, [6, 'progress'] as const])
+      wanted.push({ taskId: TASK, file, offset });
     const { parts, refused } = await made.remote.readParts(jobId('9223372036854775807'), wanted, signal);
     const texts = await Promise.all(parts.map(async ({ content }) => String(await content.read(0, content.length))));
     expect(parts.map(({ file, offset, relativePath }) => [file, offset, relativePath])).toEqual([
@@ -70,6 +72,8 @@ describe('parts', () => {
         TaskFileOffsets: [
           { SubmittedTaskInfoId: 9001, FileType: 3, Offset: 3 },
           { SubmittedTaskInfoId: 9001, FileType: 2, Offset: 9 },
+          { SubmittedTaskInfoId: 9001, FileType: 0, Offset: 5 },
+          { SubmittedTaskInfoId: 9001, FileType: 1, Offset: 6 },
         ],
         SessionCode: SESSION_CODE,
       },
@@ -109,6 +113,20 @@ describe('parts', () => {
     expect(made.remote.divide(JOB, four())).toEqual(usual);
     const restarted = closedAtEnd(createRest(made.server.url, { kept: made.kept }));
     expect(restarted.remote.divide(JOB, four())).toEqual(usual);
+  });
+
+  test.each([
+    ['a longer code', { kind: 'session', code: 'x'.repeat(100) }, 452],
+    ['a token', { kind: 'bearer', token: 'x'.repeat(100) }, 452 - '"SessionCode":"",'.length],
+  ] as const)('are divided by the length that requests have with %s', async (_, grant, longest) => {
+    const made = await place(() => ({ status: 200, body: [] }), { session: new GivenSession(grant) });
+    const wanted = [TASK, taskId('9002')].flatMap(four);
+    // How a grant is shown is known from the first call on.
+    for (let times = 0; times < 2; times += 1) await made.remote.readParts(JOB, wanted, signal);
+    const sizes = made.server.asked.slice(-made.remote.divide(JOB, wanted).length).map(({ bytes }) => bytes);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(longest);
+    // No more of them than needed: another file would not have had room.
+    expect(Math.max(...sizes)).toBeGreaterThan(longest - 70);
   });
 
   test('of one file that are too long make no other request shorter', async () => {
@@ -187,6 +205,55 @@ describe('where an operation is', () => {
     expect([made.asked().length, made.kept.size]).toEqual([1, 0]);
   });
 
+  const PART: PartRequest = { taskId: TASK, file: 'log', offset: 0 };
+  const METHOD = { serverHostname: null, sharedBasepath: null, protocol: null, credentials: null };
+  test.each<[string, (made: Awaited<ReturnType<typeof place>>) => Promise<unknown>, ...asked: string[]]>([
+    [
+      'a key is requested',
+      ({ remote }) => remote.getTransferMethod(JOB, signal),
+      'POST FileTransfer/RequestFileTransfer',
+      'POST FileTransfer/GetFileTransferMethod',
+    ],
+    [
+      'a key is ended',
+      ({ remote }) => remote.endTransfer(JOB, METHOD, signal),
+      'POST FileTransfer/CloseFileTransfer',
+      'POST FileTransfer/EndFileTransfer',
+    ],
+    [
+      'parts are requested',
+      ({ remote }) => remote.readParts(JOB, [PART], signal),
+      'POST FileTransfer/DownloadPartsOfJobFilesFromCluster',
+    ],
+    [
+      'a listing is requested',
+      ({ remote }) => remote.listChangedFiles(JOB, signal),
+      'GET FileTransfer/ListChangedFilesForJob',
+      'POST FileTransfer/ListChangedFilesForJob',
+    ],
+    [
+      'a file is requested',
+      ({ remote }) => remote.downloadFile(JOB, '/a', () => {}, signal),
+      'POST FileTransfer/DownloadFileFromCluster',
+    ],
+    [
+      'a job is requested',
+      ({ jobs }) => jobs.getJob(JOB, signal),
+      'GET JobManagement/CurrentInfoForJob',
+      'POST JobManagement/GetCurrentInfoForJob',
+    ],
+    [
+      'all jobs are requested',
+      ({ jobs }) => jobs.listJobs(signal),
+      'GET JobManagement/ListJobsForCurrentUser',
+      'POST JobManagement/ListJobsForCurrentUser',
+    ],
+  ])('%s at the address of the latest release first', async (_, call, ...asked) => {
+    const made = await place(() => ({ status: 405 }));
+    await expect(call(made)).rejects.toMatchObject({ code: 'http-status' });
+    expect(made.asked()).toEqual(asked);
+  });
+
   test('is told if it is nowhere', async () => {
     const made = await place(() => ({ status: 404 }));
     const error = await made.remote.listChangedFiles(JOB, signal).catch((thrown: unknown) => thrown);
@@ -253,13 +320,20 @@ describe('a listing', () => {
         { fileName: '/1/b' },
         { LastModifiedDate: 'x' },
         null,
+        // What is no date says nothing.
+        ...['', 'x'.repeat(65)].map((date, at) => ({ FileName: `/2/${at}`, LastModifiedDate: date })),
+        { FileName: '/2/2', LastModifiedDate: 'x'.repeat(64) },
       ],
       null,
     ];
     const made = await place(() => ({ status: 200, body: bodies.shift() }));
     expect([...(await made.remote.listChangedFiles(JOB, signal))]).toEqual(['1///a b', '']);
     const dated = await made.remote.listChangedFiles(JOB, signal);
-    expect([[...dated], dated.stamps]).toEqual([['/1/a', '/1/b'], new Map([['/1/a', '2024-05-01T12:00:00']])]);
+    expect([...dated]).toEqual(['/1/a', '/1/b', '/2/0', '/2/1', '/2/2']);
+    expect([...(dated.stamps ?? [])]).toEqual([
+      ['/1/a', '2024-05-01T12:00:00'],
+      ['/2/2', 'x'.repeat(64)],
+    ]);
     expect(await made.remote.listChangedFiles(JOB, signal)).toEqual([]);
   });
 
@@ -448,6 +522,7 @@ describe('a key', () => {
       Passphrase: 'p',
       CipherType: 3,
       PrivateKeyCertificate: 'c',
+      Password: 'the password',
     },
   };
 
@@ -455,7 +530,7 @@ describe('a key', () => {
     const secrets = new Secrets();
     const made = await place(() => ({ status: 200, body: METHOD }), { secrets });
     const method = await made.remote.getTransferMethod(JOB, signal);
-    expect(secrets.hide('it quotes secret key')).toBe('it quotes ***');
+    expect(secrets.hide('it quotes secret key and the password')).toBe('it quotes *** and ***');
     expect(method).toMatchObject({
       ...{ serverHostname: 'login.example', sharedBasepath: '/scratch/501', protocol: 'SftpScp', port: 2222 },
       credentials: {
@@ -491,7 +566,49 @@ describe('a key', () => {
       { ...left, credentials: { username: 'a', privateKey: null, publicKey: 'ssh-ed25519 A' } },
       signal,
     );
-    expect(JSON.stringify(made.server.asked.at(-1)?.members)).toContain('ssh-ed25519 A');
+    const kept = {
+      ...{ ServerHostname: 'login.example', SharedBasepath: '/scratch/501', Protocol: 2 },
+      Credentials: { Username: 'a', PrivateKey: '', PublicKey: 'ssh-ed25519 A' },
+    };
+    expect(made.server.asked.at(-1)?.members).toEqual({
+      SubmittedJobInfoId: 501,
+      ...(name === 'EndFileTransfer' ? { UsedTransferMethod: kept } : { PublicKey: 'ssh-ed25519 A' }),
+      SessionCode: SESSION_CODE,
+    });
+    const nothing = { serverHostname: null, sharedBasepath: null, protocol: null, credentials: null };
+    await made.remote.endTransfer(JOB, nothing, signal);
+    expect(made.server.asked.at(-1)?.members).toEqual({
+      SubmittedJobInfoId: 501,
+      ...(name === 'EndFileTransfer'
+        ? { UsedTransferMethod: { ServerHostname: '', SharedBasepath: '' } }
+        : { PublicKey: null }),
+      SessionCode: SESSION_CODE,
+    });
+  });
+
+  test.each([
+    [{ Protocol: 1 }, { protocol: 'NetworkShare' }],
+    [{ Protocol: 2 }, { protocol: 'SftpScp' }],
+    [{ Protocol: 8 }, 'malformed'],
+    [{ Protocol: null }, { protocol: null }],
+    [{ Port: 65_535 }, { port: 65_535 }],
+    [{ Port: 0 }, { protocol: 'SftpScp' }],
+    [{ Port: 65_536 }, 'malformed'],
+    [{ Port: -1 }, 'malformed'],
+    [{ Credentials: null }, { credentials: null }],
+    [
+      { Credentials: { Username: 'a', Passphrase: '', PrivateKeyCertificate: '' } },
+      { credentials: { username: 'a', privateKey: null, publicKey: null } },
+    ],
+  ])('with %j is %j', async (members, expected) => {
+    const made = await place(() => ({ status: 200, body: { Protocol: 4, ...members } }));
+    const found = made.remote.getTransferMethod(JOB, signal);
+    if (typeof expected === 'string') await expect(found).rejects.toMatchObject({ code: expected });
+    else {
+      const { given: _, ...method } = (await found) ?? {};
+      const nothing = { serverHostname: null, sharedBasepath: null, protocol: 'SftpScp', credentials: null };
+      expect(method).toEqual({ ...nothing, ...expected });
+    }
   });
 
   test('may be none', async () => {
@@ -525,6 +642,15 @@ describe('jobs', () => {
     expect(job.submitTime?.ms).toBe(Date.parse('2024-05-01T12:00:00Z'));
     expect(await made.jobs.listJobs(signal)).toEqual([job]);
     expect(made.asked()).toEqual(['GET JobManagement/CurrentInfoForJob', 'GET JobManagement/ListJobsForCurrentUser']);
+  });
+
+  test('have a word for each state, and its number where it is not known', async () => {
+    const states = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, null];
+    const made = await place(() => ({ status: 200, body: states.map((State, at) => ({ Id: at + 1, State })) }));
+    expect((await made.jobs.listJobs(signal)).map(({ state }) => state)).toEqual([
+      ...['Configuring', 'Submitted', 'Queued', 'Running', 'Finished', 'Failed', 'Canceled'],
+      ...['WaitingForServiceAccount', 'Deleted', '512', null],
+    ]);
   });
 
   test('are asked for by their earlier names, and nothing is a list without jobs', async () => {

@@ -1,11 +1,12 @@
 /** What is sent over SOAP, to the byte: PHP's SoapServer understood these requests, and libxml2 found them valid by the WSDL. */
+import { createHash } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import type { Grant, TransferMethod } from '../../../src/agent/ports/server.ts';
 import type { Operation } from '../../../src/operations.ts';
 import { HttpClient } from '../../../src/remote/http/http-client.ts';
 import { SoapJobService, SoapRemote } from '../../../src/remote/soap/client.ts';
-import type { SoapVersion } from '../../../src/remote/soap/contract.ts';
+import { type SoapVersion, wsdlOf } from '../../../src/remote/soap/contract.ts';
 import { NAMESPACE, SOAP_1_1, SOAP_1_2 } from '../../support/wire-envelopes.ts';
 import { createRemote, GivenSession, JOB, remoteParts, TASK, TEST_LIMITS } from '../../support/wire-remote.ts';
 import { closedAtEnd, startTcpServer } from '../../support/wire-server.ts';
@@ -99,6 +100,17 @@ describe.each(['1.1', '1.2'] as const)('over SOAP %s', (version) => {
       expect(lineOf('authorization')).toBe(line);
     }
   });
+});
+
+test('the WSDL of each service is to the byte the one that PHP and libxml2 read', () => {
+  const digestOf = (service: 'FileTransferWs' | 'JobManagementWs') =>
+    createHash('sha256')
+      .update(wsdlOf({ namespace: 'http://m/?a&b', url: 'https://h/<x>"', service }))
+      .digest('hex');
+  expect([digestOf('FileTransferWs'), digestOf('JobManagementWs')]).toEqual([
+    '9f0f1539ce9b678c64af152cdc72a1daaa0caa9bc8b974c8ca110bc453668d32',
+    '2370894034adb5f2447880cf2e35f0bf864ead0def53447b34e62e75918cb2ab',
+  ]);
 });
 
 describe('nothing is sent', () => {
