@@ -75,8 +75,14 @@ function fleetOf({ store }: Written): FleetRead {
   return { store, name: 'anna', agents: [anna, { ...anna, ...more }], waitingJobs: 1, places };
 }
 
+/** What the page asked for, and the end of all answers. */
+interface Network {
+  readonly asked: string[];
+  cut: AbortController;
+}
+
 /** A document of happy-dom as that of a browser: without a layout, so all that has a size has one. */
-function openWindow(url: string, asked: string[]): Window {
+function openWindow(url: string, network: Network): Window {
   const window = new Window({ url, width: 1280, height: 800 });
   const html = fs.readFileSync(path.join(import.meta.dirname, '../../../src/view/page/index.html'), 'utf8');
   window.document.write(html.replaceAll(/<(?:script|link rel="stylesheet").*/g, ''));
@@ -116,9 +122,10 @@ function openWindow(url: string, asked: string[]): Window {
   });
   Object.defineProperty(window.HTMLCanvasElement.prototype, 'getContext', { value: () => canvas });
   const ask = globalThis.fetch;
-  vi.stubGlobal('fetch', (to: string, options: RequestInit) => {
-    asked.push(to);
-    return ask(new URL(to, url), options);
+  vi.stubGlobal('fetch', (to: string, { signal, ...options }: RequestInit) => {
+    network.asked.push(to);
+    const signals = [network.cut.signal, ...(signal == null ? [] : [signal])];
+    return ask(new URL(to, url), { ...options, signal: AbortSignal.any(signals) });
   });
   return window;
 }
@@ -165,7 +172,8 @@ function difference(before: readonly string[], now: readonly string[]): string {
 }
 
 it('shows the whole of a state in which everything has happened', async () => {
-  vi.spyOn(Date, 'now').mockReturnValue(NOW);
+  let now = NOW;
+  vi.spyOn(Date, 'now').mockImplementation(() => now);
   vi.stubEnv('TZ', 'UTC');
   const written = await writeState(directory);
   writeFiles(written);
@@ -180,9 +188,10 @@ it('shows the whole of a state in which everything has happened', async () => {
   });
   onTestFinished(() => view.close());
   const asked: string[] = [];
+  const network = { asked, cut: new AbortController() };
   const isTree = (address: string) => address.includes('api/results?');
   let trees = 0;
-  const window = openWindow(view.link(), asked);
+  const window = openWindow(view.link(), network);
   const { document } = window;
   await import(MAIN);
   let before: readonly string[] = [];
@@ -242,6 +251,21 @@ it('shows the whole of a state in which everything has happened', async () => {
     ['a job of another machine', () => go(`#/job/${SEARCHED}/live`)],
     ['a page that nothing is at', () => go('#/nothing')],
     ['lines of all jobs', () => go('#/search?text=error')],
+    ['a lost view', () => network.cut.abort()],
+    [
+      'it answers an hour later',
+      () => {
+        now += 3_600_000;
+        network.cut = new AbortController();
+      },
+    ],
+    ['a view that is lost again', () => network.cut.abort()],
+    [
+      'it answers again',
+      () => {
+        network.cut = new AbortController();
+      },
+    ],
     [
       'a fleet that cannot be reached',
       () => {
