@@ -55,8 +55,8 @@ export async function bytesBelow(directory: string): Promise<number> {
   let bytes = 0;
   for (const entry of await fs.readdir(directory, { withFileTypes: true })) {
     const at = path.join(directory, entry.name);
-    const stat = entry.isDirectory() ? undefined : await fs.lstat(at).catch(() => undefined);
-    bytes += entry.isDirectory() ? await bytesBelow(at) : stat?.isFile() ? stat.size : 0;
+    if (entry.isDirectory()) bytes += await bytesBelow(at);
+    else if (entry.isFile()) bytes += (await fs.lstat(at).catch(() => undefined))?.size ?? 0;
   }
   return bytes;
 }

@@ -26,15 +26,13 @@ export class PrivateDirectory {
 
   /** Removes leftovers of earlier processes; only with the lock of the state directory. */
   clearLeftovers(): void {
-    const uid = process.getuid?.();
     for (const place of this.#places) {
       for (const name of namesIn(place)) {
         const directory = path.join(place, name);
         if (!name.startsWith(this.#prefix)) continue;
         const stat = fs.lstatSync(directory, { throwIfNoEntry: false });
-        if (stat?.isDirectory() && (uid === undefined || stat.uid === uid)) {
+        if (stat?.isDirectory() && stat.uid === process.geteuid?.())
           fs.rmSync(directory, { recursive: true, force: true });
-        }
       }
     }
   }

@@ -1,7 +1,7 @@
 /** What rsync prints as a list of files, and the directories that it writes. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import {
   bytesBelow,
   isPartialUnused,
@@ -57,7 +57,13 @@ it('directories of a request keep what can be resumed, and nothing else', async 
   expect(await bytesBelow(directory)).toBe(10);
   await prepareDirectory(directory);
   expect(await bytesBelow(directory)).toBe(4);
-  await expect(makeOwnDirectory(path.join(directory, 'no', 'parent'))).rejects.toThrow('ENOENT');
-  fs.writeFileSync(one, '');
+  await expect(makeOwnDirectory(path.join(directory, 'no', 'parent'))).rejects.toThrow(/^ENOENT: .* mkdir /);
+  fs.writeFileSync(one, 'rsync removes it');
+  const { lstat } = fs.promises;
+  vi.spyOn(fs.promises, 'lstat').mockImplementation(async (file) => await lstat(file === one ? `${one}.gone` : file));
+  onTestFinished(() => void vi.restoreAllMocks());
+  expect(await bytesBelow(directory)).toBe(4);
+  // None is created below a file.
+  await preparePartialDirectories(directory, ['a/one/two']);
   await expect(makeOwnDirectory(one)).rejects.toThrow(one);
 });
