@@ -34,6 +34,8 @@ test('a service that is away at the start is named before the agent is ready, an
   expect(said.at(-1)).toMatchObject({ WATCHDOG: '1' });
   await end();
   expect(said.at(-1)).toMatchObject({ STOPPING: '1' });
+  // An unchanged configuration is not taken anew.
+  expect(turns).toHaveBeenCalledTimes(1);
 });
 
 test('a stop ends the first sign-in, which is no failure, and the agent never counts as ready', async (context) => {

@@ -6,17 +6,21 @@ import { Daemon } from '../../src/daemon/daemon.ts';
 import { createLog, LogStream } from '../../src/daemon/log.ts';
 import { openOwnStore } from '../../src/daemon/own-state.ts';
 import { Secrets } from '../../src/redact.ts';
+import type { Store } from '../../src/store/store.ts';
 import type { Place } from '../support/e2e-place.ts';
 
 interface DaemonOptions {
   readonly logLinesLost?: () => number;
   readonly watchdogMs?: number;
   readonly stop?: AbortController;
+  readonly logLevel?: 'trace';
+  /** Between the reading of the configuration and its first use. */
+  readonly before?: (store: Store) => void;
 }
 
 export async function runDaemon(
   place: Pick<Place, 'configFile'>,
-  { logLinesLost = (): number => 0, watchdogMs, stop = new AbortController() }: DaemonOptions = {},
+  { logLinesLost = (): number => 0, watchdogMs, stop = new AbortController(), logLevel, before }: DaemonOptions = {},
 ) {
   const listeners = process.listenerCount('SIGHUP');
   const config = await loadConfig(place.configFile);
@@ -40,15 +44,20 @@ export async function runDaemon(
   const ready = new Promise<void>((resolve) => {
     onReady = resolve;
   });
+  before?.(owned.store);
   const options = { version: '0.0.0', config, log, secrets, logLinesLost, notifier, stop: stop.signal, onReady };
-  const daemon = new Daemon({ ...owned, ...options });
+  const daemon = new Daemon({ ...owned, ...options, logLevel });
   const running = daemon.run();
+  let hasEnded = false;
   const end = async () => {
+    hasEnded = true;
     stop.abort();
     await running.finally(() => owned.close());
     expect(process.listenerCount('SIGHUP')).toBe(listeners);
   };
-  onTestFinished(end);
+  onTestFinished(async () => {
+    if (!hasEnded) await end();
+  });
   await Promise.race([ready, running]);
   return { config, daemon, log, lines, said, end, store: owned.store, transfers: owned.transfers };
 }

@@ -1,0 +1,103 @@
+/** What the whole daemon does with one configuration after the other, and what is left of it after its end. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { freePort } from '../../simulator/free-port.ts';
+import { Retention } from '../../src/agent/retention.ts';
+import { Transfers } from '../../src/daemon/transfers.ts';
+import { FileWatch } from '../../src/daemon/watch-files.ts';
+import type { JobId } from '../../src/job.ts';
+import { requestOf } from '../support/e2e-job.ts';
+import { Place } from '../support/e2e-place.ts';
+import { until } from '../support/e2e-until.ts';
+import { runDaemon, seriesAt } from './whole-daemon.ts';
+
+test('a daemon goes from one configuration to the next, and leaves nothing open at its end', async (context) => {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  const job = await sandbox.submit({ tasks: [{}] });
+  const [viewPort, metricsPort] = [await freePort(), await freePort()];
+  const sockets = path.join(place.directory, 'sockets');
+  const sections = {
+    service: { jobsUrl: sandbox.jobsUrl },
+    watch: [requestOf(job)],
+    view: { listen: `0.0.0.0:${viewPort}` },
+    api: { directory: sockets },
+    metrics: { listen: `127.0.0.1:${metricsPort}` },
+  };
+  const other = path.join(place.directory, 'other-password');
+  fs.copyFileSync(sandbox.passwordFile, other);
+  place.configure(sandbox, sections);
+  const watched = vi.spyOn(FileWatch.prototype, 'watch');
+  const revoked = vi.spyOn(Transfers.prototype, 'endAll');
+  context.onTestFinished(() => void vi.restoreAllMocks());
+  const removals = vi.spyOn(Retention.prototype, 'start');
+  const former = '601' as JobId;
+  const { lines, said, log, store, end } = await runDaemon(place, {
+    logLevel: 'trace',
+    // Nothing tells of a change that is made before the file is watched.
+    before: (opened) => {
+      place.configure(
+        { baseUrl: sandbox.baseUrl, username: sandbox.username, passwordFile: other },
+        { ...sections, retention: { settledDays: 1 } },
+      );
+      opened.jobs.watch(
+        { jobId: former, tasks: [], files: [], results: false, settleAfterMs: null, source: 'command' },
+        1,
+      );
+      opened.fleetLeases.save({ jobId: former, attempt: 1 });
+    },
+  });
+  const linesOf = (msg: string) => lines.map((line) => JSON.parse(line)).filter((line) => line.msg === msg);
+  await until('the changed configuration', () => linesOf('agent ready').length === 2);
+  expect(linesOf('agent ready')[0]).toMatchObject({ jobs: 1, pid: process.pid });
+  expect(linesOf('configuration changed')).toMatchObject([{ changes: ['auth', 'retention'] }]);
+  expect(linesOf('left the fleet, other agents keep its jobs')).toMatchObject([{ level: 'warn', jobs: 1 }]);
+  expect(store.jobs.get(former)).toBeUndefined();
+  expect(linesOf('view not encrypted')[0]).toMatchObject({
+    ...{ level: 'warn', scope: 'the view', code: 'config' },
+    ...{ err: expect.stringContaining('without encryption'), hint: expect.stringContaining('127.0.0.1') },
+  });
+
+  process.emit('SIGHUP', 'SIGHUP');
+  await until('the same one again', () => linesOf('agent ready').length === 3);
+  expect(linesOf('configuration unchanged, certificates and secrets read again')).toHaveLength(1);
+  const files = [...(watched.mock.lastCall?.[0].keys() ?? [])];
+  expect([files.includes(other), files.includes(sandbox.passwordFile)]).toEqual([true, false]);
+  expect([log.level, revoked.mock.calls.length, linesOf('stopped')]).toEqual(['trace', 0, []]);
+  expect(removals).toHaveBeenCalledTimes(3);
+  const isServed = async () => (await fetch(`http://127.0.0.1:${viewPort}/`)).ok;
+  await until('the view', () => isServed().catch(() => undefined));
+  expect(fs.existsSync(path.join(sockets, 'read.sock'))).toBe(true);
+  await seriesAt(metricsPort);
+
+  await end();
+  expect([...(watched.mock.lastCall?.[0].keys() ?? [])]).toEqual([]);
+  await expect(isServed()).rejects.toThrow();
+  await expect(seriesAt(metricsPort)).rejects.toThrow();
+  expect(fs.readdirSync(sockets)).toEqual([]);
+  expect([revoked.mock.calls.length, linesOf('stopped').length]).toEqual([1, 1]);
+  const kinds = said.flatMap((fields) => ['READY', 'RELOADING', 'STOPPING'].filter((kind) => kind in fields));
+  expect(kinds).toEqual(['READY', 'RELOADING', 'READY', 'RELOADING', 'READY', 'STOPPING']);
+});
+
+test('a daemon whose state is removed ends, revokes its keys and names what to do', async (context) => {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  place.configure(sandbox);
+  const revoked = vi.spyOn(Transfers.prototype, 'endAll');
+  context.onTestFinished(() => void revoked.mockRestore());
+  const { config, lines, end } = await runDaemon(place, { watchdogMs: 400 });
+  for (const name of fs.readdirSync(place.state))
+    if (name.startsWith('agent.db')) fs.rmSync(path.join(place.state, name));
+  await until('its end', () => revoked.mock.calls.length > 0);
+  await expect(end()).rejects.toMatchObject({
+    ...{
+      code: 'store',
+      config,
+      message: `the state in ${place.state} was removed or replaced while the agent used it`,
+    },
+    hint: expect.stringContaining('offsets are recovered'),
+  });
+  expect(lines.some((line) => line.includes('"msg":"stopped"'))).toBe(false);
+});
