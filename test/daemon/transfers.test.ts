@@ -1,23 +1,28 @@
-/** The loop that releases temporary keys. */
-import { expect, test, vi } from 'vitest';
+/** Which transfers there are, and the loop that releases temporary keys. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Remote, TransferMethod } from '../../src/agent/ports/server.ts';
-import { Transfers } from '../../src/daemon/transfers.ts';
+import { guardedPathsOf } from '../../src/config/secrets.ts';
+import { sharesOf, Transfers } from '../../src/daemon/transfers.ts';
+import { privateDirectoryPrefix } from '../../src/direct/private-directory.ts';
 import { JobtailError } from '../../src/errors.ts';
 import type { JobId } from '../../src/job.ts';
 import { Secrets } from '../../src/redact.ts';
 import { Store } from '../../src/store/store.ts';
+import { restConfig } from '../config/files.ts';
 import { SILENT } from '../support/errors.ts';
 import { HeldClock } from '../support/held-clock.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const JOB = '501' as JobId;
+const REQUEST = { jobId: JOB, tasks: [], files: [], results: true, settleAfterMs: null, source: 'command' } as const;
 const HOUR_MS = 3_600_000;
 
 test('the agent releases a key seconds after its job is over, hardly reads the state while there is none, and logs a failure once', async () => {
   const clock = new HeldClock();
   const store = new Store({ directory: temporaryDirectory(), service: 'model', owner: true, now: clock.now });
-  const request = { jobId: JOB, tasks: [], files: [], results: true, settleAfterMs: null, source: 'command' } as const;
-  store.jobs.watch(request, clock.now());
+  store.jobs.watch(REQUEST, clock.now());
   const open = new Set<string>();
   const remote: Partial<Remote> = {
     getTransferMethod: async () => {
@@ -68,5 +73,83 @@ test('the agent releases a key seconds after its job is over, hardly reads the s
   await clock.pass(1_000);
   expect(left).toHaveBeenCalled();
   await leaving;
+  store.close();
+});
+
+const stubbedEnvironment = (programs: readonly string[]) => {
+  const bin = temporaryDirectory();
+  for (const name of programs) fs.writeFileSync(path.join(bin, name), '', { mode: 0o755 });
+  vi.stubEnv('PATH', bin);
+  onTestFinished(() => void vi.unstubAllEnvs());
+};
+
+test.each<[transfer: string, programs: readonly string[], roots: Record<string, string>, isOffered: boolean]>([
+  ['service', ['ssh', 'rsync'], { '/scratch': '/srv/scratch' }, false],
+  ['auto', [], {}, false],
+  ['auto', ['ssh'], {}, false],
+  ['auto', ['rsync'], {}, false],
+  ['auto', ['ssh', 'rsync'], {}, true],
+  ['auto', [], { '/scratch': '/srv/scratch' }, true],
+  ['direct', [], {}, true],
+])('with results.transfer %s, the programs %j and the shares %j, transfers are direct: %s', async (...row) => {
+  const [transfer, programs, shareRoots, isOffered] = row;
+  const { config } = await restConfig({ results: { transfer, shareRoots } });
+  stubbedEnvironment(programs);
+  const store = new Store({ directory: temporaryDirectory(), service: 'model', owner: true, now: Date.now });
+  const transfers = new Transfers({ store, log: SILENT, secrets: new Secrets() });
+  expect(transfers.directOf(config) !== null).toBe(isOffered);
+  store.close();
+});
+
+test('no share may contain keys, of the agent or of its user', async () => {
+  const { config } = await restConfig({ results: { shareRoots: { '/there': '/srv/here' } } });
+  vi.stubEnv('HOME', '/home/of-it');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const ofConfig = guardedPathsOf(config);
+  const ofUser = ['/home/of-it/.ssh', '/home/of-it/.gnupg'];
+  expect(sharesOf(config, {})).toEqual({ roots: { '/there': '/srv/here' }, guarded: [...ofConfig, ...ofUser] });
+  const environment = {
+    RUNTIME_DIRECTORY: '/run/a:/run/b',
+    CREDENTIALS_DIRECTORY: '/run/c',
+    XDG_RUNTIME_DIR: 'relative',
+  };
+  expect(sharesOf(config, environment).guarded).toEqual([...ofConfig, '/run/a', '/run/c', ...ofUser]);
+  expect(sharesOf(config, { XDG_RUNTIME_DIR: '/run/user/7' }).guarded).toContain('/run/user/7/jobtail-keys');
+});
+
+test('errors of transfers name no secret; a key that a stop does not revoke is logged, and what a kill left is removed', async () => {
+  const store = new Store({ directory: temporaryDirectory(), service: 'model', owner: true, now: Date.now });
+  store.jobs.watch(REQUEST, 1);
+  const left = path.join(store.directory, `${privateDirectoryPrefix(store.directory)}1`);
+  fs.mkdirSync(left);
+  const secrets = new Secrets();
+  secrets.add('session', 'of-the-session-4711');
+  const lines: unknown[] = [];
+  const log = { ...SILENT, warn: (fields: object, what: string) => void lines.push({ ...fields, what }) };
+  const transfers = new Transfers({ store, log, secrets });
+  expect(fs.existsSync(left)).toBe(false);
+  const { config } = await restConfig({ results: { transfer: 'direct' } });
+  const direct = transfers.directOf(config);
+  const remote = {
+    getTransferMethod: async () =>
+      ({
+        serverHostname: null,
+        sharedBasepath: '/of-the-session-4711',
+        protocol: 'NetworkShare',
+        credentials: null,
+      }) as const,
+    endTransfer: async () => {
+      throw new JobtailError('unreachable', 'connection refused');
+    },
+  } as Partial<Remote> as Remote;
+  const { signal } = new AbortController();
+  const turn = { jobId: JOB, remote, signal, files: [], reserve: { require: async () => {} } };
+  const message = expect.stringMatching(/^the service names the share \/\*\*\*, and/);
+  await expect(direct?.list(JOB, remote, signal)).rejects.toMatchObject({ message });
+  await expect(direct?.fetch(turn as never)).rejects.toMatchObject({ message });
+  lines.length = 0;
+  await transfers.endAll(remote, signal);
+  const refused = { scope: 'transfers', code: 'unreachable', err: 'connection refused' };
+  expect(lines.at(-1)).toEqual({ ...refused, what: 'temporary key not revoked, retried at the next start' });
   store.close();
 });
