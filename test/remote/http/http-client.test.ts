@@ -172,7 +172,10 @@ describe('connections', () => {
   test('are kept for the next call', async () => {
     const server = await serve(startHttpServer((_, response) => answer(response, 200, '', 'x')));
     const http = client();
-    for (let count = 0; count < 5; count += 1) await readBody(await http.request(get(server.url)), 10);
+    const { signal } = new AbortController();
+    for (let count = 0; count < 5; count += 1) await readBody(await http.request(get(server.url, { signal })), 10);
+    // Nothing of them stays with the signal, which lives as long as the agent.
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
     // One is still busy for a moment after its answer has been read.
     expect(server.connections()).toBeLessThanOrEqual(2);
   });
@@ -353,6 +356,55 @@ describe('a failure has its code:', () => {
     if (hint === undefined) return expect(error.hint).toBeUndefined();
     expect(error.message).toContain('h:1');
     expect(error.hint).toContain(hint);
+  });
+
+  const ROOT = 'put the root CA of the server';
+  test.each([
+    ['UNABLE_TO_GET_ISSUER_CERT', 'why', 'an intermediate CA alone is not enough'],
+    ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'why', ROOT],
+    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'why', ROOT],
+    ['SELF_SIGNED_CERT_IN_CHAIN', 'why', ROOT],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'why', ROOT],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', 'why', 'use a host name of the certificate'],
+    ['HOSTNAME_MISMATCH', 'why', 'use a host name of the certificate'],
+    ['CERT_NOT_YET_VALID', 'why', 'set the clock of this machine'],
+    ['CERT_HAS_EXPIRED', 'why', 'have the certificate of the server renewed'],
+    ['ERR_SSL_WRONG_VERSION_NUMBER', 'it does not speak TLS', 'use http:// at this port'],
+    ['ERR_SSL_PACKET_LENGTH_TOO_LONG', 'it does not speak TLS', 'use http:// at this port'],
+    ['ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL', 'it speaks HTTP/2 alone', 'allow HTTP/1.1'],
+    ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', 'it has no version of TLS from 1.2 on', 'switch on TLS 1.2'],
+    ['ERR_SSL_UNSUPPORTED_PROTOCOL', 'it has no version of TLS from 1.2 on', 'switch on TLS 1.2'],
+    ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'it wants a client certificate', 'one that the server accepts'],
+    ['ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE', 'it wants a client certificate', 'one that the server accepts'],
+    ['ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE', 'it refused the handshake', 'if it wants a certificate'],
+    ['ERR_SSL_TLSV1_UNRECOGNIZED_NAME', 'it serves no such host name', 'not an alias or a number'],
+    ...['CRL_HAS_EXPIRED', 'CERT_REVOKED', 'INVALID_CA', 'INVALID_PURPOSE', 'PATH_LENGTH_EXCEEDED'].map(
+      (code) => [code, 'why', 'compare the certificate with the host name'] as const,
+    ),
+    ['ERR_OSSL_X509_KEY_VALUES_MISMATCH', 'why', 'compare the certificate with the host name'],
+  ] as const)('%s of OpenSSL is tls', (code, reason, hint) => {
+    const error = describeFailure(Object.assign(new Error('why'), { code }), { host: 'h', port: '1' });
+    expect(error).toMatchObject({ code: 'tls', hint: expect.stringContaining(hint) });
+    expect(error.message).toMatch(new RegExp(`^no secure connection to h:1: ${reason}.* \\(${code}\\)$`));
+  });
+
+  const codedOf = (code: string, message = 'why') => Object.assign(new Error(message), { code });
+  const PROXY = { host: 'p', port: '8', isProxy: true };
+  test.each([
+    [codedOf('EPROTO', 'alert unrecognized name'), {}, 'tls', 'h:1: it serves no such host name'],
+    [codedOf('EPROTOX'), {}, 'interrupted', 'the call to h:1 failed: EPROTOX'],
+    [new AggregateError([codedOf('EPERM'), codedOf('ECONNREFUSED')]), {}, 'unreachable', 'connection refused'],
+    [new AggregateError([]), {}, 'interrupted', 'failed: AggregateError'],
+    [new TypeError('a defect'), {}, 'interrupted', 'the call to h:1 failed: TypeError: a defect'],
+    ['a text', {}, 'interrupted', 'failed: without an error message'],
+    [new Error('WebAssembly.Memory(): out of memory'), {}, 'local-io', 'no call to h:1: this process'],
+    [codedOf('ECONNRESET'), { by: 'p:8' }, 'interrupted', 'h:1 through the proxy p:8 broke'],
+    [codedOf('ECONNRESET'), PROXY, 'unreachable', 'the proxy p:8 closed the connection before it answered'],
+    [codedOf('HPE_INVALID_CONSTANT'), PROXY, 'unreachable', 'the proxy p:8 does not answer with HTTP'],
+    [codedOf('ECONNREFUSED'), PROXY, 'unreachable', 'the proxy p:8 cannot be reached'],
+  ])('%s at %j is %s', (thrown, target, code, message) => {
+    const error = describeFailure(thrown, { host: 'h', port: '1', ...target });
+    expect(error).toMatchObject({ code, message: expect.stringContaining(message) });
   });
 
   test('nobody listens', async () => {

@@ -139,6 +139,7 @@ describe('an answer of success', () => {
 
 describe('an answer of failure', () => {
   it.each<[number, ErrorCode, RegExp]>([
+    [300, 'redirected', /service\.baseUrl/],
     [302, 'redirected', /service\.baseUrl/],
     [400, 'sign-in-refused', /auth\.username and the password in the file/],
     [401, 'sign-in-refused', /auth\.username/],

@@ -35,6 +35,7 @@ describe('the sign-in operations', () => {
     });
     const headers = service.received[0]?.rawHeaders ?? [];
     expect(headers[headers.indexOf('accept') + 1]).toBe('application/json');
+    expect(headers[headers.indexOf('accept-language') + 1]).toBe('en');
     expect(headers[headers.indexOf('Content-Type') + 1]).toBe('application/json');
     expect(headers.map((name) => name.toLowerCase())).not.toContain('authorization');
   });
@@ -48,6 +49,9 @@ describe('the sign-in operations', () => {
     } as const;
     await signIn(settings).session.current(NEVER);
     expect(service.received[0]?.body).toBe('{"Credentials":{"Username":"ä \\"b\\"","Password":"p\\"\\\\ä€😀</>&"}}');
+    // Of a password, nothing is taken for a wrapping.
+    await signIn(passwordSettings(await write('quoted', '"Bearer x"'))).session.current(NEVER);
+    expect(service.received[1]?.body).toContain('"Password":"\\"Bearer x\\""');
   });
 
   it('go where auth.path and auth.operation say', async () => {
