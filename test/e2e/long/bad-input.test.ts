@@ -63,7 +63,7 @@ describe.concurrent('directories that cannot be used', () => {
     const [shown] = (await place.status()).jobs;
     const error = shown?.files.find(({ file }) => file === 'stdout')?.error;
     expect(error).toMatchObject({ code: 'permission', message: expect.stringContaining(live) });
-    expect(error?.hint).toContain('the right to write');
+    expect(error?.hint).toContain('the right to open');
     fs.chmodSync(path.join(live, 'stdout.log'), 0o600);
     await place.mirrored(job, 'stdout');
   });

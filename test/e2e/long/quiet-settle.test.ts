@@ -57,33 +57,33 @@ describe.concurrent('a job', () => {
   });
 
   it.for([
-    ['unwatch', 'ended'],
-    ['sync', 'watched'],
-  ] as const)(
-    'over which a kill ends the pass of %s has it done by the next agent',
-    async ([command, state], context) => {
-      const { place, sandbox, job, stdout, taskId } = await quietJob(context);
-      const agent = await place.run();
-      expect(await place.agent('watch', job.jobId, '--task', taskId)).toMatchObject({ code: 0 });
-      await place.mirrored(job, 'stdout');
-      await sandbox.fault({ kind: 'hang', operation: 'DownloadFileFromCluster' });
-      const store = openSharedStore(await loadConfig(place.configFile));
-      const asked = place.start([command, job.jobId]);
-      // A poll makes such a call, too: the command must have asked the agent before that is killed.
-      await until('the pass to be asked for', () => store.requests.open('pass').length > 0);
-      await until('a download to hang', async () => ((await sandbox.faultsApplied())[0] ?? 0) > 0);
-      store.close();
-      await agent.kill();
-      expect(await asked.ended).toMatchObject({ code: 8, stdout: '' });
-      expect((await asked.ended).stderr).toContain('the agent stopped before it was done with job');
-      fs.appendFileSync(stdout, 'written while no agent ran\n');
-      await sandbox.clearFaults();
-
-      const next = await place.run();
-      expect(await passOver(next, job)).toMatchObject({ state, verified: 4, openEnds: [] });
-      await place.mirrored(job, 'stdout');
-      expect(await shownOf(place, job)).toMatchObject({ state });
-      await place.verified(job.jobId);
-    },
-  );
+    ['unwatch', 'ended', 'command that waits'],
+    ['sync', 'watched', 'command that waits'],
+    ['unwatch', 'ended', 'next agent'],
+  ] as const)('over which a kill ends the pass of %s is %s by the %s', async ([command, state, by], context) => {
+    const { place, sandbox, job, stdout, taskId } = await quietJob(context);
+    const agent = await place.run();
+    expect(await place.agent('watch', job.jobId, '--task', taskId)).toMatchObject({ code: 0 });
+    await place.mirrored(job, 'stdout');
+    await sandbox.fault({ kind: 'hang', operation: 'DownloadFileFromCluster' });
+    const store = openSharedStore(await loadConfig(place.configFile));
+    const asked = place.start([command, job.jobId]);
+    // A poll makes such a call, too: the command must have asked the agent before that is killed.
+    await until('the pass to be asked for', () => store.requests.open('pass').length > 0);
+    await until('a download to hang', async () => ((await sandbox.faultsApplied())[0] ?? 0) > 0);
+    store.close();
+    if (by === 'next agent') await asked.kill();
+    await agent.kill();
+    fs.appendFileSync(stdout, 'written while no agent ran\n');
+    await sandbox.clearFaults();
+    if (by === 'next agent')
+      expect(await passOver(await place.run(), job)).toMatchObject({ state, verified: 4, openEnds: [] });
+    else {
+      expect(await asked.ended).toMatchObject({ code: 0 });
+      expect((await asked.ended).stdout).toContain(`job ${job.jobId}: 4 live files, 4 verified`);
+    }
+    expect(await shownOf(place, job)).toMatchObject({ state });
+    await place.mirrored(job, 'stdout');
+    await place.verified(job.jobId);
+  });
 });

@@ -22,7 +22,7 @@ describe('agent verify --complete', needs(...SSH), () => {
     const e2e = await ResultsE2e.start(context, { sshd, ...options });
     const { place, sandbox } = e2e;
     e2e.put('a.dat', 'a');
-    await place.watch('501');
+    await place.watch('501', ['9001']);
     expect(await place.agent('sync', '501')).toMatchObject({ code: 0 });
     const unpacked = (name: string) => fs.utimesSync(e2e.put(name, 'unpacked by tar'), OLD, OLD);
     return { e2e, place, sandbox, unpacked };
@@ -83,7 +83,7 @@ describe('agent verify --complete', needs(...SSH), () => {
     const { code, stdout } = await place.agent('verify', '501');
     expect(stdout).toMatch(/^equal +\/11\/large\.dat \(2\.9 KiB\)$/m);
     expect(stdout).toMatch(/^IRREGULAR +\/11\/pipe: it is a named pipe$/m);
-    expect(stdout).toMatch(/^all 3 files equal \(2\.9 KiB\); without content on the server: 1 file$/m);
+    expect(stdout).toMatch(/^all 7 files equal \(2\.9 KiB\); without content on the server: 1 file$/m);
     expect(code).toBe(0);
     fs.writeFileSync(e2e.result('large.dat'), Buffer.concat([large.subarray(0, 1_500), Buffer.from('changed')]));
     const damaged = await place.agent('verify', '501');

@@ -4,14 +4,19 @@ import { Fleet } from '../../../support/fleet.ts';
 import { needs } from '../../../support/needs.ts';
 
 /** As where npm left pg out: jobtail was installed under an older Node.js, or without optional packages. */
-const WITHOUT_PG = `data:text/javascript,${encodeURIComponent(`
-  import { registerHooks } from 'node:module';
-  registerHooks({
-    resolve(specifier, context, next) {
-      if (specifier !== 'pg') return next(specifier, context);
-      throw Object.assign(new Error('Cannot find package pg'), { code: 'ERR_MODULE_NOT_FOUND' });
-    },
-  });`)}`;
+const WITHOUT_PG = inline(`
+  import { register } from 'node:module';
+  register(${JSON.stringify(
+    inline(`
+  export async function resolve(specifier, context, next) {
+    if (specifier !== 'pg') return await next(specifier, context);
+    throw Object.assign(new Error('Cannot find package pg'), { code: 'ERR_MODULE_NOT_FOUND' });
+  }`),
+  )});`);
+
+function inline(script: string): string {
+  return `data:text/javascript,${encodeURIComponent(script)}`;
+}
 
 it('without pg, an agent and commands end with 3 and with what to do', needs('postgres'), async (context) => {
   const fleet = await Fleet.make(context, { jobs: 0, agents: [] });
