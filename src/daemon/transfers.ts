@@ -134,7 +134,7 @@ export class Transfers {
         if (await this.leases.endUnused(remote, signal)) delayMs = TICK_MS;
         failing = false;
       } catch (thrown) {
-        if (!failing && !signal.aborted) this.#warn(thrown, 'cannot revoke a temporary key yet');
+        if (!failing) this.#warn(thrown, 'cannot revoke a temporary key yet');
         failing = true;
       }
       await sleep(this.#clock, delayMs, pause.signal).catch(() => {});

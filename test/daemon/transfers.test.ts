@@ -62,6 +62,16 @@ test('the agent releases a key seconds after its job is over, hardly reads the s
     await clock.pass(HOUR_MS);
     expect(open.size).toBe(0);
   }
+  // So is a state that cannot be read, until it can.
+  for (let times = 1; times <= 2; times += 1) {
+    reads.mockImplementation(() => {
+      throw new JobtailError('disk-full', 'no space left on device');
+    });
+    await clock.pass(3 * 60_000);
+    expect(warnings.slice(2)).toEqual(Array.from({ length: times }, () => 'cannot revoke a temporary key yet'));
+    reads.mockReset();
+    await clock.pass(2 * 60_000);
+  }
   await endKeepUp();
   // A job that goes to another agent waits for no service that hangs: so long, and for the grace of a call.
   await transfers.leases.take(JOB, remote as Remote, new AbortController().signal);
