@@ -1,4 +1,5 @@
 /** The sockets, seen from this side of their thread. */
+import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
@@ -61,4 +62,41 @@ it('a client that connects within a minute after the last one ended keeps its st
   // If the idle time ends the thread, this stream comes from a new one, after the end of the second.
   await stream();
   expect(second.closed).toBe(false);
+});
+
+it('sockets are in a directory of their own, which an earlier agent may have left; what hinders them is logged', async () => {
+  const { config } = await ownState();
+  const directory = path.join(temporaryDirectory(), 'run', 'jobtail');
+  const lines: unknown[][] = [];
+  const say = (level: string) => (fields: object, phrase: string) => void lines.push([level, phrase, fields]);
+  const api = new ApiThread({ debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error') });
+  onTestFinished(() => api.close());
+  const before = process.umask(0o022);
+  onTestFinished(() => void process.umask(before));
+  const use = (controlGroup: string | null, at = directory) =>
+    api.use({ ...config, api: { directory: at, controlGroup } });
+  await use(null);
+  await use(null);
+  const listening = ['info', 'sockets listening', { path: directory }];
+  expect(lines.splice(0)).toEqual([listening]);
+  const modeOf = (name: string) => fs.statSync(path.join(directory, name)).mode & 0o777;
+  expect([modeOf('.'), modeOf('read.sock'), modeOf('control.sock')]).toEqual([0o750, 0o660, 0o600]);
+  const names = () => fs.readdirSync(directory).map((name) => name.replace(/^\.t-.*/, 'private'));
+  const open = ['control.sock', 'private', 'read.sock'];
+  expect(names().sort()).toEqual(open);
+  await api.close();
+  expect(names()).toEqual([]);
+  fs.mkdirSync(path.join(directory, '.t-left', 'more'), { recursive: true });
+  fs.writeFileSync(path.join(directory, 'other.t-'), '');
+  await use('no-such-group');
+  expect(names().sort()).toEqual(['control.sock', 'other.t-', 'private', 'read.sock']);
+  const scope = 'the sockets';
+  const group = { scope, code: 'config', err: '/etc/group has no group no-such-group', hint: expect.any(String) };
+  expect(lines.splice(0)).toEqual([['error', 'api.controlGroup cannot be used', group], listening]);
+  const file = path.join(directory, 'other.t-');
+  await use(null, file);
+  const hint = expect.stringContaining('set it to another directory');
+  const taken = { scope, path: file, err: expect.stringContaining('exists'), hint };
+  expect(lines).toEqual([['warn', 'cannot listen at the sockets', taken]]);
+  expect(names()).toEqual(['other.t-']);
 });
