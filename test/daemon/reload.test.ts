@@ -11,14 +11,16 @@ async function reloadOf(connect: () => Promise<{ close(): Promise<void> }>) {
   const { file, config } = await restConfig();
   const clock = new HeldClock();
   const verdicts: (string | undefined)[] = [];
+  const lines: unknown[][] = [];
+  const say = (fields: object, phrase: string) => void lines.push([phrase, fields]);
   const reload = new Reload({
     current: config,
     connect,
-    log: SILENT,
+    log: { ...SILENT, info: say, error: say },
     clock,
     onVerdict: (refused) => verdicts.push(refused),
   });
-  return { reload, clock, verdicts, file };
+  return { reload, clock, verdicts, lines, file };
 }
 
 it('a hang-up whose connection fails is not forgotten: the next reading renews the connection', async () => {
@@ -58,7 +60,7 @@ it('a connection that is never taken is closed, by the next one and at the end',
 });
 
 it('a refused configuration is reported once, and again when a reload is requested or after a valid one', async () => {
-  const { reload, clock, verdicts, file } = await reloadOf(async () => ({ close: async () => {} }));
+  const { reload, clock, verdicts, lines, file } = await reloadOf(async () => ({ close: async () => {} }));
   const valid = fs.readFileSync(file, 'utf8');
   const refused = valid.replace('"directory":"state"', '"directory":"elsewhere"');
   const read = async (text: string, asked: boolean) => {
@@ -66,10 +68,14 @@ it('a refused configuration is reported once, and again when a reload is request
     reload.check({ asked });
     await clock.pass(10_000);
   };
-  for (const asked of [false, false, true]) await read(refused, asked);
+  for (const asked of [false, false, false, true]) await read(refused, asked);
   await read(valid, true);
   await read(refused, false);
+  await read(valid.replace('"alice"', '"bob"'), false);
   await reload.close();
   const refusal = 'a change of state.directory needs a restart';
-  expect(verdicts).toEqual([refusal, refusal, undefined, refusal]);
+  expect(verdicts).toEqual([refusal, refusal, undefined, refusal, undefined]);
+  const kept = ['reload refused, old configuration kept', { code: 'config', err: refusal }];
+  const again = ['configuration unchanged, certificates and secrets read again', {}];
+  expect(lines).toEqual([kept, kept, again, kept, ['configuration changed', { changes: ['auth'] }]]);
 });

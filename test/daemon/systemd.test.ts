@@ -31,19 +31,19 @@ describe('the notifier', MODULE, () => {
 
   it('takes the watchdog of its own process, and takes the variables out of the environment', (context) => {
     const socket = notifySocket(context);
-    const env = (pid?: string) => ({
+    const env = (pid?: string, microseconds = '30000000') => ({
       NOTIFY_SOCKET: socket.path,
-      WATCHDOG_USEC: '30000000',
+      WATCHDOG_USEC: microseconds,
       ...(pid === undefined ? {} : { WATCHDOG_PID: pid }),
       OTHER: 'stays',
     });
-    const made = [env(), env('7'), env('8')].map((variables) => {
+    const made = [env(), env('7'), env('8'), env('7', '0')].map((variables) => {
       const notifier = createNotifier({ env: variables, pid: 7, onProblem: expect.unreachable });
       notifier.close();
       expect(variables).toEqual({ OTHER: 'stays' });
       return notifier.watchdogMs;
     });
-    expect(made).toEqual([30_000, 30_000, undefined]);
+    expect(made).toEqual([30_000, 30_000, undefined, undefined]);
   });
 
   it('logs once that nothing listens at the socket, and sends what was lost with the next message', async (context) => {
@@ -51,9 +51,10 @@ describe('the notifier', MODULE, () => {
     const onProblem = vi.fn();
     const env = { NOTIFY_SOCKET: `${socket.path}.later` };
     const notifier = createNotifier({ env, pid: 7, onProblem });
-    notifier.send({ READY: '1' });
-    notifier.send({ STATUS: 'one' });
-    expect(onProblem).toHaveBeenCalledOnce();
+    for (const fields of [{ READY: '1' }, { STATUS: 'one' }]) {
+      notifier.send(fields);
+      expect(onProblem).toHaveBeenCalledOnce();
+    }
     const { renameSync } = await import('node:fs');
     renameSync(socket.path, `${socket.path}.later`);
     notifier.send({ STATUS: 'two' });
@@ -64,9 +65,9 @@ describe('the notifier', MODULE, () => {
 });
 
 describe('without systemd', () => {
-  it('no message is sent', () => {
+  it.each([{}, { NOTIFY_SOCKET: '' }])('no message is sent, with %j', (env) => {
     const onProblem = vi.fn();
-    const notifier = createNotifier({ env: {}, pid: 7, onProblem });
+    const notifier = createNotifier({ env, pid: 7, onProblem });
     notifier.send({ READY: '1' });
     notifier.close();
     expect(notifier.watchdogMs).toBeUndefined();
