@@ -28,7 +28,7 @@ export function makeDirectories(config: Config): void {
   const make = (directory: string, key: string, mode: number) => {
     try {
       // Of a read-only file system, a recursive mkdir reports something else.
-      if (!fs.existsSync(directory)) fs.accessSync(stepsTo(directory).at(-1)?.at ?? directory, fs.constants.W_OK);
+      fs.accessSync(stepsTo(directory).at(-1)?.at ?? directory, fs.constants.W_OK);
       fs.mkdirSync(directory, { recursive: true, mode });
       fs.accessSync(directory, fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK);
     } catch (thrown) {

@@ -1,11 +1,12 @@
 /** Whose a state directory is: of no other user, and of one process at a time. */
 import fs from 'node:fs';
 import path from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { expect, it, type TestContext, vi } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
 import { mirrorIdentity } from '../../src/daemon/fleet.ts';
 import { openAsAgent, openOwnStore, withStore } from '../../src/daemon/own-state.ts';
-import { requireWatched, SharedState, watchIfConfigured } from '../../src/daemon/state.ts';
+import { requireWatched, SharedState, watchIfConfigured, withSharedStore } from '../../src/daemon/state.ts';
 import type { JobId } from '../../src/job.ts';
 import { Secrets } from '../../src/redact.ts';
 import { isAgentWaiting, lockHolder } from '../../src/store/lock.ts';
@@ -54,6 +55,45 @@ it('a state directory that only this user can write is taken, and narrowed to th
   expect(fs.statSync(state).mode & 0o777).toBe(0o700);
 });
 
+it('a directory that cannot be used is named by its key; a state that cannot be opened stays free, a broken one is set aside', async (context) => {
+  const { config, state, open } = await place(context);
+  const refused = (key: string, directory: string, code = 'permission') => {
+    const hint = expect.stringMatching(`; or set ${key} to another directory$`);
+    const message = expect.stringMatching(`^${key} ${directory} cannot be used: `);
+    expect(open).toThrow(expect.objectContaining({ code, message, hint }));
+  };
+  const { directory } = config.mirror;
+  for (const [key, at] of [
+    ['mirror.directory', directory],
+    ['state.directory', state],
+    ['state.directory', path.join(state, 'spill')],
+  ] as const) {
+    fs.rmSync(at, { recursive: true, force: true });
+    fs.mkdirSync(path.dirname(at), { recursive: true, mode: 0o700 });
+    fs.writeFileSync(at, '');
+    refused(key, at);
+    fs.rmSync(at);
+  }
+  const full = Object.assign(new Error('ENOSPC: no space left on device, mkdir'), { code: 'ENOSPC', syscall: 'mkdir' });
+  const mkdir = vi.spyOn(fs, 'mkdirSync').mockImplementationOnce(() => {
+    throw full;
+  });
+  context.onTestFinished(() => mkdir.mockRestore());
+  refused('mirror.directory', directory, 'disk-full');
+
+  const database = path.join(state, 'agent.db');
+  fs.mkdirSync(database);
+  for (let times = 0; times < 2; times += 1) expect(open).toThrow(expect.objectContaining({ code: 'store' }));
+  fs.rmdirSync(database);
+  fs.writeFileSync(database, 'no database '.repeat(1_000));
+  const lines: unknown[] = [];
+  const log = { ...SILENT, error: (fields: object, message: string) => void lines.push({ ...fields, message }) };
+  openOwnStore(config, log).close();
+  const aside = expect.stringMatching(`^${database}\\.`);
+  const hint = expect.stringContaining('run agent watch again');
+  expect(lines).toEqual([{ scope: 'the state', path: aside, hint, message: 'state broken, set aside' }]);
+});
+
 it('the agents of a fleet find the same id in a mirror directory, whichever creates it, and no file beside it', async () => {
   const directory = temporaryDirectory();
   const [first = '', ...others] = await Promise.all([1, 2, 3].map(() => mirrorIdentity(directory)));
@@ -99,6 +139,12 @@ it('a command takes a state that no process serves, and works beside one that do
     ...[undefined, 'ended'],
   ]);
   expect(() => shared.use((store) => requireWatched(store, '7' as JobId))).toThrow('job 7 is not watched');
+  const beside = await withSharedStore(config, async (store) => {
+    await setImmediate();
+    expect(store.jobs.all()).toHaveLength(1);
+    return store;
+  });
+  expect(() => beside.jobs.all()).toThrow();
   const before = shared.store;
   expect(shared.store).toBe(before);
   agent?.close();
