@@ -187,7 +187,7 @@ test('nothing is reported of what happens to a file after the end', async (conte
   expect(ended.changed).toEqual([]);
 });
 
-test('a check that hangs delays none of another file', async (context) => {
+test('a check that hangs delays none of another file, and is not made again', async (context) => {
   const { directory, start } = place(context);
   const [hanging, file] = ['on-nfs', 'password'].map((name) => path.join(directory, name)) as [string, string];
   const stat = fs.promises.stat.bind(fs.promises);
@@ -200,6 +200,7 @@ test('a check that hangs delays none of another file', async (context) => {
   await soon(() => expect(hang).toHaveBeenCalledWith(hanging, expect.anything()));
   write(file, 'changed');
   await soon(() => expect(changed).toEqual([file]));
+  expect(hang.mock.calls.filter(([at]) => at === hanging)).toHaveLength(1);
 });
 
 /** Read each time when they are used. */
