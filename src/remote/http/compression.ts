@@ -10,7 +10,7 @@ export const MEASURED_BYTES = 256 * 1024;
 /** Consecutive slow measurements that switch it on. */
 export const MEASUREMENTS = 3;
 /** It is requested for so long: compressed responses do not show the rate of others. */
-export const REQUESTED_MS = 60 * 60 * 1000;
+const REQUESTED_MS = 60 * 60 * 1000;
 
 /** Maximum ratio of a response to its compressed bytes. */
 const MAX_RATIO = 250;

@@ -30,6 +30,14 @@ test.each([
   }
 });
 
+test.each(['\\u00e9', '\\ud83d\\ude00', '\\\\u', '\\n'])(
+  'a text that begins with %s may go on long without another one',
+  (written) => {
+    const string = `"${written}${'y'.repeat(3 * PIECE_BYTES)}"`;
+    for (const cuts of [[], 1_000]) expect(textOf(string, cuts)).toEqual([JSON.parse(string)]);
+  },
+);
+
 test('a character that is not escaped is an error in base64, too, wherever it stands', () => {
   const base64 = Buffer.alloc(90, 'some bytes').toString('base64');
   const controls = Array.from({ length: 32 }, (_, code) => String.fromCharCode(code));

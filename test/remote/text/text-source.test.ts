@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { BytesRequest, LiveBytes, WhatFollows } from '../../../src/agent/ports/live-source.ts';
 import { characterStart } from '../../../src/bytes.ts';
 import { keyText } from '../../../src/job.ts';
+import { SHIFT_CAPABILITY } from '../../../src/live-paths.ts';
 import { DECODING_CAPABILITY } from '../../../src/remote/text/decoding.ts';
 import { textSources } from '../../../src/remote/text/text-source.ts';
 import { ALL_ATOMS, TEXT_ATOMS } from '../../agent/live/model/content.ts';
@@ -50,7 +51,7 @@ function setUp(bytes: Buffer, how: ModelRemote['decoding'], learned: string | un
       expect(remote.held).toBe(0);
     }
   };
-  return { remote, source, ask, learned: () => known.get(DECODING_CAPABILITY) };
+  return { remote, source, ask, learned: () => known.get(DECODING_CAPABILITY), known };
 }
 
 async function all(answer: LiveBytes, step = 100): Promise<{ bytes: Buffer; rest: WhatFollows }> {
@@ -236,6 +237,14 @@ describe('the raw file', () => {
       expect(end).toEqual({ isThere: false, reason: 'no file on the server has the bytes that its text shows' });
       expect(received).toEqual([]);
     });
+  });
+
+  test.each(['text', ''])('shows where those of tasks are, if it has bytes: %j', async (text) => {
+    const { ask, known } = setUp(Buffer.from(text), {});
+    await ask({ ...START, isThorough: true }, async (answer) => {
+      expect(await answer.raw.download(() => () => {})).toMatchObject({ isThere: true });
+    });
+    expect(known.get(SHIFT_CAPABILITY)).toBe(text === '' ? undefined : '0');
   });
 
   test('shows how the server decodes: a server of another decoder is found at once', async () => {
