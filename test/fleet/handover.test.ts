@@ -53,6 +53,19 @@ it('some of the jobs are written, whatever waits of the others', needs('postgres
   for (const job of second) handover.noteTaken(job);
   await handover.writeAnd(second, async () => {});
   expect((await polled(7_000))?.at).toBe(6_000);
+
+  // A row that is written ahead of the store is written with what follows, once the store has it.
+  const [file] = store.liveFiles.ofJob(orderFor(2).jobId);
+  if (file === undefined || second[0] === undefined) throw new Error('job 2 has no live file');
+  expect(await handover.fence(second[0], { ...file, generation: 2 })).toBe(true);
+  const generations = async (generation: number) => {
+    store.liveFiles.save({ ...file, generation });
+    await handover.write(second);
+    const sql = `SELECT (row ->> 'generation')::int AS generation FROM jobtail.rows WHERE kind = 'live_files' AND key = $1`;
+    return await fleet.query(sql, [store.liveFiles.portable(file).key]);
+  };
+  expect(await generations(2)).toEqual([{ generation: 2 }]);
+  expect(await generations(3)).toEqual([{ generation: 3 }]);
   store.close();
 });
 

@@ -1,14 +1,14 @@
 /** One agent of a fleet by itself: what it takes, finishes and says. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { Remote } from '../../src/agent/ports/server.ts';
 import { Leases } from '../../src/agent/results/download/leases.ts';
 import { commandLog } from '../../src/cli/process.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { systemClock } from '../../src/system/clock.ts';
 import { until } from '../support/e2e-until.ts';
-import { FleetParts, LOCKED, orderFor } from '../support/fleet-parts.ts';
+import { FleetParts, fastClock, LOCKED, orderFor } from '../support/fleet-parts.ts';
 import { needs } from '../support/needs.ts';
 
 /** More than are ordered, and taken, at once. */
@@ -35,6 +35,32 @@ it.concurrent(
     await until('the job to be followed again', () => followed.has(jobId));
     expect(store.jobs.get(jobId)?.state).toBe('watched');
     expect(log.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
+  },
+);
+
+it.concurrent(
+  'an agent on a full disk takes no jobs, and takes them again when there is room',
+  needs('postgres'),
+  async (test) => {
+    const fleet = await FleetParts.make(test);
+    const { commands } = await fleet.join('command');
+    const watch = async (number: number) =>
+      void (await commands.give([{ jobId: orderFor(number).jobId, kind: 'watch', body: orderFor(number) }]));
+    await watch(1);
+    const { log, followed } = fleet.start('anna', {
+      ...{ clock: fastClock(20), heartbeatMs: 20_000 },
+      prepare({ portableRows }) {
+        const full = () => {
+          throw new JobtailError('disk-full', 'no room left');
+        };
+        // For all at once, then for the job by itself.
+        vi.spyOn(portableRows, 'forget').mockImplementationOnce(full).mockImplementationOnce(full);
+      },
+    });
+    await until('it to be not ready', () => log.some(({ message }) => message === 'agent not ready'));
+    await until('it to be ready', () => log.some(({ message }) => message === 'agent takes jobs again'));
+    await watch(2);
+    await until('both jobs to be followed', () => followed.size === 2);
   },
 );
 
