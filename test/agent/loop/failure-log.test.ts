@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { Failures } from '../../../src/agent/failures.ts';
 import { JobtailError } from '../../../src/errors.ts';
-import { keyText } from '../../../src/job.ts';
+import { keyText, type TaskId } from '../../../src/job.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
@@ -72,4 +72,26 @@ it('an early start, entries that were not requested and each reason of failed re
   expect(await after(() => {})).toEqual([]);
   expect(said).toEqual([]);
   expect(await after(() => (reason = 'status 501'))).toEqual([failed('status 501')]);
+});
+
+it('a live file that fails is said once, that it can be read again, and its next failure too', async () => {
+  const clock = new HeldClock();
+  const remote = new ModelRemote();
+  const stderr = keyText({ ...STDOUT, file: 'stderr' });
+  for (const name of [keyText(STDOUT), stderr]) remote.files.set(name, Buffer.from('a line\n'));
+  const { warnings, said, watch } = await startAgent(remote, { clock, sections: 'results: {enabled: false}\n' });
+  watch({ tasks: [TASK as TaskId], results: false });
+  const scope = `scope="job ${JOB} ${stderr}"`;
+  const saidIn = async (change: () => void) => {
+    warnings.length = 0;
+    said.length = 0;
+    change();
+    await clock.pass(3 * HOUR_MS);
+    return [...warnings, ...said].filter((line) => line.includes(scope)).map((line) => line.split(' scope')[0]);
+  };
+  expect(await saidIn(() => {})).toEqual([]);
+  for (let times = 0; times < 2; times++) {
+    expect(await saidIn(() => remote.poisoned.add(stderr))).toEqual(['operation failed']);
+    expect(await saidIn(() => remote.poisoned.clear())).toEqual(['operation recovered']);
+  }
 });

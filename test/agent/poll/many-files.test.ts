@@ -103,6 +103,21 @@ it('a poll of many files keeps what came before a group that breaks off', async 
   expect(errorOf(names[45])).toBeNull();
 });
 
+it('a poll that is stopped while one file is downloaded counts what another one grew by', async () => {
+  const { engine, remote, names } = setUp(2, 1);
+  const stop = new AbortController();
+  const [text = '', raw = ''] = names;
+  remote.files.set(text, Buffer.from(LINE));
+  // No text shows these bytes.
+  remote.files.set(raw, Buffer.from([0xff, 0xc3, 0]));
+  remote.downloadFile = async () => {
+    stop.abort();
+    throw new JobtailError('aborted', 'it was stopped');
+  };
+  await expect(engine.poll(false, stop.signal)).rejects.toMatchObject({ code: 'aborted' });
+  expect(engine.grown).toEqual([LINE.length]);
+});
+
 it('a poll of many files asks a few calls for two files as long as none can be read', async () => {
   const { engine, names, remote } = setUp(40);
   for (const name of names) remote.poisoned.add(name);
