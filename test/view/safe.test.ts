@@ -341,4 +341,16 @@ describe('too much', () => {
     for (const request of slow) request.destroy();
     await until('room', async () => (await place.ask(`/api/raw?${STDOUT}`)).status === 200);
   });
+
+  it('at a time is counted until its response has ended, whatever it is', async () => {
+    const place = await placeWithSecret();
+    const missing = STDOUT.replace('stdout', 'stderr');
+    const addresses = [LINES, ...ADDRESSES.slice(2), '/api/errors', '/api/find?text=a', '/api/find?text=%5B&regex=1'];
+    for (const address of addresses.flatMap((each) => [each, each.replace(STDOUT, missing)])) {
+      const [first] = [(await place.ask(address)).status];
+      for (let times = 0; times < 20; times++)
+        expect([address, (await place.ask(address)).status]).toEqual([address, first]);
+    }
+    expect((await place.ask(`/api/search?${STDOUT}&text=a`)).status).toBe(200);
+  });
 });
