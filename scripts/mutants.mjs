@@ -6,6 +6,7 @@
 // FOLDER...      of these modules or files (src/agent/loop, or agent/loop); all, if none
 // --count N      so many mistakes of each module (60), or with --changed in all
 // --changed REF  in the files that differ from REF only
+// --kind TEXT    only mistakes of which `mutations.mjs` says this (a statement dropped)
 // --near N       by the first N of these test files
 // --seed N       the same mistakes again: a run prints its seed
 // --least N      ends with 1 if less than N percent are found
@@ -37,6 +38,7 @@ const { values, positionals } = parseArgs({
   options: {
     count: { type: 'string', default: '60' },
     changed: { type: 'string' },
+    kind: { type: 'string', default: '' },
     near: { type: 'string' },
     seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
     least: { type: 'string', default: '0' },
@@ -97,9 +99,10 @@ function testsOf(file) {
 }
 
 async function chosen() {
+  const isKind = ({ kind }) => kind.includes(values.kind);
   const groupOf = ({ file }) => (values.changed === undefined ? moduleOf(file) : '');
   const count = Number(values.count);
-  const all = [...texts].flatMap(([file, text]) => mutationsOf(text, file));
+  const all = [...texts].flatMap(([file, text]) => mutationsOf(text, file)).filter(isKind);
   const candidates = groups(all, groupOf).flatMap(([, group]) => shuffled(group).slice(0, count * CANDIDATES));
   const compiling = await thatCompile(candidates, applied);
   // One of each line: a table of numbers would be most of them.
