@@ -83,11 +83,15 @@ export class Search {
     return index < 0 ? undefined : index;
   }
 
-  /** Shows the match after the shown one or a byte, or the one before; at an end, the other one follows. */
+  /** Shows the match after the shown one or a byte, or the one before; after that of an end, the other one follows. */
   async step(isBack: boolean, from: number): Promise<void> {
-    const [at, length] = this.current.value ?? [from, 0];
+    const shown = this.current.value;
+    const [at, length] = shown ?? [from, 0];
     const all = this.#reported;
-    const match = isBack ? (all.findLast(([byte]) => byte < at) ?? all.at(-1)) : await this.#next(at + length);
+    const match = isBack
+      ? (all.findLast(([byte]) => byte < at) ?? all.at(-1))
+      : // The search itself shows the first match.
+        ((await this.#next(at + length)) ?? (shown && all[0]));
     // Another object, so that one that is shown already is shown again.
     if (match !== undefined) this.current.value = [match[0], match[1]];
   }
@@ -109,9 +113,9 @@ export class Search {
     const all = this.#reported;
     const { isDone = false, count = 0 } = this.found.value ?? {};
     const reported = all.find(([byte]) => byte >= at);
-    if (reported !== undefined || (isDone && all.length === count)) return reported ?? all[0];
+    if (reported !== undefined || (isDone && all.length === count)) return reported;
     for await (const line of this.#ask({ from: at, max: 1 })) if ('at' in line) return line.at[0];
-    return all[0];
+    return undefined;
   }
 
   #ask(where: object): AsyncGenerator<SearchLine> {

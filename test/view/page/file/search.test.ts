@@ -10,18 +10,21 @@ let content = '';
 let server: http.Server;
 /** Where the real server would find a regular expression. */
 let places: [number, number][] | undefined;
+/** Holds the request for the next match alone. */
+let held = Promise.resolve();
 const fetchAnywhere = globalThis.fetch;
 
 /** All places of a text, as the real server tells them. */
-function answer({ url = '' }: http.IncomingMessage, response: http.ServerResponse): void {
+async function answer({ url = '' }: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
   const query = new URL(url, 'http://page').searchParams;
   const text = query.get('text') ?? '';
   const from = Number(query.get('from') ?? 0);
+  if (query.has('max')) await held;
   const at: [number, number][] = [];
   for (let byte = content.indexOf(text, from); byte >= 0; byte = content.indexOf(text, byte + text.length))
     at.push([byte, text.length]);
   if (places !== undefined) at.splice(0, at.length, ...places);
-  const lines: object[] = [{ at }];
+  const lines: object[] = at.length === 0 ? [] : [{ at }];
   if (!query.has('max')) lines.push({ searched: content.length, of: content.length, count: at.length });
   lines.push({ done: true, count: at.length, version: 'one' });
   response.end(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
@@ -29,7 +32,8 @@ function answer({ url = '' }: http.IncomingMessage, response: http.ServerRespons
 
 beforeEach(async () => {
   places = undefined;
-  server = http.createServer(answer).listen(0, '127.0.0.1');
+  held = Promise.resolve();
+  server = http.createServer((request, response) => void answer(request, response)).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
   // A page's addresses are relative to it.
@@ -80,6 +84,21 @@ it('the search in a file shows the last one where all lie before the screen', as
   content = 'error ... error ...';
   const search = await searched('error', 18);
   expect(search.current.value?.[0]).toBe(10);
+  // The first step is requested with the search, and may be answered before it or after it.
+  for (const isHeld of [true, false]) {
+    let release = () => {};
+    if (isHeld) held = new Promise((resolve) => (release = resolve));
+    const both = new Search(() => ({ job: '1', task: '2', file: 'stdout' }));
+    both.start({ text: 'error', matchesCase: true, regex: false }, 18);
+    const stepped = both.step(false, 18);
+    if (!isHeld) await stepped;
+    await until('the search', () => both.found.value?.isDone);
+    release();
+    await stepped;
+    expect([isHeld, both.current.value?.[0]]).toEqual([isHeld, 10]);
+    await both.step(false, 18);
+    expect([isHeld, both.current.value?.[0]]).toEqual([isHeld, 0]);
+  }
 });
 
 it('the search in a file counts what comes, each match once, also one that the end cut', async () => {
