@@ -100,13 +100,16 @@ it('an agent releases the jobs of silent ones a lease after its start, after it 
 it('an agent takes no job for a lease after the database was restored', async () => {
   const { time, summary, heartbeat, tick } = agentWith();
   await tick(0);
-  expect(heartbeat.mayAcquire).toBe(true);
-  summary.isRestored = true;
-  await heartbeat.refresh();
-  summary.isRestored = false;
-  time.ms += LEASE_MS - 1;
-  expect(heartbeat.mayAcquire).toBe(false);
-  time.ms += 1;
+  for (let restored = 0; restored < 2; restored++) {
+    time.ms += 10 * LEASE_MS;
+    expect(heartbeat.mayAcquire).toBe(true);
+    summary.isRestored = true;
+    await heartbeat.refresh();
+    summary.isRestored = false;
+    time.ms += LEASE_MS - 1;
+    expect(heartbeat.mayAcquire).toBe(false);
+    time.ms += 1;
+  }
   expect(heartbeat.mayAcquire).toBe(true);
 });
 

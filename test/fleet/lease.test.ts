@@ -58,35 +58,35 @@ it.concurrent(
   },
 );
 
-it.concurrent(
-  'a heartbeat waits for no data: the lease is renewed while every row of jobs is held',
-  OPTIONS,
-  async (test) => {
-    const { fleet, commands, database } = await fleetWith(test, 3);
-    const relay = await fleet.relay();
-    const anna = fleet.start('anna', { clock: fastClock(10), heartbeatMs: 100_000, port: relay.port });
-    await until('all to be followed', () => anna.followed.size === 3);
-    const session = await fleet.session();
-    await session.query('BEGIN');
-    await session.query('SELECT 1 FROM jobtail.jobs FOR NO KEY UPDATE');
-    const { jobId } = orderFor(1);
-    await fleet.query(`INSERT INTO jobtail.orders (job_id, kind) VALUES ($1, 'resume')`, [jobId]);
-    await commands.notify(database);
-    const seenAt = async () => (await fleet.query<{ at: Date }>('SELECT seen_at AS at FROM jobtail.agents'))[0]?.at;
-    for (let renewed = 0; renewed < 2; renewed++) {
-      const before = (await seenAt())?.getTime();
-      await until('the lease to be renewed', async () => (await seenAt())?.getTime() !== before);
-    }
-    expect(anna.member.numbers).toMatchObject({ lost: 0, jobs: { self: 3 } });
-    expect(anna.followed.size).toBe(3);
-    await session.query('COMMIT');
-    const says = (what: string) => until(what, () => anna.log.some(({ message }) => message === what));
+it.concurrent('a heartbeat waits for no data, and after each outage new jobs are followed', OPTIONS, async (test) => {
+  const { fleet, commands, database, watch } = await fleetWith(test, 3);
+  const relay = await fleet.relay();
+  const anna = fleet.start('anna', { clock: fastClock(10), heartbeatMs: 100_000, port: relay.port });
+  await until('all to be followed', () => anna.followed.size === 3);
+  const session = await fleet.session();
+  await session.query('BEGIN');
+  await session.query('SELECT 1 FROM jobtail.jobs FOR NO KEY UPDATE');
+  const { jobId } = orderFor(1);
+  await fleet.query(`INSERT INTO jobtail.orders (job_id, kind) VALUES ($1, 'resume')`, [jobId]);
+  await commands.notify(database);
+  const seenAt = async () => (await fleet.query<{ at: Date }>('SELECT seen_at AS at FROM jobtail.agents'))[0]?.at;
+  for (let renewed = 0; renewed < 2; renewed++) {
+    const before = (await seenAt())?.getTime();
+    await until('the lease to be renewed', async () => (await seenAt())?.getTime() !== before);
+  }
+  expect(anna.member.numbers).toMatchObject({ lost: 0, jobs: { self: 3 } });
+  expect(anna.followed.size).toBe(3);
+  await session.query('COMMIT');
+  const logged = (what: string) => anna.log.filter(({ message }) => message === what).length;
+  for (const outage of [1, 2]) {
     relay.cut();
-    await says('operation failed');
+    await until('the outage to be logged', () => logged('operation failed') >= outage && !anna.member.numbers.isUp);
     relay.open();
-    await says('operation recovered');
-  },
-);
+    await until('its end to be logged', () => logged('operation recovered') >= outage && anna.member.numbers.isUp);
+    await watch(3 + outage, 3 + outage);
+    await until('a new job to be followed', () => anna.followed.size === 3 + outage);
+  }
+});
 
 it.concurrent('an agent whose row is of an older backup, or missing, joins again', OPTIONS, async (test) => {
   const { fleet, soon } = await fleetWith(test, 2);
