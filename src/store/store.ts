@@ -161,7 +161,6 @@ export class Commits {
 
   flush(): void {
     this.#cancel?.();
-    this.#cancel = undefined;
     this.#dueInMs = Number.POSITIVE_INFINITY;
     const waiting = this.#waiting;
     if (waiting.length === 0) return;

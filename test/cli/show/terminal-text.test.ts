@@ -1,6 +1,6 @@
 import stringWidth from 'string-width';
 import { describe, expect, it } from 'vitest';
-import { columnsOf, cutToColumns, terminalText, wrapToColumns } from '../../../src/cli/show/terminal.ts';
+import { BottomLines, columnsOf, cutToColumns, terminalText, wrapToColumns } from '../../../src/cli/show/terminal.ts';
 
 const ESC = '\u001b';
 
@@ -72,4 +72,27 @@ describe('columns', () => {
 
 it('a terminal that reports no size has room for every line', () => {
   expect(columnsOf({ isTTY: true, columns: 0 })).toBe(Number.POSITIVE_INFINITY);
+});
+
+it('lines at the bottom stay below what is written, and are shown again after they were cleared', () => {
+  const written: string[] = [];
+  const stream = { isTTY: true, columns: 80, write: (text: string) => written.push(text) > 0 } as never;
+  const bottom = new BottomLines(stream);
+  const steps = [
+    () => bottom.show(['a', 'b']),
+    () => bottom.show(['a', 'b']),
+    () => bottom.write('line\n'),
+    () => bottom.clear(),
+    () => bottom.write('line\n'),
+    () => bottom.show(['a', 'b']),
+    () => bottom.show(['c']),
+    () => bottom.leave(),
+    () => bottom.leave(),
+    () => bottom.show(['c']),
+  ].map((step) => {
+    step();
+    return written.splice(0).join();
+  });
+  const erased = `\r${ESC}[1A${ESC}[J`;
+  expect(steps).toEqual(['a\nb', '', `${erased}line\na\nb`, erased, 'line\n', 'a\nb', `${erased}c`, '\n', '', 'c']);
 });
