@@ -456,6 +456,30 @@ it('what a kill leaves behind is cleared at the first look of the next process',
   expect(fs.readdirSync(outside)).toHaveLength(1);
 });
 
+it('a job that comes back to this agent is as new to it: its leftovers, an empty list, what stands here', async () => {
+  const place = new ResultsPlace();
+  place.remote.set('/11/a', 'a');
+  place.remote.stamps.set('/11/a', 'one date');
+  await place.sync();
+  place.now += 10 * MINUTE_MS;
+  place.monotonic += 10 * MINUTE_MS;
+  // It is due, its date spares it, and its copy was looked at.
+  expect(await place.sync()).toMatchObject({ listed: 1, fetched: 0 });
+  const listed = new Map(place.remote.files);
+  place.remote.files.clear();
+  await place.sync();
+  // Another agent has it meanwhile, and is killed.
+  place.results.forgetJob(JOB);
+  fs.rmSync(place.path('11', 'a'));
+  fs.writeFileSync(place.path('11', partialName('0123456789abcdef')), 'half');
+  await place.sync();
+  expect(place.row('/11/a')).toMatchObject({ stamp: 'one date' });
+  expect(place.tree()).toEqual([]);
+  for (const [name, content] of listed) place.remote.files.set(name, content);
+  expect(await place.sync()).toMatchObject({ listed: 1, fetched: 1 });
+  expect(place.read('11', 'a')).toBe('a');
+});
+
 it('a writer beside the agent changes files during their downloads, and each local file is a whole one at every moment', async () => {
   const place = new ResultsPlace({ parallel: 2 });
   // Each version is one letter, so that a mixed file shows.
