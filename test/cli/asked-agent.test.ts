@@ -1,16 +1,19 @@
 /** Commands beside a running agent: the agent makes the calls to the job service. No other way to the service exists here. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, it } from 'vitest';
-import { askAgent } from '../../src/cli/ask-agent.ts';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { askAgent, PendingRequest } from '../../src/cli/ask-agent.ts';
 import { isNoJob, listJobs } from '../../src/cli/job-service.ts';
 import { loadConfig } from '../../src/config/load.ts';
+import { SharedState } from '../../src/daemon/state.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { type JobId, LIVE_FILE_NAMES } from '../../src/job.ts';
 import { WAKE_FILE } from '../../src/store/store.ts';
+import { systemClock } from '../../src/system/clock.ts';
 import { startAgent } from '../support/composed-agent.ts';
 import { until } from '../support/e2e-until.ts';
 import { jobOf, ModelJobService, ModelRemote } from '../support/model-remote.ts';
+import { ownState } from './own-state.ts';
 
 async function start(remote = new ModelRemote()) {
   const service = new ModelJobService();
@@ -63,4 +66,26 @@ it('an answer for a command does not wait for downloads that have all places for
   agent.refresh();
   await until('three downloads', () => downloads === 3);
   expect(await isNoJob(config, '999' as JobId)).toBe(true);
+});
+
+it('a request is renewed every five seconds, made again where it is gone, and removed at the end', async () => {
+  const { config, store } = await ownState();
+  const clock = { now: 0 };
+  for (const name of ['now', 'monotonic'] as const) {
+    const spy = vi.spyOn(systemClock, name).mockImplementation(() => clock.now);
+    onTestFinished(() => spy.mockRestore());
+  }
+  const state = new SharedState(config);
+  onTestFinished(() => state.close());
+  const pending = new PendingRequest(state, { kind: 'verify', jobId: '501' as JobId });
+  const madeAt = (now: number) => {
+    clock.now = now;
+    expect(pending.renew()).toBeUndefined();
+    return store.requests.open('service').map((request) => request.madeAt);
+  };
+  expect([0, 4_999, 5_000, 9_999, 10_000].map(madeAt)).toEqual([[0], [0], [5_000], [5_000], [10_000]]);
+  store.requests.forgetUnrenewed(70_001);
+  expect([70_001, 75_000, 75_001].map(madeAt)).toEqual([[70_001], [70_001], [75_001]]);
+  pending.end();
+  expect(store.requests.open('service')).toEqual([]);
 });

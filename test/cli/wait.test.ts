@@ -61,8 +61,11 @@ it.each<[string, Partial<LiveFileRow>, string[]]>([
   expect(job?.files[0]?.unproven).toBe(reasons[0] ?? null);
   expect(unprovenIn(store, JOB)).toEqual(unproven);
   // Of a job that is followed again, nothing is proven.
-  store.jobs.resume(JOB);
-  expect(unprovenIn(store, JOB)).toHaveLength(1);
+  for (const again of [() => store.jobs.resume(JOB), () => watch(store)]) {
+    compared(store, { ...FILE, ...row });
+    again();
+    expect(unprovenIn(store, JOB)).toHaveLength(1);
+  }
 });
 
 it('a settled job with live output, of which the service lists no file, as if its clock were ahead', async () => {
