@@ -15,6 +15,7 @@ import { Rule } from '../../src/notify/rules.ts';
 import { mailText, SIGNATURE_HEADER, send } from '../../src/notify/senders.ts';
 import { Secrets } from '../../src/redact.ts';
 import { HttpClient } from '../../src/remote/http/http-client.ts';
+import { GuardedThread } from '../../src/search/guarded-thread.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { closedAtEnd, startHttpServer } from '../support/wire-server.ts';
 import { JOB, NotifyPlace, ruleOf } from './place.ts';
@@ -271,7 +272,11 @@ describe('an event', () => {
 
   it('that is next is sent by the configuration that took over', async () => {
     const closes = vi.spyOn(HttpClient.prototype, 'close');
-    onTestFinished(() => closes.mockRestore());
+    const threads = vi.spyOn(GuardedThread.prototype, 'close');
+    onTestFinished(() => {
+      closes.mockRestore();
+      threads.mockRestore();
+    });
     const held: http.ServerResponse[] = [];
     const url = await serving((_, response) => void held.push(response));
     const place = placeWith(ruleOf({ on: ['started'], url }));
@@ -283,7 +288,7 @@ describe('an event', () => {
     }
     await place.clock.passUntil('a request', () => held.length === 1 && place.waiting.length === 2);
     await first.replace();
-    expect(closes).not.toHaveBeenCalled();
+    expect([closes.mock.calls.length, threads.mock.calls.length]).toEqual([0, 1]);
     held[0]?.end();
     await place.clock.passUntil('its end', () => place.waiting.length === 1 && closes.mock.calls.length === 1);
     await place.clock.pass(60_000);
@@ -293,7 +298,7 @@ describe('an event', () => {
     held[1]?.end();
     await place.clock.passUntil('its end', () => place.waiting.length === 0);
     await second.stop();
-    expect(closes).toHaveBeenCalledTimes(2);
+    expect([closes.mock.calls.length, threads.mock.calls.length]).toEqual([2, 2]);
   });
 
   it('that was attempted may have been received, and is combined with no other one', async () => {
