@@ -207,6 +207,22 @@ describe('a direct transfer', () => {
     expect(tries).toEqual([1, 2, 3, 3]);
   });
 
+  it('that fails for one job waits as after a first failure once it worked, and not where the job comes back', async () => {
+    const { place, transfer } = placeWith('direct');
+    place.remote.set('/11/a', 'a');
+    const tries: number[] = [];
+    for (const isFailing of [true, false, true, true]) {
+      transfer.failure = isFailing ? new JobtailError('local-io', 'rsync failed') : undefined;
+      await place.sync(true);
+      tries.push(transfer.orders.length);
+      place.monotonic += 6 * 60_000;
+    }
+    await place.sync(true);
+    place.results.forgetJob(JOB);
+    await place.sync(true);
+    expect([...tries, transfer.orders.length]).toEqual([1, 2, 3, 4, 5]);
+  });
+
   it.each([
     ['auto', 5],
     ['direct', 9],
