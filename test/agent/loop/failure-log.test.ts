@@ -74,24 +74,39 @@ it('an early start, entries that were not requested and each reason of failed re
   expect(await after(() => (reason = 'status 501'))).toEqual([failed('status 501')]);
 });
 
-it('a live file that fails is said once, that it can be read again, and its next failure too', async () => {
+it('a file, and a list, that fail are said once, that they work again, and their next failures too', async () => {
   const clock = new HeldClock();
   const remote = new ModelRemote();
   const stderr = keyText({ ...STDOUT, file: 'stderr' });
   for (const name of [keyText(STDOUT), stderr]) remote.files.set(name, Buffer.from('a line\n'));
-  const { warnings, said, watch } = await startAgent(remote, { clock, sections: 'results: {enabled: false}\n' });
-  watch({ tasks: [TASK as TaskId], results: false });
-  const scope = `scope="job ${JOB} ${stderr}"`;
+  const list = remote.listChangedFiles.bind(remote);
+  let isListed = true;
+  remote.listChangedFiles = async (...call) => {
+    if (isListed) return await list(...call);
+    throw new JobtailError('fault', 'no list');
+  };
+  const { warnings, said, watch } = await startAgent(remote, { clock, sections: '' });
+  watch({ tasks: [TASK as TaskId] });
   const saidIn = async (change: () => void) => {
     warnings.length = 0;
     said.length = 0;
     change();
     await clock.pass(3 * HOUR_MS);
-    return [...warnings, ...said].filter((line) => line.includes(scope)).map((line) => line.split(' scope')[0]);
+    const scope = (line: string) =>
+      /^operation (\w+).* scope="job \w+ (results|\w+\/stderr)"/.exec(line)?.slice(1).join(' ');
+    return [...warnings, ...said].flatMap((line) => scope(line) ?? []).sort();
   };
   expect(await saidIn(() => {})).toEqual([]);
   for (let times = 0; times < 2; times++) {
-    expect(await saidIn(() => remote.poisoned.add(stderr))).toEqual(['operation failed']);
-    expect(await saidIn(() => remote.poisoned.clear())).toEqual(['operation recovered']);
+    const failing = await saidIn(() => {
+      isListed = false;
+      remote.poisoned.add(stderr);
+    });
+    expect(failing).toEqual(['failed 9001/stderr', 'failed results']);
+    const working = await saidIn(() => {
+      isListed = true;
+      remote.poisoned.clear();
+    });
+    expect(working).toEqual(['recovered 9001/stderr', 'recovered results']);
   }
 });

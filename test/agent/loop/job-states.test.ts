@@ -230,6 +230,20 @@ it('a first sign-in that fails has the jobs requested, and is logged by that unl
   expect(without.warnings).toEqual([expect.stringContaining('scope="the sign-in" code=http-status')]);
 });
 
+it('a list that a refused secret failed is requested again at once when that is mended, and not before', async () => {
+  const { clock, agent, service } = await follow();
+  service.failure = new JobtailError('sign-in-refused', 'wrong password');
+  await clock.pass(10 * MINUTE_MS);
+  const { lists } = service;
+  await clock.passUntil('a list that fails', () => service.lists > lists, 30 * MINUTE_MS);
+  agent.tryAgain(() => false);
+  await clock.pass(SECOND_MS);
+  expect(service.lists).toBe(lists + 1);
+  agent.tryAgain(({ secretMends }) => secretMends);
+  await clock.pass(SECOND_MS);
+  expect(service.lists).toBe(lists + 2);
+});
+
 it('a quiet job costs no calls but its polls, and one list for all jobs every half minute', async () => {
   const { clock, remote, service, agent, store } = await follow();
   // Who says that something changed asks for one look, not for more ever after.
