@@ -63,7 +63,7 @@ export function readListing(text: string): RsyncListing {
   const lines = text.split('\n').filter((line) => line !== '');
   const listed = lines.flatMap((line) => {
     const [, kind = '', size = '', name = ''] =
-      /^(.)[rwxsStT-]{9}\S* +([0-9.,]+) [0-9/]+ [0-9:]+ (.*)/.exec(line) ?? [];
+      /^(.)[rwxsStT-]{9}\S* +([0-9.,]+) [0-9/]+ [0-9:]+ (.*)$/.exec(line) ?? [];
     return name === '' ? [] : [{ kind, bytes: Number(size.replaceAll(/[.,]/g, '')), name: unescaped(name) }];
   });
   return { listed, unreadLines: lines.length - listed.length };

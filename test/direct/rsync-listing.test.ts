@@ -35,7 +35,9 @@ it('the list of rsync is read by kind, size and name, whatever the name is', () 
 it('a line that is no entry of a list is counted, so that no list counts as complete without it', () => {
   const text =
     '-rw-r--r-- 5 2026/11/26 10:00:00 one\nWelcome to the cluster\n-rw-r--r-- many 2026/11/26 10:00:00 two\n';
-  expect(readListing(text)).toEqual({ listed: [{ kind: '-', bytes: 5, name: 'one' }], unreadLines: 2 });
+  // rsync escapes a carriage return: no name is cut at one.
+  const cut = '-rw-r--r-- 5 2026/11/26 10:00:00 three\rfour\n';
+  expect(readListing(text + cut)).toEqual({ listed: [{ kind: '-', bytes: 5, name: 'one' }], unreadLines: 3 });
 });
 
 it('directories of a request keep what can be resumed, and nothing else', async () => {
