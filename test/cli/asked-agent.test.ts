@@ -1,10 +1,13 @@
 /** Commands beside a running agent: the agent makes the calls to the job service. No other way to the service exists here. */
 import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
+import timers from 'node:timers/promises';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { askAgent, PendingRequest } from '../../src/cli/ask-agent.ts';
+import { answerFrom, askAgent, PendingRequest } from '../../src/cli/ask-agent.ts';
 import { isNoJob, listJobs } from '../../src/cli/job-service.ts';
 import { loadConfig } from '../../src/config/load.ts';
+import { openOwnStore } from '../../src/daemon/own-state.ts';
 import { SharedState } from '../../src/daemon/state.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { type JobId, LIVE_FILE_NAMES } from '../../src/job.ts';
@@ -12,6 +15,7 @@ import { WAKE_FILE } from '../../src/store/store.ts';
 import { systemClock } from '../../src/system/clock.ts';
 import { startAgent } from '../support/composed-agent.ts';
 import { until } from '../support/e2e-until.ts';
+import { SILENT } from '../support/errors.ts';
 import { jobOf, ModelJobService, ModelRemote } from '../support/model-remote.ts';
 import { ownState } from './own-state.ts';
 
@@ -88,4 +92,46 @@ it('a request is renewed every five seconds, made again where it is gone, and re
   expect([70_001, 75_000, 75_001].map(madeAt)).toEqual([[70_001], [70_001], [75_001]]);
   pending.end();
   expect(store.requests.open('service')).toEqual([]);
+});
+
+it('a request is made again in a state that was replaced, where its number is that of another command', async () => {
+  const { config, store } = await ownState();
+  const state = new SharedState(config);
+  onTestFinished(() => state.close());
+  const pending = new PendingRequest(state, { kind: 'verify', jobId: '501' as JobId });
+  expect(pending.renew()).toBeUndefined();
+  const replaced = () => {
+    fs.rmSync(config.state.directory, { recursive: true });
+    expect(pending.renew()).toBeUndefined();
+    const owned = openOwnStore(config, SILENT);
+    onTestFinished(owned.close);
+    const other = owned.store.requests.add('502' as JobId, 'verify', Date.now());
+    return { ...owned, other };
+  };
+  expect(store.requests.open('service').map(({ requestId }) => requestId)).toEqual([1]);
+  const second = replaced();
+  second.store.requests.answer(second.other, 'the answer of another command');
+  expect([second.other, pending.renew(), second.store.requests.open('service').length]).toEqual([1, undefined, 1]);
+  const third = replaced();
+  third.store.requests.add('503' as JobId, 'verify', Date.now());
+  pending.end();
+  expect(third.store.requests.open('service').map(({ jobId }) => jobId)).toEqual(['502', '503']);
+});
+
+it('an agent that is away for a moment is waited for again and again; its last answer counts', async () => {
+  const restore = vi.spyOn(timers, 'setTimeout').mockResolvedValue(undefined);
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    restore.mockRestore();
+    syncBuiltinESMExports();
+  });
+  const { signal } = new AbortController();
+  const answerAt = async (tick: number, away: string) => {
+    let [ticks, checks] = [0, 0];
+    const read = () => (++ticks === tick ? 'the answer' : undefined);
+    return [await answerFrom({ read, isThere: () => away[checks++] !== 'x' }, signal), ticks, checks];
+  };
+  expect(await answerAt(60, '.x.x.x')).toEqual(['the answer', 60, 6]);
+  expect(await answerAt(30, '.xx')).toEqual(['the answer', 30, 3]);
+  expect(await answerAt(31, '.xx')).toEqual([undefined, 30, 3]);
 });

@@ -1,0 +1,111 @@
+/** Commands that wait in this process beside the agent that follows the job: what they print, each thing once. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { tail } from '../../src/cli/commands/tail.ts';
+import { watchHere } from '../../src/cli/commands/watch-foreground.ts';
+import type { JobId, TaskId } from '../../src/job.ts';
+import type { StoredError, WatchRequest } from '../../src/store/rows.ts';
+import { until } from '../support/e2e-until.ts';
+import { jobOf } from '../support/model-remote.ts';
+import { ownState } from './own-state.ts';
+
+const JOB = '501' as JobId;
+const TASK = '601' as TaskId;
+
+/** The state of an agent, its mirror of one file, and what a command prints on a terminal while seconds pass quickly. */
+async function followedJob(tasks: readonly TaskId[] | null) {
+  const { file, config, store } = await ownState();
+  const mirror = path.join(config.mirror.directory, JOB, 'live', TASK, 'stdout.log');
+  fs.mkdirSync(path.dirname(mirror), { recursive: true });
+  fs.writeFileSync(mirror, '');
+  const more = { results: false, settleAfterMs: null, source: 'command' } as const;
+  const request: WatchRequest = { jobId: JOB, tasks, files: ['stdout', 'stderr'], ...more };
+  store.transaction(() => store.jobs.watch(request, Date.now()));
+  let printed = '';
+  const print = (text: string | Uint8Array) => {
+    printed += String(text);
+    return true;
+  };
+  const now = performance.now.bind(performance);
+  const { isTTY } = process.stdout;
+  process.stdout.isTTY = true;
+  vi.spyOn(process.stdout, 'write').mockImplementation(print);
+  vi.spyOn(process.stderr, 'write').mockImplementation(print);
+  vi.spyOn(performance, 'now').mockImplementation(() => now() * 20);
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+    process.stdout.isTTY = isTTY;
+  });
+  return {
+    ...{ file, config, store, request },
+    append: (text: string) => fs.appendFileSync(mirror, text),
+    shown: (text: string) => until(text, () => printed.includes(text) || undefined),
+    printed: () => printed,
+    reported: (jobState: string) =>
+      store.jobInformation.save({ jobId: JOB, information: jobOf(JOB, jobState), since: 1, reportedAt: 1 }),
+    failed(name: 'stdout' | 'stderr', message: string) {
+      const error: StoredError = { code: 'local-io', message, hint: null, since: 1 };
+      for (const row of store.liveFiles.ofJob(JOB)) if (row.file === name) store.liveFiles.save({ ...row, error });
+    },
+  };
+}
+
+it('tail --follow prints each error and each state once, below the line that has no end yet', async () => {
+  const job = await followedJob([TASK]);
+  job.append('first\nhalf');
+  const following = tail([JOB], { config: job.file, follow: true, lines: 10, prefix: false, task: [], file: [] });
+  await job.shown('half');
+  job.failed('stdout', 'no space');
+  await job.shown('no space');
+  job.reported('Queued');
+  await job.shown('Queued');
+  job.failed('stderr', 'too large');
+  await job.shown('too large');
+  job.append(' a line\nhalf');
+  await until('the next line', () => job.printed().endsWith('half') || undefined);
+  job.reported('Running');
+  await job.shown('Running');
+  job.append('half');
+  await until('the next line', () => job.printed().endsWith('half') || undefined);
+  job.append(' is over\nlast\n');
+  await job.shown('last');
+  job.reported('Finishing');
+  await job.shown('Finishing');
+  job.store.jobs.setState(JOB, 'settled');
+  await following;
+  expect(stripVTControlCharacters(job.printed()).split('\n')).toEqual([
+    ...['first', 'half', `task ${TASK} stdout: no space`, `job ${JOB} is Queued`, `task ${TASK} stderr: too large`],
+    ...['half a line', 'half', `job ${JOB} is Running`, 'halfhalf\rhalfhalf is over', 'last'],
+    ...[`job ${JOB} is Finishing`, `job ${JOB} is settled: no more lines`, ''],
+  ]);
+});
+
+it('watch --foreground prints each line and each state once, while its last row shows the progress', async () => {
+  const job = await followedJob(null);
+  job.append('before\n');
+  const watching = watchHere(job.config, job.request, 10);
+  await job.shown('last growth');
+  expect(job.printed()).not.toContain('before');
+  const end = { stalledAt: null, grownAt: null, refused: 0, failures: 0, error: null };
+  job.store.jobs.endRun(JOB, { polledAt: Date.now(), ...end });
+  await job.shown('before');
+  job.append('after\n');
+  await job.shown('after');
+  job.reported('Running');
+  await job.shown('is Running\n');
+  expect(job.store.requests.open('follow')).toHaveLength(1);
+  job.store.jobs.setState(JOB, 'settled');
+  await watching;
+  expect(job.store.requests.open('follow')).toEqual([]);
+  const [row, erased] = ['looking for its tasks, last growth never', '\r\u001b[J'];
+  expect(job.printed().split('\n')).toEqual([
+    'tasks: none is known yet; probes search for them',
+    `job ${JOB}: ${row}${erased}${TASK} stdout | before`,
+    `job ${JOB}: ${row}${erased}${TASK} stdout | after`,
+    `job ${JOB}: ${row}${erased}job ${JOB} is Running`,
+    `job ${JOB}: Running, ${row}${erased}job ${JOB} is settled`,
+    '',
+  ]);
+});
