@@ -1,7 +1,8 @@
 /** The events that clients listen to: the same for each of them, from the moment when it began to listen. */
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { EventFeed } from '../../src/api/events.ts';
 import { SharedState } from '../../src/daemon/state.ts';
+import { JobtailError } from '../../src/errors.ts';
 import type { JobId } from '../../src/job.ts';
 import type { NotifyEvent } from '../../src/notification.ts';
 import { ownState } from '../cli/own-state.ts';
@@ -43,6 +44,29 @@ it('each client gets the same events, once and in order, but none from before it
   await first.hears('501 finished', '502 started');
   expect(second.heard).toEqual(first.heard.slice(1));
   expect(failures).toEqual([]);
+});
+
+it('an error of the agent while events are read is reported, an absent state is not; no event is missed', async () => {
+  const { report, listen, failures } = await setUp();
+  report('501', 'Running');
+  const client = listen();
+  report('501', 'Finished');
+  const error = new Error('broken');
+  const reads = vi.spyOn(SharedState.prototype, 'store', 'get');
+  const clock = vi.spyOn(performance, 'now');
+  onTestFinished(() => [reads, clock].forEach((each) => void each.mockRestore()));
+  const begun = performance.now();
+  const heard = [new JobtailError('store', 'there is none'), error, undefined].map((fails, index) => {
+    clock.mockReturnValue(begun + (index + 1) * 1_000);
+    if (fails !== undefined)
+      reads.mockImplementationOnce(() => {
+        throw fails;
+      });
+    return [...client.read(), ...client.read()].map(({ type }) => type);
+  });
+  expect(heard).toEqual([[], [], ['finished']]);
+  // Once for all that ask within a second.
+  expect([failures, reads.mock.calls.length]).toEqual([[error], 3]);
 });
 
 it('a client that reads much later than others is cut off, and they go on', async () => {

@@ -77,6 +77,7 @@ describe('a broken database', () => {
     expect(fs.readFileSync(store.quarantined ?? '').equals(broken)).toBe(true);
     expect(store.jobs.all()).toEqual([]);
     store.close();
+    expect(openFilesIn(directory)).toBe(0);
     const next = openStore(directory);
     expect(next.quarantined).toBeUndefined();
     next.close();

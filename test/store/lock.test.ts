@@ -13,7 +13,7 @@ import {
 } from '../../src/store/lock.ts';
 import { READS_TYPESCRIPT } from '../support/e2e-program.ts';
 import { needsThat } from '../support/needs.ts';
-import { temporaryDirectory } from '../support/temp-directory.ts';
+import { openFilesIn, temporaryDirectory } from '../support/temp-directory.ts';
 
 it('one process at a time has it, and its pid is known', () => {
   const directory = temporaryDirectory();
@@ -31,6 +31,8 @@ it('one process at a time has it, and its pid is known', () => {
   lock.release();
   expect(lockHolder(directory)).toBeUndefined();
   lockDirectory(directory).release();
+  // Each question of who has it closes the file again.
+  expect(openFilesIn(directory)).toBe(0);
 });
 
 it('a command that has it is no agent, and sees an agent that waits for it', () => {

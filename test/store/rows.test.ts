@@ -122,6 +122,9 @@ it('keys of a job are counted over its whole life, and at most twenty that have 
   const next = leases.ask(JOB, 10);
   expect(leases.lastOf(JOB)?.leaseId).toBe(next);
   expect(leases.countKeys(JOB)).toBe(2);
+  for (const leaseId of Array.from({ length: 22 }, () => leases.ask(JOB, 11))) leases.lose(leaseId, 'no response');
+  leases.ask(JOB, 12);
+  expect(leases.countKeys(JOB)).toBe(20);
 });
 
 it('requests of commands are open until they are answered, and forgotten after their commands have ended', () => {
