@@ -83,6 +83,8 @@ export class OpenFile {
   readonly #source: ByteSource;
   readonly #closed = new AbortController();
   #wish: Wish;
+  /** The version that was reported last. */
+  #announced: string | undefined;
   #isRunning = false;
   #isCounting = false;
   #failures = 0;
@@ -102,6 +104,7 @@ export class OpenFile {
 
   announce({ version, bytes }: { readonly version: string; readonly bytes: number }): void {
     const now = this.condition.value;
+    this.#announced = version;
     if (now.version !== undefined && version !== now.version) {
       this.#send('rewritten', version, bytes);
       return;
@@ -142,7 +145,9 @@ export class OpenFile {
   #show(byte: number, target: ScrollTarget): void {
     this.pause();
     const { start, end } = this.window;
-    const isHere = byte >= start && (byte < end || (byte === end && byte === this.condition.value.bytes));
+    const isWithin = byte >= start && (byte < end || (byte === end && byte === this.condition.value.bytes));
+    // Before anything is here, the end comes by itself.
+    const isHere = isWithin && (this.isLoaded || target === 'end');
     this.#wish = isHere ? undefined : { around: byte };
     if (isHere) this.target.value = target;
     void this.#run();
@@ -247,27 +252,37 @@ export class OpenFile {
   async #loadAround(wish: Exclude<Wish, string | undefined>, signal: AbortSignal): Promise<void> {
     const byte = wish.around;
     const where = { from: Math.max(0, byte - BEFORE_BYTES), bytes: STRETCH_BYTES };
-    let stretch = await this.#source.stretch(where, this.condition.value.version, signal);
+    let stretch = await this.#fetch(where, signal);
     // A link may be older than the file: its end is shown.
-    if (byte >= stretch.total && stretch.total > 0) {
+    if (stretch !== undefined && byte >= stretch.total && stretch.total > 0) {
       if (this.#wish === wish) this.#wish = { around: stretch.total - 1 };
       return;
     }
     // A line that is longer than what stands before the byte.
-    if (byte >= stretch.start + stretch.bytes.length && byte < stretch.total)
-      stretch = await this.#source.stretch({ from: byte, bytes: STRETCH_BYTES }, this.condition.value.version, signal);
-    if (this.#wish !== wish) return;
+    if (stretch !== undefined && byte >= stretch.start + stretch.bytes.length && byte < stretch.total)
+      stretch = await this.#fetch({ from: byte, bytes: STRETCH_BYTES }, signal);
+    if (stretch === undefined || this.#wish !== wish) return;
     this.#wish = undefined;
-    await this.#take(stretch, { byte });
+    this.#take(stretch, { byte });
   }
 
   async #loadEnd(signal: AbortSignal): Promise<void> {
-    const stretch = await this.#source.stretch({ bytes: STRETCH_BYTES }, this.condition.value.version, signal);
-    if (typeof this.#wish !== 'object') await this.#take(stretch, 'end');
+    const stretch = await this.#fetch({ bytes: STRETCH_BYTES }, signal);
+    const isWanted = typeof this.#wish !== 'object' && (this.following.value || !this.isLoaded);
+    if (stretch !== undefined && isWanted) this.#take(stretch, 'end');
   }
 
-  async #take(stretch: Stretch, target: ScrollTarget): Promise<void> {
+  /** Undefined if another version was reported meanwhile. */
+  async #fetch(where: LinesQuery, signal: AbortSignal): Promise<Stretch | undefined> {
+    const { version } = this.condition.value;
+    const announced = this.#announced;
+    const stretch = await this.#source.stretch(where, version, signal);
     await this.#source.frame();
+    if (version !== undefined) return this.condition.value.version === version ? stretch : undefined;
+    return [announced, stretch.version].includes(this.#announced) ? stretch : undefined;
+  }
+
+  #take(stretch: Stretch, target: ScrollTarget): void {
     this.window.replace(stretch, stretch.bytes);
     const { bytes } = this.condition.value;
     this.#set({ version: stretch.version, bytes: Math.max(bytes, stretch.total) });
@@ -324,8 +339,10 @@ export class OpenFile {
     const { start, line } = this.window;
     if (this.#isCounting || !this.isLoaded || version === undefined || line !== undefined) return;
     this.#isCounting = true;
+    let isCounted = false;
     try {
       const found = await this.#source.place({ byte: start }, version, this.#closed.signal);
+      isCounted = true;
       if (this.window.start === start && this.condition.value.version === version) this.window.line = found.line;
       this.changes.value++;
     } catch {
@@ -333,5 +350,7 @@ export class OpenFile {
     } finally {
       this.#isCounting = false;
     }
+    // Other rows may be here by now.
+    if (isCounted) void this.#countLine();
   }
 }

@@ -7,8 +7,14 @@ import { type ByteSource, OpenFile } from '../../../../src/view/page/file/open-f
 import { MAX_BYTES } from '../../../../src/view/page/file/text-window.ts';
 import { sourceOf } from '../../../support/view-models.ts';
 
-/** A content in memory, as the server would hand it out; each answer waits until `answer` is called. */
+/** A content in memory, as the server would hand it out. */
 class MemoryContent implements ByteSource {
+  /** Answers are made at once, and arrive then. */
+  arrival = Promise.resolve();
+  /** The same, of lines that are counted first. */
+  counting = Promise.resolve();
+  /** Answers have no numbers of lines: the server has not counted them. */
+  isUncounted = false;
   versions = new Map([['one', Buffer.alloc(0)]]);
   now = 'one';
   asked: string[] = [];
@@ -26,8 +32,10 @@ class MemoryContent implements ByteSource {
   async stretch({ from, at, to, bytes = 0 }: LinesQuery, version: string | undefined) {
     const content = this.#content(at === undefined ? `${from ?? ''}-${to ?? ''}` : `${at}..${at + bytes}`, version);
     const window = windowOf(sourceOf(content), { from, at, to, bytes });
-    const line = window.beginsLine ? lineAt(content, window.start) : undefined;
-    return { ...window, version: version ?? this.now, total: content.length, line };
+    const line = window.beginsLine && !this.isUncounted ? lineAt(content, window.start) : undefined;
+    const answer = { ...window, version: version ?? this.now, total: content.length, line };
+    await this.arrival;
+    return answer;
   }
 
   async place(at: { line: number } | { byte: number }, version: string) {
@@ -36,6 +44,7 @@ class MemoryContent implements ByteSource {
     const line = Math.min(wanted, lineAt(content, content.length));
     let byte = 0;
     for (let before = 0; before < line; before++) byte = content.indexOf('\n', byte) + 1;
+    await this.counting;
     return { version, line, byte, bytes: content.length };
   }
 
@@ -47,6 +56,18 @@ class MemoryContent implements ByteSource {
     this.waited.push(ms);
   }
 
+  /** Holds all answers until what is returned is called. */
+  hold(): () => void {
+    const [arrival, release] = held();
+    this.arrival = arrival;
+    return release;
+  }
+
+  rewrite(): void {
+    this.versions.set('two', Buffer.from('anew\n'));
+    this.now = 'two';
+  }
+
   #content(what: string, version: string | undefined): Buffer {
     this.asked.push(what);
     const failure = this.failures.shift();
@@ -55,6 +76,14 @@ class MemoryContent implements ByteSource {
     if (content === undefined) throw new RefusedByView(409, { message: 'it is another by now', version: this.now });
     return content;
   }
+}
+
+function held(): [promise: Promise<void>, release: () => void] {
+  let release = () => {};
+  const promise = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  return [promise, release];
 }
 
 const lineAt = (content: Buffer, byte: number) => content.subarray(0, byte).toString().split('\n').length - 1;
@@ -103,10 +132,12 @@ describe('an opened content', () => {
     content.asked = [];
     grow(content, file, lines(3, 3));
     await settled(file);
+    file.pause();
     expect([content.asked, file.condition.value.bytes, file.followedTo.value]).toEqual([[], 42, 21]);
+    file.target.value = undefined;
     file.follow();
     await settled(file);
-    expect(textOf(file)).toBe(lines(6));
+    expect([textOf(file), file.target.value]).toEqual([lines(6), 'end']);
   });
 
   it('skips what came faster than it can be shown', async () => {
@@ -209,10 +240,10 @@ describe('an opened content', () => {
     expect(file.condition.value.phase).toBe('former');
     file.reachEnd();
     expect(file.condition.value.phase).toBe('former');
+    file.jumpTo(5_000);
     file.follow();
     await settled(file);
-    expect(textOf(file)).toBe('anew\n');
-    expect(file.condition.value.phase).toBe('followed');
+    expect([textOf(file), file.target.value, file.condition.value.phase]).toEqual(['anew\n', 'end', 'followed']);
   });
 
   it.each([
@@ -262,7 +293,9 @@ describe('an opened content', () => {
     const content = new MemoryContent('sure\ntorn');
     const file = await opened(content);
     content.versions.set('one', Buffer.from('sure\n'));
+    const { value: before } = file.changes;
     file.announce({ version: 'one', bytes: 5 });
+    expect(file.changes.value).toBe(before + 1);
     grow(content, file, 'whole\n');
     await settled(file);
     expect(textOf(file)).toBe('sure\nwhole\n');
@@ -285,6 +318,23 @@ describe('an opened content', () => {
     expect(textOf(file)).toBe(lines(3));
   });
 
+  it('pauses as shortly after a success as at first, and asks for rows at either side once', async () => {
+    const content = new MemoryContent(lines(120_000));
+    const file = await opened(content, { at: 800_000, follows: false });
+    for (const want of [() => file.wantBefore(), () => file.wantBehind()]) {
+      content.failures = [new Error('no answer'), new Error('no answer')];
+      content.waited = [];
+      content.asked = [];
+      want();
+      await settled(file);
+      expect([content.waited, content.asked.length, file.condition.value.problem]).toEqual([
+        [500, 1_000],
+        3,
+        undefined,
+      ]);
+    }
+  });
+
   it('asks for nothing once it is closed', async () => {
     const content = new MemoryContent(lines(3));
     const file = await opened(content);
@@ -293,5 +343,143 @@ describe('an opened content', () => {
     grow(content, file, lines(3));
     await settled(file);
     expect(content.asked).toEqual([]);
+  });
+});
+
+describe('an answer on its way', () => {
+  it.each([
+    ['its end', {}, 'followed'],
+    ['a place in it', { at: 3 }, 'paused'],
+  ])(
+    'of the version before is not shown for %s, but that of the version which was reported',
+    async (_, place, phase) => {
+      for (const isRewrittenFirst of [false, true]) {
+        const content = new MemoryContent(lines(10));
+        const release = content.hold();
+        if (isRewrittenFirst) content.rewrite();
+        const file = new OpenFile(content, { follows: true, ...place, ...('at' in place && { follows: false }) });
+        if (!isRewrittenFirst) content.rewrite();
+        file.announce(isRewrittenFirst ? { version: 'one', bytes: 70 } : { version: 'two', bytes: 5 });
+        release();
+        if (isRewrittenFirst) file.announce({ version: 'two', bytes: 5 });
+        await settled(file);
+        expect(textOf(file)).toBe('anew\n');
+        expect(file.condition.value).toMatchObject({ version: 'two', bytes: 5, phase, problem: undefined });
+      }
+    },
+  );
+
+  it('of a later part of the version before is not shown', async () => {
+    const content = new MemoryContent(lines(100));
+    const file = await opened(content);
+    const release = content.hold();
+    grow(content, file, lines(100_000, 100));
+    content.rewrite();
+    file.announce({ version: 'two', bytes: 5 });
+    release();
+    await settled(file);
+    expect(textOf(file)).toBe('anew\n');
+    expect(file.condition.value).toMatchObject({ version: 'two', phase: 'followed' });
+  });
+
+  it('with rows of the version before, or behind what was taken back, is dropped', async () => {
+    for (const [now, text] of [
+      ['two', 'anew\n'],
+      ['one', 'sure\n'],
+    ] as const) {
+      const content = new MemoryContent('sure\ntorn');
+      const file = await opened(content);
+      const release = content.hold();
+      grow(content, file, ' more\n');
+      content.rewrite();
+      content.now = now;
+      content.versions.set('one', Buffer.from('sure\n'));
+      file.announce({ version: now, bytes: 5 });
+      release();
+      await settled(file);
+      expect([textOf(file), file.condition.value.bytes]).toEqual([text, 5]);
+    }
+  });
+
+  it('moves nothing once the reader paused, or is at another place', async () => {
+    const content = new MemoryContent(lines(100));
+    const file = await opened(content);
+    let release = content.hold();
+    grow(content, file, lines(100_000, 100));
+    file.pause();
+    release();
+    await settled(file);
+    expect([textOf(file), file.condition.value.phase]).toEqual([lines(100), 'paused']);
+    release = content.hold();
+    file.jumpTo(900_000);
+    await turn();
+    release();
+    // It came, and is not drawn yet.
+    const [frame, draw] = held();
+    content.frame = () => frame;
+    await turn();
+    file.jumpTo(7);
+    draw();
+    await settled(file);
+    expect([textOf(file), file.target.value]).toEqual([lines(100), { byte: 7 }]);
+  });
+
+  it.each([true, false])('gives way to a place that is asked for first: follows: %s', async (follows) => {
+    const content = new MemoryContent(lines(60_000));
+    const { length } = content.text;
+    for (const [jump, at] of [
+      [(file: OpenFile) => file.jumpTo(0), 0],
+      [(file: OpenFile) => file.jumpToEnd(), length - 1],
+      [(file: OpenFile) => [file.announce({ version: 'one', bytes: length }), file.jumpTo(300_000)], 300_000],
+    ] as const) {
+      const file = new OpenFile(content, { follows });
+      jump(file);
+      await settled(file);
+      const { window } = file;
+      expect([window.start <= at && at < window.end, file.condition.value.phase]).toEqual([true, 'paused']);
+      expect(file.changes.value).toBe(1);
+    }
+  });
+
+  it('is followed by the place that the reader went to last, whatever is seen soon', async () => {
+    const content = new MemoryContent(lines(60_000));
+    const file = await opened(content);
+    const release = content.hold();
+    file.jumpTo(300_000);
+    file.wantBefore();
+    release();
+    await settled(file);
+    expect(file.target.value).toEqual({ byte: 300_000 });
+    const other = new OpenFile(content, { at: 1_000_000, follows: false });
+    other.jumpTo(7);
+    await settled(other);
+    expect(other.target.value).toEqual({ byte: 7 });
+  });
+
+  it('with the number of a line is requested for other rows that are here by then', async () => {
+    const content = new MemoryContent(lines(60_000));
+    content.isUncounted = true;
+    const [counting, count] = held();
+    content.counting = counting;
+    const file = await opened(content, { at: 300_000, follows: false });
+    file.jumpTo(500_000);
+    await settled(file);
+    count();
+    await settled(file);
+    const { start } = file.window;
+    expect(file.window.lineOf(0)).toBe(lineAt(content.text, start));
+    // Another version that has the same rows.
+    const [counted, go] = held();
+    content.counting = counted;
+    file.follow();
+    await settled(file);
+    const two = Buffer.from(content.text);
+    content.versions.set('two', two.fill('x', 0, 1_000));
+    content.now = 'two';
+    file.announce({ version: 'two', bytes: two.length });
+    await settled(file);
+    go();
+    await settled(file);
+    expect(file.window.lineOf(0)).toBe(lineAt(two, file.window.start));
   });
 });
