@@ -81,3 +81,25 @@ it('a row of a result is not saved while the directory of its file cannot be flu
   expect([...store.results.ofJob(JOB)]).toMatchObject([{ name: '/11/out', state: 'synced' }]);
   store.close();
 });
+
+it('a name that is listed no more is forgotten a second later, with the rows of that time', async () => {
+  let now = 1_000_000;
+  const clock = { ...systemClock, now: () => now };
+  const store = new Store({ directory: newState(temporaryDirectory()), service: 'model', owner: true, now: clock.now });
+  const order = { jobId: JOB, tasks: [], files: LIVE_FILE_NAMES, results: true, settleAfterMs: null } as const;
+  store.transaction(() => store.jobs.watch({ ...order, source: 'command' }, now));
+  const options = { store, jobId: JOB, clock, onNetwork: false, intervalMs: 1, progress: { done() {} } };
+  const ledger = new Ledger({ ...options, stamps: new Stamps(undefined, clock) });
+  const rowsAfter = async (passedMs: number) => {
+    now += passedMs;
+    await ledger.keepUp();
+    return [...store.results.ofJob(JOB)].map(({ name }) => name);
+  };
+  ledger.add(ledger.fresh('/11/a'));
+  expect([await rowsAfter(999), await rowsAfter(1)]).toEqual([[], ['/11/a']]);
+  ledger.forget('/11/a');
+  expect(await rowsAfter(500)).toEqual(['/11/a']);
+  ledger.add(ledger.fresh('/11/b'));
+  expect([await rowsAfter(499), await rowsAfter(1)]).toEqual([['/11/a'], ['/11/b']]);
+  store.close();
+});

@@ -1,12 +1,13 @@
 /** Raw bytes of live files by direct transfer. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { DirectLiveFiles } from '../../../../src/agent/results/download/direct-bytes.ts';
 import { resultsDirectory } from '../../../../src/agent/results/results.ts';
 import { JobtailError } from '../../../../src/errors.ts';
 import type { JobId } from '../../../../src/job.ts';
 import { DiskReserve, fileCalls } from '../../../../src/system/files.ts';
+import { openFilesIn } from '../../../support/temp-directory.ts';
 import { directBy, JOB, ModelTransfer, ResultsPlace } from '../place.ts';
 
 const NAME = '/11/stdout.txt';
@@ -31,7 +32,9 @@ function setUp() {
 
 test('a live file comes whole, in pieces, and nothing stays beside its mirror', async () => {
   const { place, fetch, came, staged } = setUp();
+  const openBefore = openFilesIn(place.directory);
   expect(await fetch()).toBe(CONTENT.length);
+  expect(openFilesIn(place.directory)).toBe(openBefore);
   expect(came().equals(CONTENT)).toBe(true);
   expect(staged()).toEqual([]);
   expect(place.remote.downloads).toEqual([]);
@@ -48,6 +51,14 @@ test('each piece is taken before the next one is read', async () => {
   };
   await files.downloadFile(JOB, NAME, sink, new AbortController().signal);
   expect([taken, mostWaiting]).toEqual([CONTENT.length, 1]);
+});
+
+test('a stop between two pieces is the end of a live file', async () => {
+  const { files } = setUp();
+  const stop = new AbortController();
+  const sink = vi.fn(() => stop.abort());
+  await expect(files.downloadFile(JOB, NAME, sink, stop.signal)).rejects.toThrow();
+  expect(sink).toHaveBeenCalledOnce();
 });
 
 test('a live file that the host does not have, or with an unsafe name, is one that is not found', async () => {

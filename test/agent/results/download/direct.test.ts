@@ -1,11 +1,14 @@
 /** Which results come directly, and what happens when that way is closed. */
+import { getEventListeners } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, it, vi } from 'vitest';
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { ResultsOptions } from '../../../../src/agent/results/results.ts';
 import { JobtailError } from '../../../../src/errors.ts';
 import type { JobId } from '../../../../src/job.ts';
 import type { ResultRow } from '../../../../src/store/rows.ts';
+import { DiskReserve } from '../../../../src/system/files.ts';
 import { memoryDirectory } from '../../../support/temp-directory.ts';
 import { directBy, JOB, ModelTransfer, OPTIONS, ResultsPlace } from '../place.ts';
 
@@ -285,6 +288,31 @@ describe('a direct transfer', () => {
     expect(transfer.orders).toEqual([]);
     expect(place.remote.transferCalls).toEqual([]);
     expect(place.reported).toEqual([expect.stringContaining('less than mirror.minFreeBytes would stay free')]);
+  });
+
+  it('is stopped where the reserve of the disk begins, for which it looks once a second', async () => {
+    const { place, transfer } = placeWith('direct');
+    place.remote.set('/11/a', 'a');
+    const room = vi.spyOn(DiskReserve.prototype, 'require').mockResolvedValue();
+    onTestFinished(() => room.mockRestore());
+    const looks: number[] = [];
+    transfer.fetch = async ({ onBytes, signal }) => {
+      for (const [bytes, passedMs] of [0, 999, 1, 999].entries()) {
+        place.monotonic += passedMs;
+        onBytes(bytes);
+        looks.push(room.mock.calls.length);
+      }
+      room.mockRejectedValue(new JobtailError('disk-full', 'too little room'));
+      place.monotonic += 1;
+      onBytes(0);
+      await setImmediate();
+      signal.throwIfAborted();
+    };
+    const { signal } = new AbortController();
+    await place.sync(false, signal);
+    // The first one is before the transfer.
+    expect([looks, place.reported]).toEqual([[2, 2, 3, 3], ['fallback: too little room']]);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
   it('keeps to maxFileBytes, to links in the mirror, and to live files', async () => {

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
@@ -51,6 +52,7 @@ class LeasePlace {
   killAt: string | undefined;
   readonly steps: string[] = [];
   readonly timers: number[] = [];
+  cancelled = 0;
   store: Store;
   leases: Leases;
 
@@ -81,7 +83,7 @@ class LeasePlace {
     const log: Log = { debug: () => {}, info: say, warn: say, error: say };
     const timer = (ms: number) => {
       this.timers.push(ms);
-      return () => {};
+      return () => void this.cancelled++;
     };
     const clock = { now: () => this.now, monotonic: () => this.now, timer };
     const checkpoint = (step: string) => {
@@ -246,7 +248,10 @@ describe('a lease', () => {
     await place.leases.endAll(place.server, stop.signal);
     expect(place.server.open.size).toBe(0);
     // So long a stop waits for each of both calls.
-    expect(place.timers).toEqual([5_000, 5_000]);
+    expect([place.timers, place.cancelled]).toEqual([[5_000, 5_000], 2]);
+    const later = new AbortController();
+    await place.leases.take(OTHER, place.server, later.signal);
+    expect(getEventListeners(later.signal, 'abort')).toEqual([]);
   });
 
   it('whose request waits for another one of the job ends when it is stopped, not with that one', async () => {
