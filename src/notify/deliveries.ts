@@ -49,7 +49,6 @@ export class UnderWay {
     const cancel = clock.timer(limitMs, () => this.#stop.abort());
     await this.ended();
     cancel();
-    this.#stop.abort();
   }
 }
 

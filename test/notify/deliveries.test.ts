@@ -16,7 +16,7 @@ import { mailText, SIGNATURE_HEADER, send } from '../../src/notify/senders.ts';
 import { Secrets } from '../../src/redact.ts';
 import { HttpClient } from '../../src/remote/http/http-client.ts';
 import { GuardedThread } from '../../src/search/guarded-thread.ts';
-import { temporaryDirectory } from '../support/temp-directory.ts';
+import { openFilesIn, temporaryDirectory } from '../support/temp-directory.ts';
 import { closedAtEnd, startHttpServer } from '../support/wire-server.ts';
 import { JOB, NotifyPlace, ruleOf } from './place.ts';
 
@@ -499,6 +499,23 @@ it('a stop does not wait for a long file, which is read on by the next process',
   place.start();
   await place.clock.passUntil('the match', () => place.waiting.length === 1);
   expect(place.waiting[0]).toMatchObject({ line: 50_001 });
+});
+
+it('a stop while lines are read leaves no timer and no open file', async () => {
+  const place = placeWith(ruleOf({ match: 'ERROR' }));
+  const notifications = place.start();
+  place.watch();
+  place.grow('ERROR\n');
+  let read = () => {};
+  const held = new Promise<void>((resolve) => {
+    read = resolve;
+  });
+  const matches = vi.spyOn(place, 'matches').mockReturnValue(held.then(() => [0]));
+  await place.clock.passUntil('a reading', () => matches.mock.calls.length === 1);
+  const stopping = notifications.stop();
+  read();
+  await place.clock.passWhile(stopping);
+  expect([place.shown, place.clock.timers, openFilesIn(place.mirrors)]).toEqual([['match 1 ERROR'], 0, 0]);
 });
 
 it('a line that matches all the time is one event a minute, and each match is counted', async () => {

@@ -458,6 +458,21 @@ it('a mirror that cannot be read is one log line, and keeps no other one waiting
   expect(place.waiting.map(({ jobId }) => jobId)).toEqual(['502', '501']);
 });
 
+it('a job that was removed and is watched again is read from its first line', async () => {
+  const place = withJob(ruleOf({ match: 'ERROR' }));
+  for (const ends of [true, false]) {
+    place.grow('ERROR\nan unfinished line');
+    await place.tick();
+    if (!ends) break;
+    place.setState('ended');
+    await place.tick();
+    place.store.transaction(() => place.store.jobs.forget(JOB, place.clock.now()));
+    await place.tick();
+    place.watch();
+  }
+  expect(place.shown).toEqual(['match 1 ERROR', 'match 1 ERROR']);
+});
+
 it('the jobs are unsent whose events are not read or not delivered', async () => {
   const place = placeWith(ruleOf({ on: ['started', 'match'], match: 'ERROR' }));
   const notifications = place.start();

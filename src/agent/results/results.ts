@@ -194,7 +194,6 @@ export class Results {
     const steps = [
       async () => {
         for (const { result, live } of plan.links) if (!(await placement.link(result, live))) due.push(result);
-        this.#areLinksRefused ||= links.areRefused;
         await stamps.keepApart(
           due.map(({ row }) => row),
           signal,

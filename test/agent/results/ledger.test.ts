@@ -3,7 +3,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { Ledger, Progress, Stamps } from '../../../src/agent/results/ledger.ts';
-import { LIVE_FILE_NAMES } from '../../../src/job.ts';
+import { JobtailError } from '../../../src/errors.ts';
+import { LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
+import type { ResultRow } from '../../../src/store/rows.ts';
 import { Store } from '../../../src/store/store.ts';
 import { systemClock } from '../../../src/system/clock.ts';
 import { JOB, newState } from '../../support/engine.ts';
@@ -101,5 +103,34 @@ it('a name that is listed no more is forgotten a second later, with the rows of 
   expect(await rowsAfter(500)).toEqual(['/11/a']);
   ledger.add(ledger.fresh('/11/b'));
   expect([await rowsAfter(499), await rowsAfter(1)]).toEqual([['/11/a'], ['/11/b']]);
+  store.close();
+});
+
+it('what a service failed to send is no longer counted when a file fails, or comes, in another way', async () => {
+  const clock = systemClock;
+  const store = new Store({ directory: newState(temporaryDirectory()), service: 'model', owner: true, now: clock.now });
+  const order = { jobId: JOB, tasks: ['9001' as TaskId], files: LIVE_FILE_NAMES, results: true, settleAfterMs: null };
+  store.transaction(() => store.jobs.watch({ ...order, source: 'command' }, clock.now()));
+  const [live] = store.liveFiles.ofJob(JOB);
+  if (live === undefined) throw new Error('it was just watched');
+  const options = { store, jobId: JOB, clock, onNetwork: false, intervalMs: 1, progress: { done() {} } };
+  const ledger = new Ledger({ ...options, stamps: new Stamps(undefined, clock) });
+  const failed = (row: ResultRow, code: string, syscall: string) => {
+    const cause = Object.assign(new Error(), { code, syscall });
+    ledger.failed(row, new JobtailError('local-io', code, { cause }), '');
+  };
+  const ways: Readonly<Record<string, (row: ResultRow) => void>> = {
+    linked: (row) => ledger.linked(row, live, `${store.directory}/x`),
+    postponed: (row) => ledger.postponed(row, 'failed', ''),
+    name: (row) => failed(row, 'EILSEQ', 'open'),
+    large: (row) => failed(row, 'EFBIG', 'write'),
+    'not sent': (row) => ledger.notSent(row, ''),
+    'still left out': (row) => ledger.stillLeftOut(row),
+  };
+  for (const [name, way] of Object.entries(ways)) way({ ...ledger.fresh(name), hangs: 2 });
+  await ledger.flush();
+  const hangs = new Map([...store.results.ofJob(JOB)].map((row) => [row.name, row.hangs]));
+  const counted = { 'not sent': 2, 'still left out': 2 };
+  expect(Object.fromEntries(hangs)).toEqual({ linked: 0, postponed: 0, name: 0, large: 0, ...counted });
   store.close();
 });

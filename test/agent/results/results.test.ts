@@ -447,6 +447,8 @@ it('what a kill leaves behind is cleared at the first look of the next process',
   fs.symlinkSync(outside, place.path('11', 'planted'));
   const staging = path.join(path.dirname(place.path()), '.direct');
   fs.mkdirSync(staging);
+  await place.sync();
+  expect(fs.existsSync(left), 'it looks once').toBe(true);
   place.restarted();
   await place.sync();
   // Nothing resumes a direct transfer here.

@@ -65,6 +65,18 @@ describe('a file on which the service hangs', () => {
     expect(place.row('/11/z')).toMatchObject({ state: 'synced', hangs: 0 });
   });
 
+  it('is itself the cause where the service responded since it hung on another one', async () => {
+    const place = placeWithPipe();
+    place.remote.files.set('/11/zz', SILENT);
+    expect(await place.sync()).toMatchObject({ fetched: 2, failed: 2 });
+    const itself = { hangs: 1, reason: expect.stringContaining('no data for 60 s: the file may') };
+    for (const name of ['/11/pipe', '/11/zz']) expect(place.row(name)).toMatchObject(itself);
+    // A listing is a response as well.
+    place.remote.files.set('/11/next', SILENT);
+    await place.sync();
+    expect(place.row('/11/next')).toMatchObject(itself);
+  });
+
   it('is requested twice, also behind another one, and when a stop interrupts the second request', async () => {
     const place = placeWithPipe();
     place.remote.files.set('/11/z', SILENT);

@@ -140,3 +140,11 @@ describe('a listed file that is a live file', () => {
     expect(place.tree()).toEqual(['11/stdout.txt -> ../../live/9001/stdout.log']);
   });
 });
+
+it('a copy of a live file under the same name stays a file of its own, also in the sync that links the other one', async () => {
+  const place = new ResultsPlace();
+  place.live('stdout', 'live\n');
+  for (const name of ['/11/stdout.txt', '/11/copy/stdout.txt']) place.remote.set(name, 'live\n');
+  await place.sync(true);
+  expect(place.tree()).toEqual(['11/copy/stdout.txt', '11/stdout.txt -> ../../live/9001/stdout.log']);
+});

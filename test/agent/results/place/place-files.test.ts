@@ -115,6 +115,16 @@ describe('files that arrived together', () => {
     expect(new Set(arrivals.map(({ named }) => named))).toEqual(new Set([0]));
   });
 
+  it('are recorded after their directory is flushed, also where a kill left them with their names', async () => {
+    const { place, tree } = placeOf(1);
+    fs.mkdirSync(place.path('11'), { recursive: true });
+    fs.writeFileSync(place.path('11', 'f000'), 'f000');
+    const flushes = await watchFlushes(place);
+    expect(await place.sync()).toMatchObject({ fetched: 1 });
+    expect(place.tree()).toEqual(tree);
+    expect(flushes.map(({ file }) => file)).toEqual([place.path('11')]);
+  });
+
   it('get no name if they cannot be flushed, whichever way they come', async () => {
     const { place } = placeOf(20);
     const flushes = await watchFlushes(place, (file) => fs.statSync(file).isFile());
