@@ -1,0 +1,368 @@
+/** Agents of a fleet round by round: what each has of a job that it loses or hands off, and that comes back. */
+import { expect, it, type TestContext, vi } from 'vitest';
+import { JobtailError } from '../../src/errors.ts';
+import type { FleetSummary } from '../../src/fleet/agents/agents.ts';
+import { Readiness } from '../../src/fleet/agents/readiness.ts';
+import type { FleetContext } from '../../src/fleet/owners/following.ts';
+import { LeasedJobs } from '../../src/fleet/owners/leased-jobs.ts';
+import { Rounds } from '../../src/fleet/rounds.ts';
+import { Handover } from '../../src/fleet/rows/handover.ts';
+import type { JobId, TaskId } from '../../src/job.ts';
+import { Store } from '../../src/store/store.ts';
+import { DAY_MS } from '../../src/system/clock.ts';
+import { until } from '../support/e2e-until.ts';
+import { FleetParts, orderFor } from '../support/fleet-parts.ts';
+import { HeldClock } from '../support/held-clock.ts';
+import { needs } from '../support/needs.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
+
+const LEASE_MS = 60_000;
+const GRANT = { protocol: 'SftpScp', host: 'h', basePath: '/', username: 'u', publicKey: 'k' } as const;
+const REPORT = { pollAgeMs: null, callsLastMinute: 0, capacity: 10, lacks: null, notFollowed: 0 };
+const [ONE, TWO] = [1, 2].map((number) => orderFor(number).jobId) as [JobId, JobId];
+
+/** An agent whose rounds the test begins. */
+async function agentOf(fleet: FleetParts, name: string, test: TestContext, mirror = 'shared') {
+  const joined = await fleet.join(name);
+  const about = { host: 'here', pid: 1, version: '0', view: null };
+  const member = { name, stateId: name, instance: '', mostJobs: 10, leaseMs: LEASE_MS, mirror, about };
+  await joined.agents.join(member);
+  const clock = new HeldClock();
+  const store = new Store({ directory: temporaryDirectory(undefined, test), service: '', owner: true, now: clock.now });
+  test.onTestFinished(() => store.close());
+  const lines: string[] = [];
+  const say = (_: object, message: string) => void lines.push(message);
+  const leased = new LeasedJobs(clock, LEASE_MS);
+  leased.prolong(leased.moment());
+  const [taken, ended, failures]: [JobId[], JobId[], string[]] = [[], [], []];
+  const acts = { refreshes: 0, release: async (_: JobId) => {} };
+  const changes = store.noteChanges();
+  const onLost: Rounds['following']['lost'] = (jobs) => rounds.following.lost(jobs);
+  const { database, claims, agents } = joined;
+  const context: FleetContext = {
+    ...{ store, clock, mirror, leased, joined, member },
+    log: { debug: say, info: say, warn: say, error: say },
+    endTransfer: async (jobId) => void ended.push(jobId),
+    onFailure: (error) => void failures.push(error.message),
+    handover: new Handover({ store, database, claims, mirror, onLost }, changes),
+    attached: {
+      follower: {
+        take: (jobIds) => void taken.push(...jobIds),
+        release: (jobId) => acts.release(jobId),
+        refresh: () => void acts.refreshes++,
+      },
+      configured: [],
+      unsent: () => new Set(),
+    },
+  };
+  const readiness = new Readiness({ ...clock, ...context, unready: () => undefined });
+  const rounds = new Rounds(context, readiness);
+  const summaryOf = (isDraining: boolean): Promise<FleetSummary> => agents.report(member, { ...REPORT, isDraining });
+  /** So long after the one before that all its parts are due, unless it is shorter. */
+  const round = async (isDraining = false, afterMs = 30_000) => {
+    await clock.pass(afterMs);
+    leased.prolong(leased.moment());
+    return await rounds.round(await summaryOf(isDraining), isDraining, true);
+  };
+  return { ...context, context, ...{ rounds, round, readiness, changes, acts, taken, ended, failures, lines, clock } };
+}
+
+const watch = (...numbers: number[]) =>
+  numbers.map((number) => ({ jobId: orderFor(number).jobId, kind: 'watch', body: orderFor(number) }) as const);
+
+it.concurrent('a job that comes back to an agent has its open command, and nothing of the lease before', {
+  ...needs('postgres'),
+}, async (test) => {
+  const fleet = await FleetParts.make(test);
+  const anna = await agentOf(fleet, 'anna', test);
+  const bert = await agentOf(fleet, 'bert', test, 'elsewhere');
+  const { commands, claims } = anna.joined;
+  await commands.give(watch(1));
+  await anna.round();
+  expect(anna.store.fleetLeases.all()).toEqual([{ jobId: ONE, attempt: 1 }]);
+  // A search that begins and ends.
+  const searches: unknown[] = [];
+  for (const { tasks } of [{ tasks: null }, orderFor(1)]) {
+    anna.store.transaction(() => anna.store.jobs.watch({ ...orderFor(1), tasks }, 0));
+    await anna.round();
+    searches.push(...(await fleet.query(`SELECT count(*)::int FROM jobtail.rows WHERE kind = 'task_searches'`)));
+  }
+  expect(searches).toEqual([{ count: 1 }, { count: 0 }]);
+  const [commandId = ''] = await commands.give([{ jobId: ONE, kind: 'sync' }]);
+  const [file] = anna.store.liveFiles.ofJob(ONE);
+  if (file === undefined) throw new Error('it has no live file');
+  anna.store.liveFiles.save({ ...file, position: 7 });
+  anna.store.leases.ask(ONE, 1);
+  await anna.round();
+  const passes = ({ store }: typeof anna) => store.requests.open('pass').map(({ requestId }) => requestId);
+  expect(passes(anna)).toHaveLength(1);
+  await anna.round(true);
+  expect([anna.ended, anna.store.jobs.get(ONE), passes(anna), anna.changes.jobs()]).toEqual([[ONE], undefined, [], []]);
+
+  /** Versions of the rows of files that have no bytes: none of them is written again. */
+  const unchanged = () =>
+    fleet.query(`SELECT key, xmin::text FROM jobtail.rows WHERE kind = 'live_files' AND row ->> 'position' = '0'
+      AND key <> '${anna.store.liveFiles.portable(file).key}' ORDER BY key`);
+  const before = await unchanged();
+  expect(before).not.toEqual([]);
+  await bert.round();
+  expect([bert.taken, bert.store.fleetLeases.all()]).toEqual([[ONE], [{ jobId: ONE, attempt: 2 }]]);
+  // Its mirrors are not here, and a key may be the one of the agent before.
+  expect(bert.store.liveFiles.ofJob(ONE).map(({ position }) => position)).toEqual([0, 0, 0, 0]);
+  expect(bert.store.leases.lastOf(ONE)).toMatchObject({ state: 'unknown' });
+  expect(await fleet.query('SELECT mirror FROM jobtail.jobs')).toEqual([{ mirror: 'elsewhere' }]);
+  expect([await unchanged(), passes(bert).length]).toEqual([before, 1]);
+  await fleet.query(`UPDATE jobtail.agents SET seen_at = seen_at - interval '1 hour' WHERE name = 'bert'`);
+  expect([await claims.freeSilent(), await claims.freeSilent()]).toEqual([1, 0]);
+
+  // Of a process that was killed.
+  anna.store.transaction(() => anna.store.jobs.watch({ ...orderFor(1), tasks: ['9002' as TaskId] }, 0));
+  await anna.round();
+  expect(anna.store.liveFiles.ofJob(ONE).map(({ taskId }) => taskId)).toEqual(Array(4).fill(file.taskId));
+  expect([anna.taken, anna.store.fleetLeases.all()]).toEqual([[ONE, ONE], [{ jobId: ONE, attempt: 3 }]]);
+  expect([anna.rounds.taking.takeovers, await commands.answerOf(commandId)]).toEqual([1, undefined]);
+  // It stays until its commands are answered, its keys have ended, and a notification of it was sent, or too late.
+  const stays = async (afterMs?: number) => {
+    await anna.round(false, afterMs);
+    return anna.store.jobs.get(ONE)?.state;
+  };
+  anna.store.jobs.setState(ONE, 'settled');
+  expect(await stays()).toBe('settled');
+  const leaseId = anna.store.leases.ask(ONE, 1);
+  anna.store.leases.open({ ...GRANT, leaseId }, 1);
+  for (const requestId of passes(anna)) anna.store.requests.answer(requestId, '{"error":"it was seen"}');
+  expect(await stays()).toBe('settled');
+  expect(await commands.answerOf(commandId)).toEqual({ error: 'it was seen' });
+  anna.store.leases.end(leaseId, 1, null);
+  anna.attached.unsent = () => new Set([ONE]);
+  expect([await stays(), await stays(DAY_MS - 1), await stays(1)]).toEqual(['settled', 'settled', undefined]);
+  expect(await fleet.query('SELECT agent, how FROM jobtail.attempts ORDER BY attempt')).toEqual([
+    { agent: 'anna', how: 'handed-over' },
+    { agent: 'bert', how: 'lost' },
+    { agent: 'anna', how: 'done' },
+  ]);
+  expect([...anna.failures, ...bert.failures]).toEqual([]);
+});
+
+it.concurrent('jobs whose lease may have expired are paused and resumed, again and again, once they were released', {
+  ...needs('postgres'),
+}, async (test) => {
+  const fleet = await FleetParts.make(test);
+  const anna = await agentOf(fleet, 'anna', test);
+  const { commands } = anna.joined;
+  const { following } = anna.rounds;
+  await commands.give(watch(1, 2));
+  await anna.round();
+  for (const times of [1, 2]) {
+    const released = new Map<JobId, () => void>();
+    anna.acts.release = (jobId) => new Promise((resolve) => released.set(jobId, resolve));
+    await anna.clock.pass(LEASE_MS);
+    for (let ticks = 0; ticks < 2; ticks++) following.pauseIfExpired();
+    await until('the releases', () => released.size === 2);
+    anna.leased.prolong(anna.leased.moment());
+    following.resumeIfValid();
+    expect(anna.leased.all('paused')).toHaveLength(2);
+    // A command for a job that is paused is executed when it is followed again.
+    const [commandId = ''] = await commands.give([{ jobId: ONE, kind: 'resume' }]);
+    await anna.round();
+    for (const release of released.values()) release();
+    await following.left(anna.leased.all());
+    following.resumeIfValid();
+    await anna.round(false, 0);
+    expect(await commands.answerOf(commandId)).toEqual({});
+    expect(anna.taken.slice(2 * times)).toEqual([ONE, TWO]);
+    const line = ['jobs paused, lease possibly expired', 'jobs resumed'];
+    expect(anna.lines.slice(1)).toEqual(times === 1 ? line : [...line, ...line]);
+  }
+});
+
+it.concurrent('a job that is lost is forgotten after its release, and is not acquired before', {
+  ...needs('postgres'),
+}, async (test) => {
+  const fleet = await FleetParts.make(test);
+  const anna = await agentOf(fleet, 'anna', test);
+  const { commands } = anna.joined;
+  await commands.give(watch(1));
+  await anna.round();
+  await commands.give([{ jobId: ONE, kind: 'sync' }]);
+  for (const times of [1, 2]) {
+    await anna.round();
+    expect(anna.store.requests.open('pass')).toHaveLength(1);
+    let release = () => {};
+    anna.acts.release = () =>
+      new Promise((resolve) => {
+        release = resolve;
+      });
+    await fleet.query('UPDATE jobtail.jobs SET owner = NULL, attempt = attempt + 1, waiting_since = now()');
+    const row = { polledAt: times, grownAt: times, refused: 0, failures: 0, error: null };
+    anna.store.jobs.endRun(ONE, row);
+    await anna.handover.write(anna.leased.all('following'));
+    expect([anna.rounds.following.lostJobs, anna.leased.size]).toEqual([times, 0]);
+    const next = anna.round();
+    await until('it to be acquired', () => anna.leased.size === 1);
+    expect([anna.taken.length, anna.store.jobs.get(ONE)?.polledAt]).toEqual([times, times]);
+    expect(anna.ended).toHaveLength(times - 1);
+    release();
+    await next;
+    expect([anna.taken.length, anna.ended.length]).toEqual([times + 1, times]);
+  }
+});
+
+it.concurrent('a job that the database has for an agent is acquired after a lease, one that it has not is forgotten', {
+  ...needs('postgres'),
+}, async (test) => {
+  const fleet = await FleetParts.make(test);
+  const anna = await agentOf(fleet, 'anna', test);
+  await anna.joined.commands.give(watch(1, 2));
+  await anna.round(false, 0);
+  expect(anna.taken).toEqual([ONE, TWO]);
+  // A call whose response was lost.
+  const [{ jobId: third }, { jobId: former }] = [orderFor(3), orderFor(4)];
+  await anna.joined.commands.give(watch(3));
+  await fleet.query(`UPDATE jobtail.jobs SET owner = 'anna', attempt = 1, waiting_since = NULL WHERE job_id = '3'`);
+  anna.store.jobs.watch(orderFor(4), 0);
+  const leaseId = anna.store.leases.ask(former, 1);
+  anna.store.leases.open({ ...GRANT, leaseId }, 1);
+  await anna.round(false, LEASE_MS - 1);
+  expect([anna.taken, anna.store.jobs.get(former)?.state]).toEqual([[ONE, TWO], 'watched']);
+  anna.store.leases.end(leaseId, 1, null);
+  await anna.round(false, 1);
+  await until('it to be forgotten', () => anna.store.jobs.get(former) === undefined);
+  expect(anna.taken).toEqual([ONE, TWO, third]);
+  // The next process continues with those whose rows are here.
+  const next = await agentOf(fleet, 'anna', test);
+  next.store.jobs.watch(orderFor(2), 0);
+  next.store.fleetLeases.save({ jobId: TWO, attempt: 1 });
+  await next.rounds.taking.begin();
+  expect(next.leased.all().map(({ jobId }) => jobId)).toEqual([TWO]);
+});
+
+it.concurrent('an agent releases no more jobs than others have room for, until they report anew', {
+  ...needs('postgres'),
+}, async (test) => {
+  const fleet = await FleetParts.make(test);
+  const anna = await agentOf(fleet, 'anna', test);
+  await anna.joined.commands.give(watch(1, 2, 3, 4, 5, 6));
+  await anna.round();
+  const summary = async (): Promise<FleetSummary> => ({
+    ...(await anna.joined.agents.report(anna.member, { ...REPORT, isDraining: false })),
+    // Of a moment before it acquired them.
+    agents: [0, 2].map((jobs, index) => ({ name: ['anna', 'bert'][index] ?? '', mostJobs: 10, jobs })),
+  });
+  const left: number[] = [];
+  for (const found of [await summary(), await summary()])
+    for (let rounds = 0; rounds < 3; rounds++) {
+      await anna.rounds.round(found, false, true);
+      left.push(anna.leased.size);
+    }
+  expect(left).toEqual([5, 5, 5, 4, 4, 4]);
+});
+
+it.concurrent('a drained agent also releases jobs that it does not follow, and keeps those that it cannot release', {
+  ...needs('postgres'),
+}, async (test) => {
+  const fleet = await FleetParts.make(test);
+  const anna = await agentOf(fleet, 'anna', test);
+  await anna.joined.commands.give(watch(1, 2));
+  await anna.round();
+  anna.acts.release = () => Promise.reject(new JobtailError('disk-full', 'no room'));
+  for (let times = 0; times < 2; times++) {
+    await expect(anna.round(true)).rejects.toThrow('no room');
+    expect(anna.leased.all('paused')).toHaveLength(2);
+  }
+  anna.acts.release = async () => {};
+  await anna.round(true);
+  expect([anna.leased.size, anna.ended]).toEqual([0, [ONE, TWO]]);
+  await anna.round();
+  expect(anna.store.fleetLeases.all()).toEqual([ONE, TWO].map((jobId) => ({ jobId, attempt: 2 })));
+});
+
+it.concurrent('a job whose rows cannot be stored waits behind the others, and is acquired when they can', {
+  ...needs('postgres'),
+}, async (test) => {
+  const fleet = await FleetParts.make(test);
+  const anna = await agentOf(fleet, 'anna', test);
+  await anna.joined.commands.give(watch(1, 2));
+  const [bring, errors] = [anna.handover.bring.bind(anna.handover), [] as Error[]];
+  vi.spyOn(anna.handover, 'bring').mockImplementation(async (jobs) => {
+    const [error] = errors;
+    if (error !== undefined && jobs.some(({ jobId }) => jobId === ONE)) throw error;
+    await bring(jobs);
+    // Another agent has it by now.
+    if (jobs.some(({ jobId }) => jobId === ONE) && anna.taken.length === 1) anna.rounds.following.lost(jobs);
+  });
+  const full = new JobtailError('disk-full', 'no room left');
+  for (const error of [full, new JobtailError('internal', 'a mistake')]) {
+    errors[0] = error;
+    await anna.round();
+  }
+  expect([anna.taken, anna.leased.all().map(({ jobId }) => jobId)]).toEqual([[TWO], [TWO, ONE]]);
+  expect([anna.failures, anna.readiness.capacity(9, 1)]).toEqual([['a mistake'], 0]);
+  errors[0] = new JobtailError('fleet', 'the database is away');
+  await expect(anna.round()).rejects.toThrow('the database is away');
+  errors.length = 0;
+  await anna.round();
+  expect([anna.taken, anna.leased.all().map(({ jobId }) => jobId)]).toEqual([[TWO], [TWO]]);
+  expect(anna.readiness.capacity(9, 1)).toBe(9);
+});
+
+it.concurrent('what agents are to do for the fleet as a whole is done twice a minute, or after a notification', {
+  ...needs('postgres'),
+}, async (test) => {
+  const fleet = await FleetParts.make(test);
+  const anna = await agentOf(fleet, 'anna', test);
+  const { database, commands } = anna.joined;
+  const rule = (maxJobs: number) => ({
+    ...({ source: 'command', since: 0, maxAgeMs: 1, include: ['a'], exclude: [], maxJobs } as const),
+  });
+  const setRule = async (maxJobs: number | undefined) => {
+    await database.query('DELETE FROM {s}.rules');
+    if (maxJobs !== undefined)
+      await database.query('INSERT INTO {s}.rules (rule) VALUES ($1)', [JSON.stringify(rule(maxJobs))]);
+  };
+  const maxJobs = async (afterMs: number) => {
+    await anna.round(false, afterMs);
+    return anna.store.watchMine.of('command')?.maxJobs;
+  };
+  await setRule(1);
+  expect([await maxJobs(0), anna.acts.refreshes]).toEqual([1, 1]);
+  await setRule(2);
+  expect(await maxJobs(1_000)).toBe(1);
+  anna.rounds.noticed();
+  expect(await maxJobs(1_000)).toBe(2);
+  await setRule(undefined);
+  expect(await maxJobs(1_000)).toBe(2);
+  await commands.give(watch(1));
+  await fleet.query('UPDATE jobtail.orders SET answer = $1, made_at = made_at - interval $$2 days$$', ['{}']);
+  const answered = async () => (await fleet.query('SELECT 1 FROM jobtail.orders')).length;
+  anna.store.capabilities.set('batch', '5');
+  expect(await answered()).toBe(1);
+  expect([await maxJobs(27_000), await answered(), anna.acts.refreshes]).toEqual([undefined, 0, 3]);
+  expect(await fleet.query('SELECT name, value FROM jobtail.habits')).toEqual([{ name: 'batch', value: '5' }]);
+});
+
+it.concurrent('jobs of a configuration are followed until no configuration has them', {
+  ...needs('postgres'),
+}, async (test) => {
+  const fleet = await FleetParts.make(test);
+  const anna = await agentOf(fleet, 'anna', test);
+  const configure = async (...numbers: number[]) => {
+    anna.attached.configured = numbers.map((number) => ({ ...orderFor(number), source: 'config' }) as const);
+    for (let rounds = 0; rounds < 2; rounds++) await anna.round();
+    return Object.fromEntries(anna.store.jobs.states());
+  };
+  expect(await configure(1, 2, 3)).toEqual({ 1: 'watched', 2: 'watched', 3: 'watched' });
+  await fleet.query(
+    `INSERT INTO jobtail.configured SELECT 'bert', job_id, job_order FROM jobtail.configured WHERE job_id = '2'`,
+  );
+  expect(await configure(3)).toEqual({ 1: 'ending', 2: 'watched', 3: 'watched' });
+  // A configuration that is in force is not placed again.
+  await fleet.query(`DELETE FROM jobtail.configured WHERE agent = 'anna'`);
+  await anna.round();
+  expect(await fleet.query('SELECT agent FROM jobtail.configured')).toEqual([{ agent: 'bert' }]);
+  // A command overrules it.
+  anna.store.jobs.unwatch(orderFor(3).jobId, 'ended');
+  await anna.round();
+  expect(await configure(2, 3)).toEqual({ 1: 'ending', 2: 'watched' });
+  expect(anna.lines.filter((line) => line === 'configured job not followed')).toHaveLength(1);
+});
