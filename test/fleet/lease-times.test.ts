@@ -126,6 +126,8 @@ it('fenced transactions of one agent run one after the other, in the order of th
       await new Promise<void>((resolve) => ends.push(resolve));
       steps.push(`${name} ends`);
     });
+  const away = new JobtailError('fleet', 'the database is away');
+  await expect(claims.fenced(jobs, () => Promise.reject(away))).rejects.toBe(away);
   const [first, second] = [run('first'), run('second')];
   await expect.poll(() => ends.length).toBe(1);
   ends[0]?.();

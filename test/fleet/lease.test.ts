@@ -28,6 +28,9 @@ async function fleetWith(test: WithEnd, jobs: number) {
   return { fleet, ...joined, watch, agent, soon };
 }
 
+const connectionsOf = (name: string) =>
+  `SELECT 1 FROM pg_stat_activity WHERE application_name LIKE 'jobtail ${name}%' AND datname = current_database()`;
+
 /** Pauses of an agent pass in a hundredth of their time, its lease is as long as it is. */
 const FAST = { clock: fastClock(100), heartbeatMs: 1_000_000 };
 
@@ -81,10 +84,16 @@ it.concurrent('a heartbeat waits for no data, and after each outage new jobs are
   for (const outage of [1, 2]) {
     relay.cut();
     await until('the outage to be logged', () => logged('operation failed') >= outage && !anna.member.numbers.isUp);
+    const error = { code: 'fault', message: `of ${outage}`, hint: null, since: 1 } as const;
+    anna.store.jobs.endRun(jobId, { polledAt: 1, grownAt: null, refused: 0, failures: 1, error });
+    // Who is to tell the next owner of a key goes on without it.
+    await anna.member.keep(jobId);
     relay.open();
     await until('its end to be logged', () => logged('operation recovered') >= outage && anna.member.numbers.isUp);
     await watch(3 + outage, 3 + outage);
     await until('a new job to be followed', () => anna.followed.size === 3 + outage);
+    const written = `SELECT 1 FROM jobtail.rows WHERE row ->> 'error' LIKE '%of ${outage}%'`;
+    await until('what changed meanwhile to be written', async () => (await fleet.query(written)).length === 1);
   }
 });
 
@@ -99,10 +108,19 @@ it.concurrent('an agent whose row is of an older backup, or missing, joins again
   const instance = async () =>
     (await fleet.query<{ instance: string }>('SELECT instance FROM jobtail.agents'))[0]?.instance;
   const own = await instance();
-  await fleet.query(`UPDATE jobtail.agents SET instance = 'of an earlier process'`);
-  await soon('it to be back', async () => (await instance()) === own);
-  await fleet.query('DELETE FROM jobtail.agents');
-  await soon('it to be back again', async () => (await instance()) === own);
+  const files = async () => (await fleet.query(`SELECT 1 FROM jobtail.rows WHERE kind = 'live_files'`)).length;
+  for (const restored of [
+    `UPDATE jobtail.agents SET instance = 'of an earlier process'`,
+    'DELETE FROM jobtail.agents',
+    // Of a moment after the last heartbeat.
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE application_name = 'jobtail anna heartbeats' AND datname = current_database()`,
+  ]) {
+    await soon('its rows', async () => (await files()) === 8);
+    await fleet.query(`DELETE FROM jobtail.rows; ${restored}`);
+    await soon('it to be back', async () => (await instance()) === own);
+    await soon('its rows to be back', async () => (await files()) === 8);
+  }
   await soon('both to be followed again', () => anna.followed.size === 2);
   expect(failure).toBeUndefined();
   // Of another state, seen just now: the name is taken.
@@ -118,10 +136,14 @@ it.concurrent(
     const fleet = await FleetParts.make(test);
     const anna = fleet.start('anna', {});
     await until('the first one to be in', () => anna.log.some(({ message }) => message === 'joined the fleet'));
-    const ben = fleet.start('ben', { mirror: 'another' });
+    const ben = fleet.start('ben', { mirror: 'another', ...FAST });
     await expect(ben.member.ended).rejects.toThrow(
       'the mirror directory of this machine is not that of the agent anna',
     );
+    const refusals = () => ben.log.filter(({ message }) => message === 'operation still failing').length;
+    await until('more attempts', () => refusals() >= 3);
+    await ben.member.stop();
+    await until('their connections to be closed', async () => (await fleet.query(connectionsOf('ben'))).length === 0);
     const cleo = fleet.start('cleo', { mirror: 'another', separateMirrors: true });
     await until('it to be in', () => cleo.log.some(({ message }) => message === 'joined the fleet'));
   },
@@ -141,4 +163,19 @@ it.concurrent('what the database tells an agent waits for no interval', OPTIONS,
   await fleet.query('INSERT INTO jobtail.rules (rule) VALUES ($1)', [JSON.stringify(rule)]);
   await commands.notify(database);
   await until('the agent to be asked to go by the rule', () => rules.has('mine*'));
+});
+
+it.concurrent('an agent that stops writes its last rows, and leaves with its connections', OPTIONS, async (test) => {
+  const { fleet } = await fleetWith(test, 1);
+  const { member, store, followed, log } = fleet.start('anna', {});
+  const { jobId } = orderFor(1);
+  await until('the job to be followed', () => followed.has(jobId));
+  store.jobs.endRun(jobId, { polledAt: 7_000, grownAt: null, refused: 0, failures: 0, error: null });
+  await member.stop();
+  expect(await fleet.query(`SELECT row ->> 'polled_at' AS at FROM jobtail.rows WHERE kind = 'jobs'`)).toEqual([
+    { at: '7000' },
+  ]);
+  expect(await fleet.query('SELECT is_ended FROM jobtail.agents')).toEqual([{ is_ended: true }]);
+  await until('no connection', async () => (await fleet.query(connectionsOf('anna'))).length === 0);
+  expect(log.filter(({ level }) => level !== 'info')).toEqual([]);
 });

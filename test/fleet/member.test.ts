@@ -165,6 +165,7 @@ it.concurrent('an agent that stops gives nothing away that it may still write', 
     return open.length === 0;
   });
   await sleep(500);
+  expect(await fleet.query('SELECT is_draining FROM jobtail.agents')).toEqual([{ is_draining: true }]);
   expect(followed).toEqual(new Set([jobId]));
   expect(await fleet.query('SELECT how FROM jobtail.attempts')).toEqual([{ how: null }]);
   member.attach({ take: () => {}, release: async () => {}, refresh: () => {} }, [], () => new Set());
@@ -199,6 +200,9 @@ it.concurrent(
     await until('the job to be followed', () => followed.has(jobId));
     // As if another one had taken it, and given it back.
     await fleet.query('UPDATE jobtail.jobs SET owner = NULL, attempt = attempt + 1');
+    const [row] = store.liveFiles.ofJob(jobId);
+    await expect(member.fence(row as NonNullable<typeof row>)).rejects.toMatchObject({ code: 'superseded' });
+    expect(member.numbers.refusedWrites).toBe(1);
     await commands.give([{ jobId, kind: 'resume' }]);
     await until('it to be lost', async () => {
       // Without one, agents look when their next heartbeat is due.
