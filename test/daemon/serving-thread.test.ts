@@ -36,11 +36,56 @@ it('who waits for a thread that cannot begin, or is closed, is told', async () =
   await broken.thread.use({});
   await expect(broken.thread.serving()).rejects.toThrow('no room');
   await until('the report', () => broken.events.includes('no room'));
+  await broken.thread.close();
+  await broken.thread.use({ changed: true });
+  await until('the next report', () => broken.events.length === 4);
+  expect(broken.events).toEqual(['no room', 'for the first time', 'no room', 'for the first time']);
   const silent = threadOf(`parentPort.on('message', ({ kind }) => kind === 'close' && process.exit());`);
   await silent.thread.use({});
   const serving = expect(silent.thread.serving()).rejects.toThrow('it ended');
   await silent.thread.close();
   await serving;
+});
+
+it('a thread that answers is left alone, however often it is asked; one that does not is ended', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const program = (answers: boolean) => `
+    let pulses = 0;
+    parentPort.on('message', ({ kind }) => {
+      pulses += 1;
+      if (pulses === 9) process.exit();
+      if (${answers}) parentPort.postMessage({ kind });
+      parentPort.postMessage({ kind: 'failure', message: String(pulses) });
+    });
+    parentPort.postMessage({ kind: 'serving', port: 0 });`;
+  const eventsOf = async ({ events }: ReturnType<typeof threadOf>, seconds: number) => {
+    await until('it to serve', () => events.splice(0).includes('serves'));
+    for (let pulse = 1; pulse < seconds / 5; pulse++) {
+      vi.advanceTimersByTime(5_000);
+      await until('the pulse', () => events.includes(`${pulse}`));
+    }
+    vi.advanceTimersByTime(5_000);
+    await until('its end', () => events.some((event) => event.startsWith('it ')));
+    return events.splice(0).slice(-2);
+  };
+  const sound = threadOf(program(true));
+  await sound.thread.use({});
+  expect(await eventsOf(sound, 45)).toEqual(['it ended', 'for the first time']);
+  expect(await eventsOf(sound, 45)).toEqual(['it ended', 'again']);
+  const silent = threadOf(program(false));
+  await silent.thread.use({});
+  expect(await eventsOf(silent, 35)).toEqual(['it did not answer for 30 s', 'for the first time']);
+});
+
+it('a thread that does not hear that it is to end is ended', async () => {
+  const { thread, events } = threadOf(
+    `parentPort.on('message', () => {}); parentPort.postMessage({ kind: 'serving', port: 0 });`,
+  );
+  await thread.use({});
+  await thread.serving();
+  await thread.close();
+  expect(events).toEqual(['serves']);
 });
 
 it('a thread that ends is begun again, and after it served for long, its next end is a new one', async () => {

@@ -6,7 +6,9 @@ import path from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { freePort } from '../../simulator/free-port.ts';
 import { Agent } from '../../src/agent/loop/agent.ts';
+import { Reload } from '../../src/daemon/reload.ts';
 import { outageIn } from '../../src/store/outage.ts';
+import { requestOf } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import { until } from '../support/e2e-until.ts';
 import { runDaemon } from './whole-daemon.ts';
@@ -19,7 +21,7 @@ test('a service that is away at the start is named before the agent is ready, an
   place.configure({ baseUrl: `http://127.0.0.1:${port}`, username: 'alice', passwordFile });
   const turns = vi.spyOn(Agent.prototype, 'onTurn');
   context.onTestFinished(() => turns.mockRestore());
-  const { said, end } = await runDaemon(place, { watchdogMs: 400 });
+  const { said, lines, end } = await runDaemon(place, { watchdogMs: 400 });
   const message = expect.stringMatching(/^the service cannot be reached: .*connection refused/);
   expect(outageIn(place.state)).toMatchObject({ code: 'unreachable', message });
   expect(said.find((one) => 'READY' in one)).toMatchObject({
@@ -32,10 +34,43 @@ test('a service that is away at the start is named before the agent is ready, an
   await until('its return', async () => outageIn(place.state) === undefined);
   await until('the watchdog to be fed with it', async () => said.at(-1)?.['STATUS'] === 'following 0 jobs');
   expect(said.at(-1)).toMatchObject({ WATCHDOG: '1' });
-  await end();
-  expect(said.at(-1)).toMatchObject({ STOPPING: '1' });
-  // An unchanged configuration is not taken anew.
+  // An unchanged configuration is not taken anew, until that is asked for. Then no sign-in is waited for.
   expect(turns).toHaveBeenCalledTimes(1);
+  process.emit('SIGHUP', 'SIGHUP');
+  await until('the agent to be ready again', () => said.filter((one) => 'READY' in one).length === 2);
+  expect(turns).toHaveBeenCalledTimes(2);
+  expect(lines.filter((line) => line.includes('"msg":"signed in"'))).toHaveLength(1);
+  const reads = vi.spyOn(Reload.prototype, 'close');
+  context.onTestFinished(() => reads.mockRestore());
+  await end();
+  expect(reads).toHaveBeenCalledOnce();
+  expect(said.at(-1)).toMatchObject({ STOPPING: '1' });
+});
+
+test('a refused sign-in is notified of after a minute, and its jobs show when the next one is', async (context) => {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  const passwordFile = path.join(place.directory, 'wrong');
+  fs.writeFileSync(passwordFile, 'x\n', { mode: 0o600 });
+  place.configure(
+    { baseUrl: sandbox.baseUrl, username: sandbox.username, passwordFile },
+    {
+      watch: [requestOf(await sandbox.submit({ tasks: [{}] }))],
+      notify: [{ on: ['agent-degraded'], command: ['/no/such/program'] }],
+    },
+  );
+  let aheadMs = 0;
+  const now = performance.now.bind(performance);
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + aheadMs);
+  context.onTestFinished(() => clock.mockRestore());
+  const { store, end } = await runDaemon(place);
+  await until('the time of the next sign-in', () => store.jobs.all()[0]?.error?.message.includes('; next sign-in in '));
+  const degraded = () => store.outbox.all().filter(({ event }) => event.type === 'agent-degraded');
+  const hurry = setInterval(() => (aheadMs += 1_000), 50);
+  context.onTestFinished(() => clearInterval(hurry));
+  await until('the notification', () => degraded().length === 1, 1_000_000);
+  expect(degraded()[0]?.event.reason).toBe('the service refuses the sign-in');
+  await end();
 });
 
 test('a stop ends the first sign-in, which is no failure, and the agent never counts as ready', async (context) => {
