@@ -56,12 +56,19 @@ export class Search {
 
   /** Searches for something else; `near` is the byte from which on the first match is shown. */
   start(query: TextQuery, near: number): void {
-    this.stop();
+    this.forget();
     this.query.value = query;
+    if (isEmpty(query)) return;
+    this.found.value = NOTHING;
+    this.#runLater(PAUSE_MS, near);
+  }
+
+  /** Ends the search; what was found is no more. */
+  forget(): void {
+    this.stop();
     this.current.value = undefined;
     this.#reported = [];
-    this.found.value = isEmpty(query) ? undefined : NOTHING;
-    if (!isEmpty(query)) this.#runLater(PAUSE_MS, near);
+    this.found.value = undefined;
   }
 
   /** The content is so long by now: what came is looked through, too. */
@@ -140,27 +147,31 @@ export class Search {
     const { count: known, of } = this.found.value ?? NOTHING;
     const [at, length] = this.#reported.at(-1) ?? [0, 0];
     const from = known > this.#reported.length ? of : Math.max(at + length, of - OVERLAP_BYTES);
+    let end: Partial<Found> | undefined;
     try {
-      for await (const line of this.#ask({ from })) if (!signal.aborted) this.#take(line, known, near);
+      for await (const line of this.#ask({ from })) if (!signal.aborted) end = this.#take(line, known, near);
     } catch (error) {
       // What is asked again as the content grows may fail now: it was rewritten, or the server is busy.
-      if (!signal.aborted && near !== undefined) this.#set({ isDone: true, problem: (error as Error).message });
+      if (near !== undefined) end = { isDone: true, problem: (error as Error).message };
     }
-    if (!signal.aborted) this.#isRunning = false;
+    if (signal.aborted) return;
+    this.#isRunning = false;
+    // What came meanwhile is asked for by those who see this.
+    if (end !== undefined) this.#set(end);
   }
 
-  #take(line: SearchLine, known: number, near: number | undefined): void {
+  /** Returns how the search ended, if this is its last line. */
+  #take(line: SearchLine, known: number, near: number | undefined): Partial<Found> | undefined {
+    const isLast = 'done' in line;
     if ('at' in line) this.#reported.push(...line.at.slice(0, MAX_LISTED - this.#reported.length));
-    else if ('done' in line) {
-      this.#isRunning = false;
-      this.#set({ count: known + line.count, isDone: true, problem: line.cut });
-    } else {
+    else if (!isLast) {
       const { searched } = line;
       this.#set({ count: known + line.count, searched, of: near === undefined ? searched : line.of });
     }
     if (near !== undefined) this.current.value ??= this.#reported.find(([byte]) => byte >= near);
     // All of them lie before what is on the screen.
-    if (near !== undefined && 'done' in line) this.current.value ??= this.#reported.at(-1);
+    if (near !== undefined && isLast) this.current.value ??= this.#reported.at(-1);
+    return isLast ? { count: known + line.count, isDone: true, problem: line.cut } : undefined;
   }
 
   #set(change: Partial<Found>): void {

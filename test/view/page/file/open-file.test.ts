@@ -469,6 +469,8 @@ describe('an answer on its way', () => {
     const { start } = file.window;
     expect(file.window.lineOf(0)).toBe(lineAt(content.text, start));
     // Another version that has the same rows.
+    file.jumpTo(100_000);
+    await settled(file);
     const [counted, go] = held();
     content.counting = counted;
     file.follow();

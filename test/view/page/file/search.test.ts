@@ -2,7 +2,8 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { effect, signal } from '@preact/signals';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type Found, Search } from '../../../../src/view/page/file/search.ts';
 import { until } from '../../../support/e2e-until.ts';
 
@@ -12,6 +13,9 @@ let server: http.Server;
 let places: [number, number][] | undefined;
 /** Holds the request for the next match alone. */
 let held = Promise.resolve();
+/** Called before an answer is sent, as it was made. */
+let onAnswer = () => {};
+let asked = 0;
 const fetchAnywhere = globalThis.fetch;
 
 /** All places of a text, as the real server tells them. */
@@ -19,6 +23,7 @@ async function answer({ url = '' }: http.IncomingMessage, response: http.ServerR
   const query = new URL(url, 'http://page').searchParams;
   const text = query.get('text') ?? '';
   const from = Number(query.get('from') ?? 0);
+  asked++;
   if (query.has('max')) await held;
   const at: [number, number][] = [];
   for (let byte = content.indexOf(text, from); byte >= 0; byte = content.indexOf(text, byte + text.length))
@@ -27,12 +32,15 @@ async function answer({ url = '' }: http.IncomingMessage, response: http.ServerR
   const lines: object[] = at.length === 0 ? [] : [{ at }];
   if (!query.has('max')) lines.push({ searched: content.length, of: content.length, count: at.length });
   lines.push({ done: true, count: at.length, version: 'one' });
+  onAnswer();
   response.end(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
 }
 
 beforeEach(async () => {
   places = undefined;
   held = Promise.resolve();
+  onAnswer = () => {};
+  asked = 0;
   server = http.createServer((request, response) => void answer(request, response)).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
@@ -42,6 +50,7 @@ beforeEach(async () => {
 
 afterEach(() => {
   globalThis.fetch = fetchAnywhere;
+  vi.restoreAllMocks();
   server.close();
   server.closeAllConnections();
 });
@@ -115,6 +124,35 @@ it('the search in a file counts what comes, each match once, also one that the e
     search.grow(content.length);
     return search.found.value?.count === 4;
   });
+});
+
+it('the search in a file that always grows asks for what came once, and for what came meanwhile after that', async () => {
+  content = 'error';
+  const bytes = signal(content.length);
+  const grow = (text: string) => {
+    content += text;
+    bytes.value = content.length;
+  };
+  onAnswer = () => grow('. error ');
+  const search = await searched('error', 0);
+  const timers = vi.spyOn(globalThis, 'setTimeout');
+  const gathers = () => timers.mock.calls.filter(([, ms]) => ms === 1_000).length;
+  // As the page does.
+  const stop = effect(() => {
+    if (search.found.value?.isDone === true) search.grow(bytes.value);
+  });
+  for (let answers = 1; answers < 4; answers++) {
+    // More comes before the next request, too.
+    grow(' more');
+    await until('the answer', () => (search.found.value?.count ?? 0) > answers && gathers() > answers);
+    expect([asked, gathers()]).toEqual([answers + 1, answers + 1]);
+  }
+  stop();
+  search.stop();
+  for (const byte of [0, 7, 20]) {
+    expect([search.current.value?.[0], search.place]).toEqual([byte, [0, 7, 20].indexOf(byte)]);
+    await search.step(false, 0);
+  }
 });
 
 it('the search in a file finds nothing where there is nothing', async () => {
