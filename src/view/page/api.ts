@@ -111,5 +111,6 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
     };
     const timer = setTimeout(end, ms);
     signal.addEventListener('abort', end);
+    if (signal.aborted) end();
   });
 }

@@ -63,6 +63,8 @@ export class Numbers {
   #every = 1;
   #to: number | undefined;
   #isAsking = false;
+  /** More arrived than is asked for. */
+  #hasMore = false;
 
   /** `like`: a byte of a line with numbers. */
   constructor(content: () => ContentQuery, like: number) {
@@ -76,7 +78,9 @@ export class Numbers {
 
   /** Adds the rows that arrived since the last call. */
   async grow(): Promise<void> {
-    if (this.#isAsking || this.#closed.signal.aborted) return;
+    if (this.#closed.signal.aborted) return;
+    this.#hasMore = this.#isAsking;
+    if (this.#isAsking) return;
     this.#isAsking = true;
     const { signal } = this.#closed;
     try {
@@ -92,6 +96,7 @@ export class Numbers {
     } finally {
       this.#isAsking = false;
     }
+    if (this.#hasMore) await this.grow();
   }
 
   /** What is no word of the server about the content is tried again. */

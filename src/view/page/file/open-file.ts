@@ -85,6 +85,7 @@ export class OpenFile {
   #wish: Wish;
   /** The version that was reported last. */
   #announced: string | undefined;
+  #move: object = {};
   #isRunning = false;
   #isCounting = false;
   #failures = 0;
@@ -119,6 +120,7 @@ export class OpenFile {
   }
 
   follow(): void {
+    this.beginMove();
     this.#send('follow');
     this.target.value = 'end';
     void this.#run();
@@ -142,7 +144,15 @@ export class OpenFile {
     this.#show(Math.max(0, this.condition.value.bytes - 1), 'end');
   }
 
+  /** Begins a move to another place; the returned function returns whether none began since. */
+  beginMove(): () => boolean {
+    const move = {};
+    this.#move = move;
+    return () => move === this.#move;
+  }
+
   #show(byte: number, target: ScrollTarget): void {
+    this.beginMove();
     this.pause();
     const { start, end } = this.window;
     const isWithin = byte >= start && (byte < end || (byte === end && byte === this.condition.value.bytes));
@@ -196,6 +206,7 @@ export class OpenFile {
       this.#set({ phase });
       return;
     }
+    this.beginMove();
     this.#set({ phase: 'coming', version, bytes });
     this.#wish = undefined;
     void this.#run();

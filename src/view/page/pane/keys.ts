@@ -75,7 +75,7 @@ export function focusOn(pane: HTMLElement | null, part: '.search-bar input' | '.
 }
 
 export function openSearch(opened: Opened, pane: HTMLElement | null): void {
-  opened.isSearching.value = true;
+  opened.openSearch();
   focusOn(pane, '.search-bar input');
 }
 

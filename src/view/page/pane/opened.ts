@@ -35,6 +35,7 @@ export class Opened {
   /** What became of a copy. */
   readonly notice = signal('');
   readonly #content: ContentQuery;
+  #noticeTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(content: ContentQuery, opening: Opening) {
     this.#content = content;
@@ -92,6 +93,13 @@ export class Opened {
     await this.step(isBack);
   }
 
+  /** A search that was closed before its end begins again. */
+  openSearch(): void {
+    const { query, found } = this.search;
+    if (!this.isSearching.value && found.value?.isDone !== true) this.search.start(query.value, this.seen.value.from);
+    this.isSearching.value = true;
+  }
+
   closeSearch(): void {
     this.search.stop();
     this.isSearching.value = false;
@@ -111,11 +119,16 @@ export class Opened {
     this.selection.value = { from: Math.min(anchor, start), to: Math.max(anchor, start), anchor };
   }
 
-  /** Goes to the line that the reader typed. False if there is no such line, or where it begins is not known. */
-  async goTo(typed: string): Promise<boolean> {
+  /**
+   * Goes to the line that the reader typed. False if there is no such line, or where it begins is not known; undefined
+   * if the reader went elsewhere meanwhile.
+   */
+  async goTo(typed: string): Promise<boolean | undefined> {
     const line = Number(typed.replaceAll(/[\s,_]/g, '')) - 1;
     if (!Number.isSafeInteger(line) || line < 0) return false;
+    const isLastMove = this.file.beginMove();
     const place = await askPlace(this.content(), { line }).catch(() => undefined);
+    if (!isLastMove()) return undefined;
     if (place?.line !== line || place.byte >= place.bytes) return false;
     this.showLine(place.byte);
     return true;
@@ -132,7 +145,8 @@ export class Opened {
     this.notice.value = await this.#copied().catch((error) =>
       error instanceof RefusedByView ? error.message : 'this browser refuses to copy',
     );
-    setTimeout(() => {
+    clearTimeout(this.#noticeTimer);
+    this.#noticeTimer = setTimeout(() => {
       this.notice.value = '';
     }, NOTICE_MS);
   }
@@ -154,6 +168,7 @@ export class Opened {
     this.kinds.value = undefined;
     this.selection.value = undefined;
     if (this.isSearching.value) this.search.start(this.search.query.value, 0);
+    else this.search.forget();
   }
 }
 

@@ -53,8 +53,9 @@ function GoTo({ opened, onGone }: Pick<ToolbarProps, 'opened' | 'onGone'>) {
   const typed = useSignal('');
   const problem = useSignal(false);
   const go = async () => {
-    problem.value = !(await opened.goTo(typed.value));
-    if (!problem.value) onGone();
+    const isThere = await opened.goTo(typed.value);
+    if (isThere !== undefined) problem.value = !isThere;
+    if (isThere === true) onGone();
   };
   return (
     <input

@@ -1,6 +1,7 @@
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { sendBy } from '../../../../src/view/page/api.ts';
 import { Numbers } from '../../../../src/view/page/file/numbers.ts';
+import { until } from '../../../support/e2e-until.ts';
 
 /** What a server sends; `breaks`: the connection does, behind that. */
 function responseOf(lines: readonly object[], breaks: boolean): Response {
@@ -39,4 +40,43 @@ it('the rows of an answer that breaks off are in the curve once, and those that 
   ];
   expect(numbers.series.value).toEqual({ names: ['row', 'loss'], at: [0, 7, 14, 21], columns, problem: undefined });
   expect(asked).toEqual([null, null, '21']);
+});
+
+it('the rows that arrive while those before are on their way are asked for then, and again after a refusal for a moment', async () => {
+  let bytes = 7;
+  const refused = (status: number) =>
+    new Response(JSON.stringify({ error: { message: `refused by ${status}` } }), {
+      status,
+      headers: { 'retry-after': '0.01' },
+    });
+  const answers = [
+    () => {
+      bytes = 14;
+      void numbers.grow();
+    },
+    () => refused(429),
+    () => refused(500),
+    () => {},
+    () => refused(400),
+  ];
+  sendBy(async (to) => {
+    const from = Number(new URL(to, 'http://page').searchParams.get('from') ?? 0);
+    const rows = Array.from({ length: (bytes - from) / 7 }, (_, index) => from + 7 * index);
+    const answer = responseOf(
+      [{ columns: ['x'] }, { at: rows, rows: rows.map((at) => [at]) }, { done: true, to: bytes }],
+      false,
+    );
+    return answers.shift()?.() ?? answer;
+  });
+  const numbers = new Numbers(() => ({ job: '501', task: '9001', file: 'log' }), 0);
+  void numbers.grow();
+  await until('the rows', () => numbers.series.value.at.length === 2);
+  expect([numbers.series.value.problem, answers.length]).toEqual([undefined, 1]);
+  const timers = vi.spyOn(globalThis, 'setTimeout');
+  await numbers.grow();
+  expect([numbers.series.value.problem, timers.mock.calls]).toEqual(['refused by 400', []]);
+  timers.mockRestore();
+  numbers.close();
+  await numbers.grow();
+  expect(numbers.series.value.at).toEqual([0, 7]);
 });

@@ -155,6 +155,37 @@ it('the search in a file that always grows asks for what came once, and for what
   }
 });
 
+it('the search in a file is for the last text, whatever was typed before and is on its way', async () => {
+  content = 'err error';
+  const search = new Search(() => ({ job: '1', task: '2', file: 'stdout' }));
+  const problems = new Set<string | undefined>();
+  const stop = search.found.subscribe((found) => void problems.add(found?.problem));
+  const type = (text: string) => search.start({ text, matchesCase: true, regex: false }, 0);
+  type('e');
+  type('err');
+  for (const [next, text, count, byte] of [
+    ['error', 'error', 1, 4],
+    ['', '', undefined, undefined],
+    ['err', 'err', 2, 0],
+  ] as const) {
+    // It is typed while the text before is answered.
+    onAnswer = () => {
+      onAnswer = () => {};
+      type(next);
+    };
+    if (asked > 0) type('r');
+    await until('the search', () => search.query.value.text === next && search.found.value?.isDone !== false);
+    expect([search.query.value.text, search.found.value?.count, search.current.value?.[0]]).toEqual([
+      text,
+      count,
+      byte,
+    ]);
+    expect(search.place).toBe(byte === undefined ? undefined : 0);
+  }
+  stop();
+  expect([asked, [...problems]]).toEqual([5, [undefined]]);
+});
+
 it('the search in a file finds nothing where there is nothing', async () => {
   content = 'all is well';
   const search = await searched('error', 0);
