@@ -31,7 +31,8 @@ const reporter = {
     else process.send({ ended: path.relative(root, module.moduleId) });
   },
 };
-const options = { watch: false, bail: 1, reporters: [reporter], maxWorkers: 1, fileParallelism: false };
+// Not `bail`: where tests of the file are concurrent, it loses the failure.
+const options = { watch: false, reporters: [reporter], maxWorkers: 1, fileParallelism: false };
 const vitest = await createVitest('test', options);
 vitest.config.sequence.sequencer = AsGiven;
 const all = await vitest.globTestSpecifications();
@@ -43,7 +44,7 @@ process.on('message', async ({ tests, sources }) => {
   changed = Object.fromEntries(Object.entries(sources).map(([file, text]) => [path.join(root, file), text]));
   for (const file of new Set([...before, ...Object.keys(changed)])) vitest.invalidateFile(file);
   await build();
-  // What failed in an earlier run counts for --bail.
+  // Results of an earlier run.
   vitest.state.filesMap.clear();
   vitest.state.idMap.clear();
   const specifications = tests.map((file) => {
