@@ -99,4 +99,7 @@ it('sockets are in a directory of their own, which an earlier agent may have lef
   const taken = { scope, path: file, err: expect.stringContaining('exists'), hint };
   expect(lines).toEqual([['warn', 'cannot listen at the sockets', taken]]);
   expect(names()).toEqual(['other.t-']);
+  fs.rmSync(file);
+  await use(null, file);
+  expect(lines.at(-1)).toEqual(['info', 'sockets listening', { path: file }]);
 });

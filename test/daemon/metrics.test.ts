@@ -168,6 +168,32 @@ describe('the server', () => {
     expect(await get(server, '/metrics', 'POST')).toMatchObject({ status: 405 });
   });
 
+  it('adds up anew for each response', async () => {
+    let sums = 0;
+    const server = await serveMetrics({
+      ...{ host: '127.0.0.1', port: 0, unhealthy: () => undefined, unready: () => undefined },
+      metrics: async () => `${++sums}`,
+    });
+    onTestFinished(() => server.close());
+    for (const text of ['1', '2']) expect(await get(server, '/metrics')).toMatchObject({ text });
+  });
+
+  it('ends the connection longest without a request, where there are too many', async () => {
+    const server = await start();
+    const hold = () => holdConnection(server, '');
+    for (let round = 0; round < 40; round++) {
+      const left = await hold();
+      left.destroy();
+    }
+    const held = await Promise.all(Array.from({ length: 32 }, hold));
+    const [first, second] = held;
+    first?.write('GET /healthz HTTP/1.1\r\nHost: here\r\n\r\n');
+    await until('its response', () => (first?.bytesRead ?? 0) > 0);
+    await hold();
+    await until('the end of one', () => held.some((socket) => socket.destroyed));
+    expect(held.map((socket) => socket.destroyed)).toEqual(held.map((socket) => socket === second));
+  });
+
   it('says why there are no numbers', async () => {
     const server = await serveMetrics({
       host: '127.0.0.1',

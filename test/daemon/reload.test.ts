@@ -59,6 +59,25 @@ it('a connection that is never taken is closed, by the next one and at the end',
   expect(closed).toEqual([1, 2]);
 });
 
+it('each configuration is offered once, several changes at a time are read once, and none after the end', async () => {
+  let made = 0;
+  const { reload, clock, verdicts } = await reloadOf(async () => {
+    made += 1;
+    return { close: async () => {} };
+  });
+  const offered = [reload.next()];
+  for (const times of [1, 2]) {
+    for (let changes = 0; changes < 3; changes++) reload.check({ asked: true });
+    await clock.passUntil('the connection', () => made === times);
+  }
+  offered.push(reload.next());
+  expect((await clock.passWhile(Promise.all(offered))).length).toBe(2);
+  expect([made, verdicts.length]).toEqual([2, 2]);
+  reload.check({ asked: true });
+  await reload.close();
+  expect([clock.timers, made]).toEqual([0, 2]);
+});
+
 it('a refused configuration is reported once, and again when a reload is requested or after a valid one', async () => {
   const { reload, clock, verdicts, lines, file } = await reloadOf(async () => ({ close: async () => {} }));
   const valid = fs.readFileSync(file, 'utf8');

@@ -79,6 +79,9 @@ it('a thread that answers is left alone, however often it is asked; one that doe
 });
 
 it('a thread that does not hear that it is to end is ended', async () => {
+  // Nor does it miss a pulse.
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
   const { thread, events } = threadOf(
     `parentPort.on('message', () => {}); parentPort.postMessage({ kind: 'serving', port: 0 });`,
   );

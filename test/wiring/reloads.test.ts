@@ -70,6 +70,7 @@ test('a daemon goes from one configuration to the next, and leaves nothing open 
   await until('the view', () => isServed().catch(() => undefined));
   expect(fs.existsSync(path.join(sockets, 'read.sock'))).toBe(true);
   await seriesAt(metricsPort);
+  expect(linesOf('metrics listening')).toHaveLength(3);
 
   await end();
   expect([...(watched.mock.lastCall?.[0].keys() ?? [])]).toEqual([]);
