@@ -1,6 +1,6 @@
 /** What an owner writes of its jobs for the next one. */
 import { expect, it } from 'vitest';
-import { Handover } from '../../src/fleet/rows/handover.ts';
+import { Handover, rowsOfJobs } from '../../src/fleet/rows/handover.ts';
 import { Store } from '../../src/store/store.ts';
 import { FleetParts, orderFor } from '../support/fleet-parts.ts';
 import { needs } from '../support/needs.ts';
@@ -130,4 +130,16 @@ it('rows that a killed agent had changed are written by the next process', needs
   expect(own.map(({ kind }) => kind)).toContain('live_files');
   expect(rows).toEqual(expect.arrayContaining(own));
   store.close();
+});
+
+it('all rows of a job are read, however many', needs('postgres'), async () => {
+  const fleet = await FleetParts.make();
+  const { commands, database } = await fleet.join('anna');
+  const { jobId } = orderFor(1);
+  await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
+  await fleet.query(`INSERT INTO jobtail.rows (job_id, kind, key, row) SELECT '1', 'result_files', json_build_array(name),
+    json_build_object('job_id', '1', 'name', name) FROM (SELECT 'file ' || generate_series(1, 10000) AS name) AS names`);
+  const keys: string[] = [];
+  for await (const page of rowsOfJobs(database, [jobId])) keys.push(...page.map(({ key }) => key));
+  expect([keys.length, new Set(keys).size]).toEqual([10_000, 10_000]);
 });

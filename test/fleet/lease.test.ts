@@ -166,10 +166,16 @@ it.concurrent('what the database tells an agent waits for no interval', OPTIONS,
 });
 
 it.concurrent('an agent that stops writes its last rows, and leaves with its connections', OPTIONS, async (test) => {
-  const { fleet } = await fleetWith(test, 1);
+  const { fleet, agents, soon } = await fleetWith(test, 1);
   const { member, store, followed, log } = fleet.start('anna', {});
   const { jobId } = orderFor(1);
   await until('the job to be followed', () => followed.has(jobId));
+  let isAsked = false;
+  void member.ended.then(() => (isAsked = true));
+  await soon('a heartbeat', async () => (await agents.all()).length === 1);
+  expect(isAsked).toBe(false);
+  await agents.askToDrain('anna');
+  await soon('it to be asked to drain', () => isAsked);
   store.jobs.endRun(jobId, { polledAt: 7_000, grownAt: null, refused: 0, failures: 0, error: null });
   await member.stop();
   expect(await fleet.query(`SELECT row ->> 'polled_at' AS at FROM jobtail.rows WHERE kind = 'jobs'`)).toEqual([

@@ -93,7 +93,9 @@ it.concurrent('a job that comes back to an agent has its open command, and nothi
   if (file === undefined) throw new Error('it has no live file');
   anna.store.liveFiles.save({ ...file, position: 7 });
   anna.store.leases.ask(ONE, 1);
+  const { refreshes } = anna.acts;
   await anna.round();
+  expect(anna.acts.refreshes).toBe(refreshes + 1);
   const passes = ({ store }: typeof anna) => store.requests.open('pass').map(({ requestId }) => requestId);
   expect(passes(anna)).toHaveLength(1);
   await anna.round(true);
@@ -117,7 +119,7 @@ it.concurrent('a job that comes back to an agent has its open command, and nothi
 
   // Of a process that was killed.
   anna.store.transaction(() => anna.store.jobs.watch({ ...orderFor(1), tasks: ['9002' as TaskId] }, 0));
-  await anna.round();
+  await anna.round(false, 1_000);
   expect(anna.store.liveFiles.ofJob(ONE).map(({ taskId }) => taskId)).toEqual(Array(4).fill(file.taskId));
   expect([anna.taken, anna.store.fleetLeases.all()]).toEqual([[ONE, ONE], [{ jobId: ONE, attempt: 3 }]]);
   expect([anna.rounds.taking.takeovers, await commands.answerOf(commandId)]).toEqual([1, undefined]);
@@ -131,7 +133,7 @@ it.concurrent('a job that comes back to an agent has its open command, and nothi
   const leaseId = anna.store.leases.ask(ONE, 1);
   anna.store.leases.open({ ...GRANT, leaseId }, 1);
   for (const requestId of passes(anna)) anna.store.requests.answer(requestId, '{"error":"it was seen"}');
-  expect(await stays()).toBe('settled');
+  expect(await stays(1_000)).toBe('settled');
   expect(await commands.answerOf(commandId)).toEqual({ error: 'it was seen' });
   anna.store.leases.end(leaseId, 1, null);
   anna.attached.unsent = () => new Set([ONE]);
@@ -273,6 +275,10 @@ it.concurrent('a drained agent also releases jobs that it does not follow, and k
   anna.acts.release = async () => {};
   await anna.round(true);
   expect([anna.leased.size, anna.ended]).toEqual([0, [ONE, TWO]]);
+  // After a restored backup.
+  const summary = await anna.joined.agents.report(anna.member, { ...REPORT, isDraining: false });
+  await anna.rounds.round(summary, false, false);
+  expect(anna.leased.size).toBe(0);
   await anna.round();
   expect(anna.store.fleetLeases.all()).toEqual([ONE, TWO].map((jobId) => ({ jobId, attempt: 2 })));
 });
