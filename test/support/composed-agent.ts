@@ -29,6 +29,8 @@ interface ComposedAgent {
   readonly random?: () => number;
   /** For the notifications; none by default. */
   readonly catchUp?: (store: Store) => Promise<void>;
+  /** `asked`: as a command that serves the state. */
+  readonly follows?: 'asked';
 }
 
 const QUICK = `poll: {minIntervalSeconds: 0.1, maxIntervalSeconds: 0.2}
@@ -38,7 +40,7 @@ results: {intervalSeconds: 1}
 /** Follows nothing yet. What it warns of, says, and has counted, is gathered. */
 export async function startAgent(
   remote: Remote,
-  { jobService, clock, sections = QUICK, random, catchUp }: ComposedAgent = {},
+  { jobService, clock, sections = QUICK, random, catchUp, follows }: ComposedAgent = {},
 ) {
   const directory = temporaryDirectory();
   const configFile = path.join(directory, 'config.yaml');
@@ -66,6 +68,7 @@ ${sections}`,
       ...{ config, store, transfers, remote, log, observer },
       ...(clock && { clock }),
       ...(random && { random }),
+      ...(follows && { follows }),
     };
     return buildEngine({ ...parts, jobService: jobService ?? null, catchUp: async () => catchUp?.(store) }).agent;
   };

@@ -1,5 +1,5 @@
 /** What the log says, once each: of a service that wants to be left alone, and of what is odd about one job. */
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { Failures } from '../../../src/agent/failures.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText, type TaskId } from '../../../src/job.ts';
@@ -108,5 +108,42 @@ it('a file, and a list, that fail are said once, that they work again, and their
       remote.poisoned.clear();
     });
     expect(working).toEqual(['recovered 9001/stderr', 'recovered results']);
+  }
+});
+
+it('a state that cannot be read is said once, that it can be again, and its next failure too', async () => {
+  const { agent, store, warnings, said } = await startAgent(new ModelRemote(), { clock: new HeldClock() });
+  const read = vi.spyOn(store.jobs, 'changedSince');
+  for (let times = 1; times <= 2; times++) {
+    for (const _ of [1, 2, 3]) {
+      read.mockImplementationOnce(() => {
+        throw new JobtailError('store', 'it cannot be read');
+      });
+      agent.refresh();
+    }
+    expect(warnings).toHaveLength(times);
+    for (const _ of [1, 2]) agent.refresh();
+    expect(said.filter((line) => line.startsWith('operation recovered'))).toHaveLength(times);
+  }
+});
+
+it('a search that fails is said once, that it works again, and its next failure too', async () => {
+  const clock = new HeldClock();
+  const remote = new ModelRemote();
+  const read = remote.readParts.bind(remote);
+  let isFailing = false;
+  remote.readParts = async (...call) => {
+    if (isFailing) throw new JobtailError('unexpected-answer', 'no part');
+    return await read(...call);
+  };
+  const { warnings, said, watch } = await startAgent(remote, { clock, sections: '' });
+  watch({ results: false });
+  for (let times = 1; times <= 2; times++) {
+    isFailing = true;
+    await clock.pass(HOUR_MS);
+    expect(warnings).toEqual(Array.from({ length: times }, () => expect.stringContaining(`scope="job ${JOB} search"`)));
+    isFailing = false;
+    await clock.pass(HOUR_MS);
+    expect(said.filter((line) => line.startsWith('operation recovered'))).toHaveLength(times);
   }
 });

@@ -230,6 +230,22 @@ it('a first sign-in that fails has the jobs requested, and is logged by that unl
   expect(without.warnings).toEqual([expect.stringContaining('scope="the sign-in" code=http-status')]);
 });
 
+it('a stop ends a request for the jobs that has no response', async () => {
+  const { clock, agent, service } = await follow();
+  let requests = 0;
+  const listJobs = (signal: AbortSignal) => {
+    requests += 1;
+    return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  };
+  Object.assign(service, { listJobs });
+  await clock.passUntil('a request', () => requests > 0);
+  let hasStopped = false;
+  void agent.stop().then(() => {
+    hasStopped = true;
+  });
+  await clock.passUntil('the stop', () => hasStopped, MINUTE_MS);
+});
+
 it('a list that a refused secret failed is requested again at once when that is mended, and not before', async () => {
   const { clock, agent, service } = await follow();
   service.failure = new JobtailError('sign-in-refused', 'wrong password');
