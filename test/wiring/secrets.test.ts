@@ -7,10 +7,13 @@ import { freePort } from '../../simulator/free-port.ts';
 import { reportOf } from '../../src/cli/show/status-report.ts';
 import { configSchema } from '../../src/config/schema.ts';
 import { FileWatch } from '../../src/daemon/watch-files.ts';
+import { restConfig } from '../config/files.ts';
 import { requestOf, taskOf } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
+import { Program } from '../support/e2e-program.ts';
 import { until } from '../support/e2e-until.ts';
 import { secretKeysOf } from '../support/schema-keys.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
 import { makeCertificates } from '../support/wire-certificates.ts';
 import { closedAtEnd, startHttpServer } from '../support/wire-server.ts';
 import { runDaemon, seriesAt } from './whole-daemon.ts';
@@ -225,3 +228,17 @@ test('a secret file of a new configuration is watched', async (context) => {
 });
 
 const sandboxOf = ({ baseUrl, username }: { baseUrl: string; username: string }) => ({ baseUrl, username });
+
+test('a report has no secret that a program prints', async () => {
+  const secret = secretOf('printed');
+  const directory = temporaryDirectory();
+  const program = path.join(directory, 'secret.sh');
+  fs.writeFileSync(program, `#!/bin/sh\necho ${secret}\n`, { mode: 0o700 });
+  const { file } = await restConfig({ auth: { username: 'alice', passwordCommand: [program] } }, directory);
+  const log = path.join(directory, 'log');
+  fs.writeFileSync(log, `refused: ${secret}\n`);
+  const { ended } = new Program(['report', '--config', file, '--output', '-', '--log', log], { cwd: directory });
+  const { stdout } = await ended;
+  expect(stdout).toContain('refused: ***');
+  expect(stdout).not.toContain(secret);
+});
