@@ -20,6 +20,7 @@ const ALONE = [
   // The simulated machine of these is in the place of the real one.
   'test/virtual/**/*.test.ts',
   // The page stays in this process.
+  'test/view/page/live.test.ts',
   'test/view/page/printed-page.test.ts',
   ...testFilesWith('vi.useFakeTimers('),
   ...testFilesWith('vi.mock('),

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { serveHttp } from '../../src/http/server.ts';
 import { resultsParts } from '../../src/safe-names.ts';
-import type { ResultEntries } from '../../src/view/contract/addresses.ts';
+import type { Generations, ResultEntries } from '../../src/view/contract/addresses.ts';
 import { until } from '../support/e2e-until.ts';
 import { JOB, STDOUT, ViewPlace } from '../support/view-place.ts';
 
@@ -27,6 +27,15 @@ const ADDRESSES = [
   '/api/nowhere',
 ];
 const PAGE = ['/', '/index.html', '/assets/page.js', '/nowhere'];
+
+/** What a descriptor of this process is open for. */
+function linkOf(descriptor: string): string {
+  try {
+    return fs.readlinkSync(`/proc/self/fd/${descriptor}`);
+  } catch {
+    return '';
+  }
+}
 
 async function placeWithSecret(settings = {}): Promise<ViewPlace> {
   const place = await ViewPlace.serve(settings);
@@ -342,15 +351,37 @@ describe('too much', () => {
     await until('room', async () => (await place.ask(`/api/raw?${STDOUT}`)).status === 200);
   });
 
-  it('at a time is counted until its response has ended, whatever it is', async () => {
+  it('at a time is counted until its response has ended, whatever it is, and leaves nothing open', async () => {
     const place = await placeWithSecret();
+    place.rewrite('stdout', 'of the job\n');
+    place.addResult('/a', 'content');
     const missing = STDOUT.replace('stdout', 'stderr');
+    const { former } = await place.json<Generations>(`/api/generations?${STDOUT}`);
     const addresses = [LINES, ...ADDRESSES.slice(2), '/api/errors', '/api/find?text=a', '/api/find?text=%5B&regex=1'];
+    const others = [
+      ...['&regex=1', '&errors=1'].map((more) => `/api/search?${STDOUT}&text=a${more}`),
+      ...['f1-1', 'g7', former[0]?.version].map((version) => `${LINES}&version=${version}`),
+      ...['', '&version=r1-1'].map((more) => `/api/lines?job=501&result=%2Fa${more}`),
+    ];
+    const left = () => ({
+      files: fs.readdirSync('/proc/self/fd').filter((each) => linkOf(each).startsWith(place.mirrors)).length,
+      threads: fs.readdirSync('/proc/self/task').length,
+      timers: process.getActiveResourcesInfo().filter((each) => each === 'Timeout').length,
+    });
+    // The threads for files stay.
+    await fs.promises.stat(place.mirrors);
+    const before = left();
     for (const address of addresses.flatMap((each) => [each, each.replace(STDOUT, missing)])) {
       const [first] = [(await place.ask(address)).status];
       for (let times = 0; times < 20; times++)
         expect([address, (await place.ask(address)).status]).toEqual([address, first]);
     }
     expect((await place.ask(`/api/search?${STDOUT}&text=a`)).status).toBe(200);
+    for (const address of others) await place.ask(address);
+    expect(left().files).toBe(before.files);
+    await until(
+      'the end of all threads and timers',
+      () => left().threads <= before.threads && left().timers <= before.timers,
+    );
   });
 });
