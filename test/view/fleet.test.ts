@@ -38,9 +38,10 @@ it('jobs of this agent are read here, those of others in the copy, and an outage
     close,
   };
   // A read is due again after seconds.
-  let now = 1_000;
-  const monotonic = vi.spyOn(performance, 'now').mockImplementation(() => now);
-  onTestFinished(() => monotonic.mockRestore());
+  let [now, wall] = [1_000, 1_000_000];
+  vi.spyOn(Date, 'now').mockImplementation(() => wall);
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
+  onTestFinished(() => void vi.restoreAllMocks());
   const stores = new JobStores(() => own, source);
   expect([stores.isComplete, stores.state, idsOf(stores)]).toEqual([false, undefined, [[OWN, MOVED]]]);
   expect(stores.of(OTHER)).toBe(own);
@@ -68,6 +69,24 @@ it('jobs of this agent are read here, those of others in the copy, and an outage
   const error = { message: 'connection refused', hint: 'start it', since: expect.any(Number) };
   expect(stores.state).toEqual({ ...state, error });
   expect(idsOf(stores)[1]).toEqual([OTHER, ELSEWHERE, MOVED]);
+  // It lasts since its first failure, ends with the next read, and the next outage is another one.
+  const nextRead = async () => {
+    now += 10_001;
+    wall += 10_001;
+    await stores.ready(undefined);
+    return stores.state?.error?.since;
+  };
+  const since = stores.state?.error?.since;
+  expect(await nextRead()).toBe(since);
+  const outage = failure;
+  failure = undefined;
+  expect(await nextRead()).toBeUndefined();
+  failure = outage;
+  expect(await nextRead()).toBe(wall);
+  // A page that showed results a minute ago reads them no more.
+  now += 60_000;
+  await stores.ready(undefined);
+  expect([reads.at(-2), reads.at(-1)]).toEqual([[OTHER, OWN, ELSEWHERE], []]);
   const failed = new JobStores(() => own, source);
   await failed.ready(undefined);
   expect([failed.isComplete, failed.state]).toEqual([true, { name: '', agents: [], waitingJobs: 0, error }]);

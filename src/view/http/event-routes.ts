@@ -99,12 +99,14 @@ export function jobTopic(
   snapshots: { readonly isComplete: boolean; job: Snapshots['job'] },
   jobId: JobSummary['jobId'],
 ): Topic {
-  const missing = whenOther('missing', () => (snapshots.isComplete ? { jobId } : undefined));
+  let isMissing = false;
   const job = whenOther('job', () => snapshots.job(jobId)?.detail);
   const changesOf = listChanges(({ taskId, file }: FileState) => `${taskId}/${file}`);
   return () => {
     const files = snapshots.job(jobId)?.files;
-    if (files === undefined) return missing();
+    const wasMissing = isMissing;
+    isMissing = files === undefined && (wasMissing || snapshots.isComplete);
+    if (files === undefined) return isMissing && !wasMissing ? [['missing', { jobId }]] : [];
     const change = changesOf(files);
     const news: EventLine[] =
       change === undefined ? [] : [['files', { jobId, whole: change.whole, files: change.items }]];

@@ -24,3 +24,25 @@ it('the files of a job: all at first, then what changed, and all again when one 
   expect(show()).toMatchObject([{ whole: true, files: [] }]);
   expect(show(['stdout', 2])).toMatchObject([{ whole: false, files: [{ file: 'stdout' }] }]);
 });
+
+it('a job that is missing is reported once, and again when it was followed meanwhile', () => {
+  let [now, isComplete]: [Shown | undefined, boolean] = [undefined, false];
+  const topic = jobTopic(
+    {
+      get isComplete() {
+        return isComplete;
+      },
+      job: () => now,
+    },
+    JOB,
+  );
+  const names = () => topic().map(([name]) => name);
+  expect(names()).toEqual([]);
+  isComplete = true;
+  for (let times = 1; times <= 2; times++) {
+    now = undefined;
+    expect([names(), names()]).toEqual([['missing'], []]);
+    now = { detail: { jobId: JOB, changedAt: times }, files: [] } as unknown as Shown;
+    expect(names()).toContain('job');
+  }
+});
