@@ -5,9 +5,13 @@ import { stripVTControlCharacters } from 'node:util';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { tail } from '../../src/cli/commands/tail.ts';
 import { watchHere } from '../../src/cli/commands/watch-foreground.ts';
+import { withServedState } from '../../src/cli/serve-state.ts';
+import { openOwnStore } from '../../src/daemon/own-state.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
 import type { StoredError, WatchRequest } from '../../src/store/rows.ts';
+import { restConfig } from '../config/files.ts';
 import { until } from '../support/e2e-until.ts';
+import { SILENT } from '../support/errors.ts';
 import { jobOf } from '../support/model-remote.ts';
 import { ownState } from './own-state.ts';
 
@@ -108,4 +112,51 @@ it('watch --foreground prints each line and each state once, while its last row 
     `job ${JOB}: Running, ${row}${erased}job ${JOB} is settled`,
     '',
   ]);
+});
+
+it('a command waits out two minutes of failures to take over, anew after each time that another process served', async () => {
+  const { config } = await restConfig();
+  const pid = path.join(config.state.directory, 'agent.pid');
+  const [now, unlink, exists] = [performance.now.bind(performance), fs.unlinkSync, fs.existsSync];
+  let passedMs = 0;
+  let [failures, looks] = [0, 0];
+  vi.spyOn(performance, 'now').mockImplementation(() => now() + passedMs);
+  vi.spyOn(fs, 'unlinkSync').mockImplementation((file) => {
+    if (file === pid) failures += 1;
+    unlink(file);
+  });
+  vi.spyOn(fs, 'existsSync').mockImplementation((file) => {
+    looks += 1;
+    return exists(file);
+  });
+  onTestFinished(() => void vi.restoreAllMocks());
+  const more = async (count: () => number) => {
+    const before = count();
+    await until('more of it', () => count() > before + 1);
+  };
+  let { close } = openOwnStore(config, SILENT);
+  const untilStopped = (signal: AbortSignal) =>
+    new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  const outcome = withServedState(config, (_, signal) => untilStopped(signal)).then(
+    () => 'over',
+    (error: unknown) => error,
+  );
+  let hasEnded = false;
+  void outcome.then(() => {
+    hasEnded = true;
+  });
+  for (let times = 0; times < 2; times++) {
+    await more(() => looks);
+    close();
+    fs.mkdirSync(pid);
+    await more(() => failures);
+    passedMs += 110_000;
+    await more(() => failures);
+    expect(hasEnded).toBe(false);
+    if (times === 1) break;
+    fs.rmdirSync(pid);
+    ({ close } = openOwnStore(config, SILENT));
+  }
+  passedMs += 10_000;
+  expect(await outcome).toMatchObject({ code: 'local-io', message: expect.stringContaining(pid) });
 });

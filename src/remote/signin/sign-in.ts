@@ -52,7 +52,7 @@ export class SignIn implements Session {
   /** Since when the grant is in force, by `nowMs`; infinite if there is none. */
   signedInAt = Number.POSITIVE_INFINITY;
   #opening: OpeningSession | undefined;
-  /** Of the last sign-in: the next one waits for the end of its pause. */
+  /** The last one: the next sign-in waits for the end of its pause. */
   #failure: JobtailError | undefined;
 
   constructor(options: SignInOptions) {
@@ -139,7 +139,6 @@ export class SignIn implements Session {
     if (signal.aborted) throw stopped();
     this.#grant = grant;
     this.signedInAt = this.#options.nowMs();
-    this.#failure = undefined;
     this.#hasSucceeded = true;
     this.#backOff.reset();
     this.#refusals.reset();

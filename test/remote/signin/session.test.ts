@@ -106,12 +106,14 @@ describe('the session', () => {
   });
 
   it('is renewed when it is lost, also if the same code comes again', async () => {
-    const { session } = signIn(await settings());
+    const { session, clock } = signIn(await settings());
     const first = await session.current(NEVER);
     session.lost(first);
+    expect(session.signedInAt).toBe(Number.POSITIVE_INFINITY);
     const second = await session.current(NEVER);
     expect(second).toEqual(first);
     session.lost(first);
+    expect(session.signedInAt).toBe(clock.nowMs);
     expect(await session.current(NEVER)).toBe(second);
     session.lost(second);
     session.lost(second);
@@ -232,11 +234,18 @@ describe('after an answer to a fault or to an unknown user', () => {
     expect(await session.current(NEVER)).toEqual({ kind: 'session', code: CODE });
   });
 
-  it('pauses as after a fault once the user is known', async () => {
-    const { session } = signIn(await settings());
-    session.lost(await session.current(NEVER));
-    service.answer = () => ({ status: 500, body: unspecific });
-    expect((await failureOf(session.current(NEVER), [SECRET])).message).toContain('next sign-in in 5 s');
+  it('pauses as after a fault once the user is known, from five seconds on after each success', async () => {
+    const { session, clock } = signIn(await settings());
+    for (let times = 0; times < 2; times++) {
+      service.answer = () => ({ body: `"${CODE}"` });
+      session.lost(await session.current(NEVER));
+      service.answer = () => ({ status: 500, body: unspecific });
+      for (const seconds of [5, 10]) {
+        const { message } = await failureOf(session.current(NEVER), [SECRET]);
+        expect(message).toContain(`next sign-in in ${seconds} s`);
+        clock.nowMs += seconds * 1_000;
+      }
+    }
   });
 });
 
