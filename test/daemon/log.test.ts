@@ -68,23 +68,24 @@ describe('a log that nobody takes', () => {
     const output = new PassThrough({ highWaterMark: 1 });
     const stream = new LogStream({ output });
     const log = createLog({ level: 'info', stream });
-    for (let line = 0; line < 3_000; line++) log.info({ text: 'x'.repeat(1_000) }, 'full');
-    expect(stream.lost).toBeGreaterThan(500);
-    expect(output.writableLength + output.readableLength).toBeLessThan(2 * 1024 * 1024);
+    for (let times = 0; times < 2; times++) {
+      const before = stream.lost;
+      for (let line = 0; line < 3_000; line++) log.info({ text: 'x'.repeat(1_000) }, 'full');
+      const lines = stream.lost - before;
+      expect(lines).toBeGreaterThan(500);
+      expect(output.writableLength + output.readableLength).toBeLessThan(2 * 1024 * 1024);
 
-    const { lost } = stream;
-    while (output.read() !== null);
-    log.info({}, 'again');
-    const lines = linesOf(String(output.read()));
-    expect(lines).toMatchObject([
-      {
-        level: 'warn',
-        time: expect.stringMatching(/^\d{4}-.*Z$/),
-        lines: lost,
-        msg: 'log lines lost, their reader is too slow',
-      },
-      { level: 'info', msg: 'again' },
-    ]);
+      while (output.read() !== null);
+      for (const phrase of ['again', 'more']) log.info({}, phrase);
+      const msg = 'log lines lost, their reader is too slow';
+      const time = expect.stringMatching(/^\d{4}-.*Z$/);
+      const read = [output.read(), output.read(), output.read()].join('');
+      expect(linesOf(read)).toMatchObject([
+        { level: 'warn', time, lines, msg },
+        { level: 'info', msg: 'again' },
+        { level: 'info', msg: 'more' },
+      ]);
+    }
   });
 
   it('counts the lines that a full disk does not take, beyond those that wait', () => {

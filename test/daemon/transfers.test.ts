@@ -83,6 +83,9 @@ test('the agent releases a key seconds after its job is over, hardly reads the s
   await clock.pass(1_000);
   expect(left).toHaveBeenCalled();
   await leaving;
+  isHanging = false;
+  await transfers.end(JOB);
+  expect([open.size, clock.timers]).toEqual([0, 0]);
   store.close();
 });
 

@@ -168,23 +168,60 @@ test('files come and go while it watches, and nothing is missed of those that st
   // The change is not reported yet when the files are said anew.
   write(b, 'behind');
   watchAll([b, c]);
+  const checks = vi.spyOn(fs.promises, 'stat');
+  context.onTestFinished(() => checks.mockRestore());
   await soon(() => expect(changed).toContain(b));
   write(a, 'behind');
   write(c, 'behind');
   await soon(() => expect(changed).toContain(c));
   expect(changed).not.toContain(a);
+  expect(checks.mock.calls.map(([file]) => file)).not.toContain(a);
+});
+
+test('a secret that is written in several steps is read once, when it is whole', async (context) => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  context.onTestFinished(() => void vi.useRealTimers());
+  const file = path.join(temporaryDirectory(), 'config.yaml');
+  write(file, MINIMAL);
+  const config = await loadConfig(file);
+  const onSecret = vi.fn();
+  const reporterOf = watchedFiles([config], '/wake', { onWake() {}, onConfig() {}, onSecret });
+  const changed = [...reporterOf].find(([name]) => name.endsWith('password'))?.[1];
+  for (let steps = 0; steps < 3; steps++) {
+    changed?.();
+    vi.advanceTimersByTime(199);
+  }
+  expect(onSecret).not.toHaveBeenCalled();
+  vi.advanceTimersByTime(1_000);
+  expect(onSecret).toHaveBeenCalledOnce();
+  changed?.();
+  vi.advanceTimersByTime(200);
+  expect(onSecret).toHaveBeenCalledTimes(2);
+});
+
+test('files are checked at one interval, however often they are said anew, and at none after the end', (context) => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  context.onTestFinished(() => void vi.useRealTimers());
+  const { directory, start } = place(context);
+  const { watchAll, close } = start([path.join(directory, 'a')]);
+  watchAll([path.join(directory, 'b')]);
+  expect(vi.getTimerCount()).toBe(1);
+  close();
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 test('nothing is reported of what happens to a file after the end', async (context) => {
   const { directory, start } = place(context);
   const [file, other] = ['a', 'b'].map((name) => path.join(directory, name)) as [string, string];
   const ended = start([file]);
-  const { changed } = start([other]);
+  const { changed, close } = start([other]);
   ended.close();
   write(file, 'one');
   write(other, 'one');
   await soon(() => expect(changed).toContain(other));
   expect(ended.changed).toEqual([]);
+  close();
+  await soon(() => expect(process.getActiveResourcesInfo()).not.toContain('FSEventWrap'));
 });
 
 test('a check that hangs delays none of another file, and is not made again', async (context) => {

@@ -336,14 +336,21 @@ it.concurrent('what agents are to do for the fleet as a whole is done twice a mi
   expect(await maxJobs(1_000)).toBe(1);
   anna.rounds.noticed();
   expect(await maxJobs(1_000)).toBe(2);
+  // A malformed one changes nothing.
+  await database.query(`UPDATE {s}.rules SET rule = '{"include": 5}'`);
+  anna.rounds.noticed();
+  expect(await maxJobs(1_000)).toBe(2);
   await setRule(undefined);
   expect(await maxJobs(1_000)).toBe(2);
+  await fleet.query(`INSERT INTO jobtail.attempts (job_id, attempt, agent, taken_at, ended_at)
+    VALUES ('1', 0, 'bert', now() - interval '32 days', now() - interval '31 days')`);
   await commands.give(watch(1));
   await fleet.query('UPDATE jobtail.orders SET answer = $1, made_at = made_at - interval $$2 days$$', ['{}']);
   const answered = async () => (await fleet.query('SELECT 1 FROM jobtail.orders')).length;
   anna.store.capabilities.set('batch', '5');
   expect(await answered()).toBe(1);
-  expect([await maxJobs(27_000), await answered(), anna.acts.refreshes]).toEqual([undefined, 0, 3]);
+  expect([await maxJobs(26_000), await answered(), anna.acts.refreshes]).toEqual([undefined, 0, 3]);
+  expect(await fleet.query('SELECT agent FROM jobtail.attempts')).toEqual([{ agent: 'anna' }]);
   expect(await fleet.query('SELECT name, value FROM jobtail.habits')).toEqual([{ name: 'batch', value: '5' }]);
 });
 

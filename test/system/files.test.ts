@@ -4,9 +4,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { digestOf } from '../../src/agent/results/place/temporary-files.ts';
-import { AT_ONCE_BYTES, EXACT, fileCalls, writeAll } from '../../src/system/files.ts';
+import { AT_ONCE_BYTES, EXACT, fileCalls, writeAll, writeNewFile } from '../../src/system/files.ts';
 import { directBy, JOB, ModelTransfer, ResultsPlace } from '../agent/results/place.ts';
-import { temporaryDirectory } from '../support/temp-directory.ts';
+import { openFilesIn, temporaryDirectory } from '../support/temp-directory.ts';
 
 /** The names of the synchronous calls on what is below a directory, in the order of their first use. */
 function watchSynchronous(below: string): Set<string> {
@@ -96,6 +96,23 @@ describe.each([
     await opened.close();
     expect(fs.statSync(file).mode & 0o777).toBe(0o640);
     await expect((async () => calls.open(`${file}/x`, flags))()).rejects.toMatchObject({ code: 'ENOTDIR' });
+  });
+
+  it('leave nothing of a new file that is not whole, and nothing else than what is there', async () => {
+    const directory = temporaryDirectory();
+    const make = (pieces: number, error?: Error) =>
+      writeNewFile(calls, path.join(directory, 'new'), 0o640, async (write) => {
+        for (let piece = 0; piece < pieces; piece++) await write(Buffer.alloc(AT_ONCE_BYTES));
+        if (error !== undefined) throw error;
+      });
+    const away = new Error('the server went away');
+    for (const pieces of [1, 3]) {
+      await expect(make(pieces, away)).rejects.toBe(away);
+      expect([fs.readdirSync(directory), openFilesIn(directory)]).toEqual([[], 0]);
+    }
+    expect(await make(3)).toMatchObject({ bytes: 3 * AT_ONCE_BYTES });
+    await expect(make(4)).rejects.toMatchObject({ code: 'EEXIST' });
+    expect([fs.statSync(path.join(directory, 'new')).size, openFilesIn(directory)]).toEqual([3 * AT_ONCE_BYTES, 0]);
   });
 
   it('give the digests of files of all sizes, several at a time, and of nothing but files', async () => {

@@ -1,9 +1,10 @@
 /** Programs of this machine: what ends them, and what is said when they cannot be started. */
 import { execFileSync } from 'node:child_process';
+import { getEventListeners } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { inspect } from 'node:util';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { NotInstalled, type ProgramOptions, printedBy, runProgram } from '../../src/system/program.ts';
 import { READS_TYPESCRIPT } from '../support/e2e-program.ts';
 import { until } from '../support/e2e-until.ts';
@@ -168,4 +169,23 @@ it('a program that finds too many files open is said, and leaves nothing', SHELL
     hint: expect.stringContaining('ulimit -n'),
     listeners: 0,
   });
+});
+
+it('a program that has ended leaves no timer, and no listener of the signal', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const end = path.join(temporaryDirectory(), 'end');
+  const { signal } = new AbortController();
+  const asked: ((bytes: number) => void)[] = [];
+  const progress = () => new Promise<number>((resolve) => asked.push(resolve));
+  const args = ['-c', `until [ -e ${end} ]; do sleep 0.01; done`];
+  const running = runProgram({ command: '/bin/sh', args, limit: { idleMs: 60_000, progress }, signal });
+  await until('its start', () => vi.getTimerCount() === 2);
+  vi.advanceTimersByTime(500);
+  fs.writeFileSync(end, '');
+  await running;
+  // What was asked before comes later.
+  for (const answer of asked) answer(1);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect([asked.length, vi.getTimerCount(), getEventListeners(signal, 'abort')]).toEqual([1, 0, []]);
 });

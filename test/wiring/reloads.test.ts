@@ -3,10 +3,14 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { freePort } from '../../simulator/free-port.ts';
+import { Agent } from '../../src/agent/loop/agent.ts';
 import { Retention } from '../../src/agent/retention.ts';
 import { Transfers } from '../../src/daemon/transfers.ts';
 import { FileWatch } from '../../src/daemon/watch-files.ts';
 import type { JobId } from '../../src/job.ts';
+import { Notifications } from '../../src/notify/notifications.ts';
+import { HttpClient } from '../../src/remote/http/http-client.ts';
+import { outageIn, saveOutage } from '../../src/store/outage.ts';
 import { requestOf } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import { until } from '../support/e2e-until.ts';
@@ -32,11 +36,28 @@ test('a daemon goes from one configuration to the next, and leaves nothing open 
   const revoked = vi.spyOn(Transfers.prototype, 'endAll');
   context.onTestFinished(() => void vi.restoreAllMocks());
   const removals = vi.spyOn(Retention.prototype, 'start');
+  const { keepUp } = Transfers.prototype;
+  let loops = 0;
+  vi.spyOn(Transfers.prototype, 'keepUp').mockImplementation(function (this: Transfers, remote) {
+    const endLoop = keepUp.call(this, remote);
+    loops += 1;
+    return () => {
+      loops -= 1;
+      return endLoop();
+    };
+  });
+  const ends = [
+    [Agent.prototype, 'stop'],
+    [HttpClient.prototype, 'close'],
+    [Notifications.prototype, 'replace'],
+    [Notifications.prototype, 'stop'],
+  ].map(([of, method]) => vi.spyOn(of as Agent, method as 'stop'));
   const former = '601' as JobId;
   const { lines, said, log, store, end } = await runDaemon(place, {
     logLevel: 'trace',
     // Nothing tells of a change that is made before the file is watched.
     before: (opened) => {
+      saveOutage(opened.directory, { code: 'unreachable', message: 'of an earlier process', hint: null, since: 1 });
       place.configure(
         { baseUrl: sandbox.baseUrl, username: sandbox.username, passwordFile: other },
         { ...sections, retention: { settledDays: 1 } },
@@ -66,6 +87,7 @@ test('a daemon goes from one configuration to the next, and leaves nothing open 
   expect([files.includes(other), files.includes(sandbox.passwordFile)]).toEqual([true, false]);
   expect([log.level, revoked.mock.calls.length, linesOf('stopped')]).toEqual(['trace', 0, []]);
   expect(removals).toHaveBeenCalledTimes(3);
+  expect(outageIn(place.state)).toBeUndefined();
   const isServed = async () => (await fetch(`http://127.0.0.1:${viewPort}/`)).ok;
   await until('the view', () => isServed().catch(() => undefined));
   expect(fs.existsSync(path.join(sockets, 'read.sock'))).toBe(true);
@@ -73,6 +95,8 @@ test('a daemon goes from one configuration to the next, and leaves nothing open 
   expect(linesOf('metrics listening')).toHaveLength(3);
 
   await end();
+  expect(ends.map(({ mock }) => mock.calls.length)).toEqual([3, 3, 2, 1]);
+  expect(loops).toBe(0);
   expect([...(watched.mock.lastCall?.[0].keys() ?? [])]).toEqual([]);
   await expect(isServed()).rejects.toThrow();
   await expect(seriesAt(metricsPort)).rejects.toThrow();
