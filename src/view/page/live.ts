@@ -85,7 +85,7 @@ class Live {
 
   /** Sets the topics that the page shows besides live files. */
   subscribe(topics: StreamTopics): void {
-    if (JSON.stringify(topics) !== JSON.stringify(this.#topics.peek())) this.#topics.value = topics;
+    this.#topics.value = topics;
   }
 
   /** Reports the length of a live file at each change, until the returned function is called. */

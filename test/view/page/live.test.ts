@@ -23,7 +23,7 @@ interface Session {
 }
 
 interface Live {
-  readonly connection: { readonly value: string };
+  readonly connection: { readonly value: string; subscribe(seen: (state: string) => void): void };
   readonly condition: { readonly value: { readonly problem?: { readonly message: string } } };
   readonly missing: { readonly value: ReadonlySet<string> };
   readonly details: { readonly value: ReadonlyMap<string, unknown> };
@@ -144,6 +144,8 @@ it('a page with a link that was used shows that until another tab is let in, and
 it('a page opens the stream of what it shows: again when that changes, while it is seen, and after each loss', async () => {
   const { place, asked, askedFor, document, network, location, fire, tab, startAgain } = await browser();
   const { live } = await tab(place.view.link());
+  const states: string[] = [];
+  live.connection.subscribe((state) => void states.push(state));
   live.subscribe({ job: ['999'] });
   live.start();
   const isOpen = () => until('the stream', () => live.connection.value === 'open');
@@ -173,6 +175,7 @@ it('a page opens the stream of what it shows: again when that changes, while it 
   fire('visibilitychange');
   await isOpen();
   expect(askedFor('api/events')).toBe(before + 1);
+  expect(states).toEqual(['connecting', 'open']);
   // The pauses begin anew with each stream that opens.
   const timers = vi.spyOn(globalThis, 'setTimeout');
   for (let losses = 0; losses < 2; losses++) {

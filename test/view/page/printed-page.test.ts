@@ -1,6 +1,7 @@
 /** All that the page shows of one state in which everything has happened: its document, without a browser. */
 import fs from 'node:fs';
 import path from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
 import { type Element, type Node, Window } from 'happy-dom';
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { viewSettingsOf } from '../../../src/daemon/view-thread.ts';
@@ -79,6 +80,12 @@ function fleetOf({ store }: Written): FleetRead {
 interface Network {
   readonly asked: string[];
   cut: AbortController;
+  /** Holds the places of lines. */
+  held: Promise<void>;
+  /** The last answer. */
+  answered: Promise<unknown>;
+  /** What ends a request, where the page can end it. */
+  readonly signals: Map<AbortSignal, string>;
 }
 
 /** A document of happy-dom as that of a browser: without a layout, so all that has a size has one. */
@@ -124,8 +131,11 @@ function openWindow(url: string, network: Network): Window {
   const ask = globalThis.fetch;
   vi.stubGlobal('fetch', (to: string, { signal, ...options }: RequestInit) => {
     network.asked.push(to);
+    if (signal != null) network.signals.set(signal, to);
     const signals = [network.cut.signal, ...(signal == null ? [] : [signal])];
-    return ask(new URL(to, url), { ...options, signal: AbortSignal.any(signals) });
+    const answer = ask(new URL(to, url), { ...options, signal: AbortSignal.any(signals) });
+    network.answered = to.startsWith('api/place') ? network.held.then(() => answer) : answer;
+    return network.answered;
   });
   return window;
 }
@@ -188,7 +198,10 @@ it('shows the whole of a state in which everything has happened', async () => {
   });
   onTestFinished(() => view.close());
   const asked: string[] = [];
-  const network = { asked, cut: new AbortController() };
+  const network: Network = {
+    ...{ asked, cut: new AbortController(), signals: new Map() },
+    ...{ held: Promise.resolve(), answered: Promise.resolve() },
+  };
   const isTree = (address: string) => address.includes('api/results?');
   let trees = 0;
   const window = openWindow(view.link(), network);
@@ -212,6 +225,19 @@ it('shows the whole of a state in which everything has happened', async () => {
   const go = (hash: string) => {
     window.location.hash = hash;
   };
+  const seen = async (selector: string) => {
+    const timeout = PATIENCE_MS;
+    await vi.waitFor(() => expect(document.querySelector(selector), selector).not.toBeNull(), { timeout });
+    for (let turns = 0; turns < 20; turns++) await turn();
+  };
+  const filter = (text: string) => {
+    const field = document.querySelector('.jobs-page input') as unknown as { value: string } & Element;
+    field.value = text;
+    field.dispatchEvent(new window.Event('input', { bubbles: true }));
+    return field;
+  };
+  const enter = (field: Element) =>
+    field.dispatchEvent(new window.KeyboardEvent('keydown', { key: 'Enter', bubbles: true }));
   const steps: readonly (readonly [title: string, act: () => unknown])[] = [
     ['the jobs', () => {}],
     ['the second job has the focus', () => [press('j'), press('j')]],
@@ -221,7 +247,23 @@ it('shows the whole of a state in which everything has happened', async () => {
     ['light colours', () => click('header > .icon-button:last-child')],
     ['jobs by number', () => click('.job-job button')],
     ['canceled jobs alone', () => click('.chip.canceled')],
-    ['a live file', () => go(`#/job/${FAILING}/live?file=${TASK}/stdout`)],
+    [
+      'a live file',
+      async () => {
+        enter(filter('nowhere'));
+        await seen('.jobs-page:not(:has(.job-row))');
+        filter('');
+        await seen('.job-row');
+        expect(window.location.hash, 'Enter was for no job').toBe('');
+        enter(filter(SETTLED));
+        await seen('.job-page');
+        expect(window.location.hash).toBe(`#/job/${SETTLED}/live`);
+        go('#/');
+        await seen('.jobs-page input');
+        expect(document.querySelector('.jobs-page input')).toMatchObject({ value: '' });
+        go(`#/job/${FAILING}/live?file=${TASK}/stdout`);
+      },
+    ],
     ['its traceback is open', () => press('t')],
     ['its next error', () => press('e')],
     ['its numbers', () => press('p')],
@@ -251,7 +293,23 @@ it('shows the whole of a state in which everything has happened', async () => {
     ['a job of another machine', () => go(`#/job/${SEARCHED}/live`)],
     ['a page that nothing is at', () => go('#/nothing')],
     ['lines of all jobs', () => go('#/search?text=error')],
-    ['a lost view', () => network.cut.abort()],
+    [
+      'a lost view',
+      async () => {
+        let release = () => {};
+        network.held = new Promise((resolve) => (release = resolve));
+        click('.found-line');
+        go('#/service');
+        release();
+        await network.answered;
+        for (let turns = 0; turns < 20; turns++) await turn();
+        expect(window.location.hash, 'the reader went elsewhere').toBe('#/service');
+        await seen('.service-page');
+        go('#/search?text=error');
+        await seen('.found-line');
+        network.cut.abort();
+      },
+    ],
     [
       'it answers an hour later',
       () => {
@@ -281,7 +339,7 @@ it('shows the whole of a state in which everything has happened', async () => {
   let all = '';
   let patienceMs = expected.size > 1 ? PATIENCE_MS : 2_000;
   for (const [title, act] of steps) {
-    act();
+    await act();
     await vi
       .waitFor(() => expect(shown()).toBe(expected.get(title)), { timeout: patienceMs })
       .catch(() => {
@@ -295,5 +353,10 @@ it('shows the whole of a state in which everything has happened', async () => {
   // A proxy may give the page a path of its own.
   expect(asked.filter((address) => !address.startsWith('api/'))).toEqual([]);
   expect(trees).toBeGreaterThan(0);
+  const running = [...network.signals].filter(([signal]) => !signal.aborted).map(([, address]) => address);
+  expect(running, 'what the page requests ends with what it is for').toEqual([
+    'api/find?text=error',
+    expect.stringMatching(/^api\/events/),
+  ]);
   expect(asked.filter(isTree), 'bytes that arrive do not request the tree again').toHaveLength(trees);
 });

@@ -118,6 +118,8 @@ function Found({ hits: { job, task, file, lines }, note, more = 0, needle }: Fou
   );
 }
 
+let lastClick: { readonly from: string } | undefined;
+
 /** A line with its number, in the colour of its level; a click leads to its place. */
 function Line({ found: { job, task, file, line, text }, needle }: { found: FoundViewLine; needle: string }) {
   const linkTo = (at?: number) => hashOf({ page: 'live', jobId: job, files: [{ taskId: task, file, at }] });
@@ -128,11 +130,14 @@ function Line({ found: { job, task, file, line, text }, needle }: { found: Found
         href={linkTo()}
         onClick={(event) => {
           event.preventDefault();
+          const click = { from: location.hash };
+          lastClick = click;
           // Where a line begins is asked when it is opened; a file that is another one by now is shown from its end.
           void askPlace({ job, task, file }, { line: line - 1 })
             .catch(() => undefined)
             .then((at) => {
-              location.hash = linkTo(at?.byte);
+              // The reader may have gone elsewhere meanwhile.
+              if (lastClick === click && location.hash === click.from) location.hash = linkTo(at?.byte);
             });
         }}
       >
