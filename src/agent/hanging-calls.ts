@@ -50,7 +50,7 @@ export class HangingCalls {
   #nextAt = Number.NEGATIVE_INFINITY;
   /** Set while a call runs. */
   #cancelCheck: (() => void) | undefined;
-  /** The calls that the short calls are for: these end with the last of them. */
+  /** The calls that the short calls are for, or were: these end with the last of them. */
   #suspects: readonly RunningCall[] = [];
   #stop: AbortController | undefined;
   /** Short calls without a response since the last quick one. */
@@ -118,7 +118,6 @@ export class HangingCalls {
     for (; !hasResponse() && !stop.signal.aborted && this.#shortCalls < MAX_SHORT_CALLS; calls += 1)
       await this.#callShortly(kind, stop.signal);
     this.#stop = undefined;
-    this.#suspects = [];
     if (stop.signal.aborted) return;
     if (hasResponse()) for (const one of suspects) one.hangs = this.#running.has(one);
     else {

@@ -98,6 +98,7 @@ it('a call that hangs is found out although the answer of an earlier call came a
   await clock.pass(2_000);
   expect(kinds).not.toEqual([]);
   ended();
+  expect(clock.timers).toBe(0);
 });
 
 it('when a poll hangs, another kind of call finds out', async () => {
@@ -189,16 +190,29 @@ it('a server gets ten short calls in all while its answers are slow, and ten mor
   const slowCall = async (answerMs: number) => {
     const ended = hanging.begun(false);
     const before = kinds.length;
-    while (kinds.length === before && before < 10) await clock.pass(1_000);
+    await clock.passUntil('a short call', () => kinds.length > before, 60_000);
     await clock.pass(500);
     hanging.responded(answerMs);
     ended();
   };
   // Its answers are reported as barely slow, so each call that takes longer looks as if it hung.
-  for (let calls = 0; calls < 10; calls += 1) await slowCall(4_001);
-  expect(kinds).toHaveLength(10);
+  for (const most of [10, 20]) {
+    for (let calls = 0; calls < 10; calls += 1) await slowCall(4_001);
+    expect(kinds).toHaveLength(most);
+    if (most === 10) hanging.responded(10);
+  }
   const ended = hanging.begun(false);
   await clock.pass(4 * 60_000);
   ended();
+  expect(kinds).toHaveLength(20);
+});
+
+it('a call that hangs for longer than five minutes gets ten more short calls then', async () => {
+  const { clock, hanging, kinds } = watched((_, stop) => sleep(clock, 60_000, stop));
+  const ended = hanging.begun(false);
+  await clock.pass(4 * 60_000);
   expect(kinds).toHaveLength(10);
+  await clock.pass(5 * 60_000);
+  expect(kinds).toHaveLength(20);
+  ended();
 });

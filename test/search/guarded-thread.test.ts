@@ -1,4 +1,5 @@
 /** The thread that tests lines: what an expression costs, the agent does not pay. */
+import { Worker } from 'node:worker_threads';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { expressionThread, matchingIn } from '../../src/search/guarded-thread.ts';
 
@@ -19,6 +20,8 @@ it('a thread finds the texts that match each expression, and where', async () =>
 
 it('an expression that never ends is given up after half a minute, and the next one is tested', async () => {
   const { thread, matching } = newThread();
+  const terminate = vi.spyOn(Worker.prototype, 'terminate');
+  onTestFinished(() => terminate.mockRestore());
   expect(await matching('x', ['x'])).toEqual([0]);
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
@@ -30,11 +33,13 @@ it('an expression that never ends is given up after half a minute, and the next 
   expect(answers).toEqual([]);
   await vi.advanceTimersByTimeAsync(1);
   expect(answers).toEqual([undefined, undefined]);
+  expect(terminate).toHaveBeenCalledOnce();
   expect(await matching('b$', ['b'])).toEqual([0]);
   expect(vi.getTimerCount()).toBe(0);
   const last = matching('b$', ['b']);
   await thread.close();
   expect(await last).toBeUndefined();
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 it('the program goes on while a thread tests slow expressions', async () => {

@@ -1,4 +1,5 @@
 /** Attempts while a server does not answer, in a time that the test sets. */
+import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { SPACING_MS, Spacing } from '../../../src/remote/http/spacing.ts';
 
@@ -48,6 +49,12 @@ it('a failed attempt delays the next one; a broken open connection delays only t
   expect([afterDoubt.count, afterFailure.count]).toEqual([2, 0]);
   await vi.advanceTimersByTimeAsync(1);
   expect(afterFailure.count).toBe(1);
+  // A failure is a doubt as well.
+  spacing.responded();
+  spacing.failed();
+  const afterResponse = attempts(spacing, 1);
+  await vi.advanceTimersByTimeAsync(SPACING_MS - 1);
+  expect(afterResponse.count).toBe(0);
 });
 
 it('an attempt that waits for its turn is stopped at once', async () => {
@@ -58,4 +65,9 @@ it('an attempt that waits for its turn is stopped at once', async () => {
   stop.abort(new Error('stopped'));
   await waiting;
   expect(vi.getTimerCount()).toBe(0);
+  const { signal } = new AbortController();
+  const next = spacing.turn(signal);
+  await vi.advanceTimersByTimeAsync(SPACING_MS);
+  await next;
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
