@@ -1,5 +1,6 @@
 /** The place of a poll among the calls: it is taken before anything is opened, used by its first call, and given back. */
-import { setMaxListeners } from 'node:events';
+import { getEventListeners, setMaxListeners } from 'node:events';
+import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { CallSlot, Calls, Entrance, MAX_QUEUED_POLLS } from '../../src/agent/calls.ts';
 import { ServerShare } from '../../src/agent/server-share.ts';
@@ -71,8 +72,14 @@ it('a slot for calls gives a place back that no call needed', async () => {
   slot.end();
   slot.end();
   for (const _ of [1, 2]) await slot.take();
+  let went = false;
+  const other = calls.run('live', signal, async () => {
+    went = true;
+  });
+  await setImmediate();
+  expect(went).toBe(false);
   slot.end();
-  expect(await calls.run('live', signal, async () => 'went')).toBe('went');
+  await other;
 });
 
 it('a slot for calls is taken back when the agent stops', async () => {
@@ -168,4 +175,6 @@ it('polls wait before the queue while it is full; a stopped one does not, and gi
   for (const begun of all.slice(1, 3)) (await begun)();
   await Promise.all(all);
   expect(entered.slice(MAX_QUEUED_POLLS)).toEqual([1, 0, 2].map((index) => MAX_QUEUED_POLLS + index));
+  // A stop of one that was let in counts it no second time.
+  for (const job of jobs) expect(getEventListeners(job.signal, 'abort')).toEqual([]);
 });

@@ -182,7 +182,7 @@ it('removes nothing before the first response of the service', async () => {
 });
 
 it.each([31, -31])(
-  'removes nothing while the clock of the service is %s days ahead, and says so once',
+  'removes nothing while the clock of the service is %s days ahead, and says so once each time',
   async (days) => {
     const place = new Place();
     place.put('501');
@@ -195,6 +195,11 @@ it.each([31, -31])(
     place.serviceAheadMs = 0;
     await place.round();
     expect(place.removed).toEqual(['501']);
+    place.serviceAheadMs = days * DAY_MS;
+    for (let rounds = 0; rounds < 2; rounds++) await place.round();
+    expect(place.log).toHaveLength(2);
+    await place.retention.stop();
+    expect(place.clock.timers).toBe(0);
   },
 );
 
