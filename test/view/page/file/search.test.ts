@@ -4,6 +4,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { effect, signal } from '@preact/signals';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { sendBy } from '../../../../src/view/page/api.ts';
 import { type Found, Search } from '../../../../src/view/page/file/search.ts';
 import { until } from '../../../support/e2e-until.ts';
 
@@ -16,7 +17,6 @@ let held = Promise.resolve();
 /** Called before an answer is sent, as it was made. */
 let onAnswer = () => {};
 let asked = 0;
-const fetchAnywhere = globalThis.fetch;
 
 /** All places of a text, as the real server tells them. */
 async function answer({ url = '' }: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
@@ -45,11 +45,10 @@ beforeEach(async () => {
   await once(server, 'listening');
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
   // A page's addresses are relative to it.
-  globalThis.fetch = (to, options) => fetchAnywhere(new URL(String(to), base), options);
+  sendBy((to, signal) => fetch(new URL(to, base), { signal }));
 });
 
 afterEach(() => {
-  globalThis.fetch = fetchAnywhere;
   vi.restoreAllMocks();
   server.close();
   server.closeAllConnections();
