@@ -59,8 +59,13 @@ describe('the notifier', MODULE, () => {
     renameSync(socket.path, `${socket.path}.later`);
     notifier.send({ STATUS: 'two' });
     await until('the message', () => socket.messages.length === 1);
+    notifier.send({ STATUS: 'three' });
+    await until('the next message', () => socket.messages.length === 2);
+    expect(socket.messages).toEqual([{ READY: '1', STATUS: 'two' }, { STATUS: 'three' }]);
+    renameSync(`${socket.path}.later`, socket.path);
+    for (let times = 0; times < 2; times++) notifier.send({ STATUS: 'four' });
+    expect(onProblem).toHaveBeenCalledTimes(2);
     notifier.close();
-    expect(socket.messages).toEqual([{ READY: '1', STATUS: 'two' }]);
   });
 });
 

@@ -1,5 +1,5 @@
 /** One lease an agent: who takes jobs, who is offered none, and what keeps a lease alive. */
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/system/clock.ts';
 import { until } from '../support/e2e-until.ts';
 import { FleetParts, fastClock, orderFor } from '../support/fleet-parts.ts';
@@ -155,7 +155,12 @@ it.concurrent('what the database tells an agent waits for no interval', OPTIONS,
   const onRefresh = () => void rules.add(store.watchMine.of('command')?.include[0]);
   // No interval passes.
   const clock = { ...systemClock, monotonic: () => 1_000_000 };
-  const { store, followed } = fleet.start('anna', { clock, onRefresh });
+  let reports = 0;
+  const pollAgeMs = () => {
+    reports += 1;
+    return null;
+  };
+  const { store, followed } = fleet.start('anna', { clock, onRefresh, pollAgeMs });
   await until('the job to be followed', () => followed.size === 1);
   await commands.give([{ jobId: orderFor(1).jobId, kind: 'sync' }]);
   await until('the order to be asked for', () => store.requests.open('pass').length === 1);
@@ -163,6 +168,11 @@ it.concurrent('what the database tells an agent waits for no interval', OPTIONS,
   await fleet.query('INSERT INTO jobtail.rules (rule) VALUES ($1)', [JSON.stringify(rule)]);
   await commands.notify(database);
   await until('the agent to be asked to go by the rule', () => rules.has('mine*'));
+  // And once: the next rounds report nothing.
+  const before = reports;
+  const rounds = vi.spyOn(store.jobs, 'states');
+  await until('more rounds', () => rounds.mock.calls.length >= 3);
+  expect(reports).toBe(before);
 });
 
 it.concurrent('an agent that stops writes its last rows, and leaves with its connections', OPTIONS, async (test) => {
@@ -184,4 +194,19 @@ it.concurrent('an agent that stops writes its last rows, and leaves with its con
   expect(await fleet.query('SELECT is_ended FROM jobtail.agents')).toEqual([{ is_ended: true }]);
   await until('no connection', async () => (await fleet.query(connectionsOf('anna'))).length === 0);
   expect(log.filter(({ level }) => level !== 'info')).toEqual([]);
+});
+
+it.concurrent('the next process of an agent continues at once with its jobs', OPTIONS, async (test) => {
+  const { fleet } = await fleetWith(test, 1);
+  const { claims } = await fleet.join('anna');
+  const [job] = await claims.take(1);
+  const { followed } = fleet.start('anna', {
+    // Longer than the test.
+    heartbeatMs: 600_000,
+    prepare(store) {
+      store.jobs.watch(orderFor(1), 0);
+      if (job !== undefined) store.fleetLeases.save(job);
+    },
+  });
+  await until('the job to be followed', () => followed.size === 1);
 });

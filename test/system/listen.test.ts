@@ -2,9 +2,11 @@
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { promisify } from 'node:util';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { listenAt } from '../../src/system/listen.ts';
 import { groupId, groupName, userName } from '../../src/system/owners.ts';
+import { until } from '../support/e2e-until.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 async function listening(group?: number | 'own') {
@@ -32,4 +34,24 @@ it('groups and users are named as this machine names them', () => {
   expect([groupName(0), groupName(4_000_000_000)]).toEqual(['root', '4000000000']);
   expect([groupId('root'), groupId('4711')]).toEqual([0, 4_711]);
   expect(() => groupId('no-such-group')).toThrow('/etc/group has no group no-such-group');
+});
+
+it('a socket has its place alone; one that cannot be put there is closed, and that of another server is left', async () => {
+  const directory = temporaryDirectory();
+  const file = path.join(directory, 'socket');
+  const [first, second, third] = [net.createServer(), net.createServer(), net.createServer()];
+  const leave = await listenAt(first, { path: file });
+  onTestFinished(() => {
+    leave();
+    first.close();
+  });
+  await expect(listenAt(second, { path: file })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  await until('no connection', () => promisify(first.getConnections.bind(first))().then((count) => count === 0));
+  const rename = vi.spyOn(fs, 'renameSync').mockImplementationOnce(() => {
+    throw new Error('no room left');
+  });
+  onTestFinished(() => rename.mockRestore());
+  await expect(listenAt(third, { path: `${file}-2` })).rejects.toThrow('no room left');
+  expect([first, second, third].map(({ listening }) => listening)).toEqual([true, false, false]);
+  expect(fs.readdirSync(directory)).toEqual(['socket']);
 });
