@@ -63,8 +63,6 @@ export async function findView(listen: Listen, token: string | undefined): Promi
   } catch {
     // Refused, or an address that this machine cannot reach.
     if (!isConnected) return { kind: 'nothing' };
-  } finally {
-    request.destroy();
   }
   return { kind: 'unproven' };
 }

@@ -1,6 +1,8 @@
 /** Contents over real HTTP: bytes of the mirrors and results, lines, generations, searches, downloads. */
 import fs from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import path from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { FileContent } from '../../src/view/content/content.ts';
 import type {
   Generations,
   LinePlace,
@@ -8,6 +10,7 @@ import type {
   ResultEntries,
   SearchLine,
 } from '../../src/view/contract/addresses.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
 import { type Answer, STDOUT, ViewPlace } from '../support/view-place.ts';
 
 const TEXT = 'první řádek\r\n\u001b[31mred\u001b[0m\n<script>alert(1)</script>\n';
@@ -89,6 +92,19 @@ describe('the lines of a mirror', () => {
     fs.rmSync(`${place.mirrorOf()}.2`);
     expect((await place.ask(`/api/lines?${STDOUT}&version=${first?.version}`)).status).toBe(409);
   });
+});
+
+it('a content that is closed is not read, and closed once: its number may be that of another file', () => {
+  const file = path.join(temporaryDirectory(), 'file');
+  fs.writeFileSync(file, 'text');
+  const content = new FileContent(fs.openSync(file, 'r'), 'g1', 'file');
+  expect(content.read(0, 4).toString()).toBe('text');
+  content.close();
+  const other = fs.openSync(file, 'r');
+  onTestFinished(() => fs.closeSync(other));
+  expect(() => content.read(0, 4)).toThrow('read after it was closed');
+  content.close();
+  expect(fs.fstatSync(other).size).toBe(4);
 });
 
 describe('a search', () => {

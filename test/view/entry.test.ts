@@ -4,12 +4,15 @@ import fs from 'node:fs';
 import http from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { freePort } from '../../simulator/free-port.ts';
 import type { PageSession, ProvenHello, Refusal } from '../../src/view/contract/addresses.ts';
 import { findView, linkTo } from '../../src/view/link.ts';
 import { newNonce, openTicket, seal, TICKET_MS, ticketFor } from '../../src/view/proof.ts';
+import { serveView } from '../../src/view/serve.ts';
+import type { ViewSettings } from '../../src/view/settings.ts';
 import { tokenFileOf } from '../../src/view/token.ts';
+import { until } from '../support/e2e-until.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { STDOUT, ViewPlace } from '../support/view-place.ts';
 
@@ -211,8 +214,10 @@ describe('what listens where the view should be', () => {
       (response: http.ServerResponse) => response.destroy(),
     ];
     for (const answer of answers) {
-      const port = await listening(http.createServer((_, response) => void answer(response)));
-      expect(await findView(at(port), 'token'), String(answer)).toEqual({ kind: 'unproven' });
+      const server = http.createServer((_, response) => void answer(response));
+      expect(await findView(at(await listening(server)), 'token'), String(answer)).toEqual({ kind: 'unproven' });
+      const connections = () => new Promise((resolve) => server.getConnections((_, count) => resolve(count)));
+      await until('the end of the connection', async () => (await connections()) === 0);
     }
     const place = await placeWithJob();
     expect(await findView(at(place.view.port), `${place.token}x`)).toEqual({ kind: 'unproven' });
@@ -239,6 +244,18 @@ describe('what listens where the view should be', () => {
     for (const wrong of ['', 'short', 'a'.repeat(200), `${'a'.repeat(30)}%0aticket`])
       expect((await hello(wrong)).status, wrong).toBe(400);
   });
+});
+
+it('a view closes what it reads of a fleet when it ends, and if it cannot listen', async () => {
+  const { settings, view } = await ViewPlace.serve();
+  const close = vi.fn(async () => {});
+  const read = () => new Promise<never>(() => {});
+  const serve = (listen: ViewSettings['listen']) =>
+    serveView({ settings: { ...settings, listen }, fleet: { read, close }, figures: null, onFailure: () => {} });
+  await expect(serve(at(view.port))).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  expect(close).toHaveBeenCalledTimes(1);
+  await (await serve(at(0))).close();
+  expect(close).toHaveBeenCalledTimes(2);
 });
 
 describe('a Unix socket', () => {

@@ -165,12 +165,16 @@ describe('jobs', () => {
     const page = place.look('jobs=1');
     await page.until('jobs');
     const file = `${place.settings.stateDirectory}/agent.db`;
-    fs.renameSync(file, `${file}.away`);
-    const stateError = await page.until('stateError', (reported) => reported !== null);
-    expect(stateError?.message).toContain('there is no state');
-    fs.renameSync(`${file}.away`, file);
-    await page.until('stateError', (reported) => reported === null);
-    expect((await place.ask(`/api/lines?${STDOUT}`)).status).toBe(200);
+    for (const liveBytes of [1, 2]) {
+      fs.renameSync(file, `${file}.away`);
+      const stateError = await page.until('stateError', (reported) => reported !== null);
+      expect(stateError?.message).toContain('there is no state');
+      fs.renameSync(`${file}.away`, file);
+      await page.until('stateError', (reported) => reported === null);
+      expect((await place.ask(`/api/lines?${STDOUT}`)).status).toBe(200);
+      place.write('stdout', 'x'.repeat(liveBytes));
+      await page.until('jobs', ({ jobs }) => jobs[0]?.liveBytes === liveBytes);
+    }
   });
 });
 

@@ -77,6 +77,7 @@ describe('the token', () => {
     const place = await placeWithSecret();
     const file = path.join(place.settings.stateDirectory, 'view-token');
     expect(fs.statSync(file).mode & 0o777).toBe(0o600);
+    expect(fs.readdirSync('/proc/self/fd').filter((each) => linkOf(each) === fs.realpathSync(file))).toEqual([]);
     expect(place.token).toMatch(/^[A-Za-z0-9_-]{43}$/);
     expect(place.view.link()).not.toContain(place.token);
     expect((await place.ask(`${LINES}&token=${place.token}`, { headers: { authorization: undefined } })).status).toBe(

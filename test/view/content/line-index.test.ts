@@ -1,7 +1,7 @@
 /** The index of lines: the same numbers as counting from the beginning, however the content grew. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { LineIndex } from '../../../src/view/content/line-index.ts';
+import { LineIndex, LineIndexes } from '../../../src/view/content/line-index.ts';
 import { numRuns } from '../../support/property-runs.ts';
 import { sourceOf } from '../../support/view-models.ts';
 
@@ -87,5 +87,14 @@ describe('the index of lines', () => {
     const longer = Buffer.concat([mended, Buffer.from('\n\n')]);
     await countAll(index, longer);
     expect(index.lines).toBe(lineEnds(longer));
+  });
+
+  it('is kept for the 64 contents that were requested last', () => {
+    const indexes = new LineIndexes();
+    const [first, second] = [indexes.of('0'), indexes.of('1')];
+    for (let other = 2; other < 64; other++) indexes.of(String(other));
+    expect(indexes.of('0')).toBe(first);
+    indexes.of('64');
+    expect([indexes.of('0') === first, indexes.of('1') === second]).toEqual([true, false]);
   });
 });

@@ -45,9 +45,11 @@ async function opened(content: string) {
   const base = `http://127.0.0.1:${place.view.port}/`;
   const authorization = `Bearer ${place.token}`;
   const asked: string[] = [];
+  const signals: (AbortSignal | null)[] = [];
   const held = new Map<string, Promise<void>>();
   sendBy(async (to, signal) => {
     asked.push(to);
+    signals.push(signal);
     const response = await fetch(new URL(to, base), { headers: { authorization }, signal });
     await [...held].find(([part]) => to.includes(part))?.[1];
     signal?.throwIfAborted();
@@ -55,10 +57,12 @@ async function opened(content: string) {
   });
   const { Opened } = (await import(OPENED)) as { Opened: new (content: object, opening: object) => Opened };
   const pane = new Opened({ job: JOB, task: TASK, file: 'stdout' }, { follows: true });
-  onTestFinished(pane.start());
+  const stop = pane.start();
+  onTestFinished(stop);
   await until('its rows', () => pane.file.isLoaded);
   return {
-    ...{ pane, file: pane.file, search: pane.search },
+    ...{ pane, file: pane.file, search: pane.search, stop },
+    running: () => signals.filter((signal) => signal?.aborted === false).length,
     askedFor: (part: string) => asked.filter((to) => to.includes(part)).length,
     /** Holds the responses to requests whose address has a part. */
     hold(part: string): () => void {
@@ -85,7 +89,7 @@ async function opened(content: string) {
 const isDone = (pane: Opened) => until('the search', () => pane.search.found.value?.isDone);
 
 it('a search that is closed before its end begins again when it is opened, and one that ended does not', async () => {
-  const { pane, search, askedFor, hold, searchFor } = await opened('error 1\nerror 2\n');
+  const { pane, search, askedFor, hold, searchFor, running, stop } = await opened('error 1\nerror 2\n');
   const release = hold('api/search');
   await searchFor('error');
   pane.closeSearch();
@@ -101,6 +105,11 @@ it('a search that is closed before its end begins again when it is opened, and o
   expect(search.found.value?.count).toBe(2);
   await vi.advanceTimersByTimeAsync(5_000);
   expect(askedFor('api/search')).toBe(2);
+  // It ends with its pane.
+  await searchFor('1');
+  expect(running()).toBeGreaterThan(0);
+  stop();
+  expect(running()).toBe(0);
 });
 
 it('what was found, selected and plotted in a file is forgotten when it is rewritten, whether the search is open', async () => {
