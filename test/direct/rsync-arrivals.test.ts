@@ -1,6 +1,7 @@
 /** Files of one run of rsync, as they are handed over. */
 
 import { createHash } from 'node:crypto';
+import { getEventListeners } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it, vi } from 'vitest';
@@ -15,6 +16,7 @@ import { fileOf } from './transfers.ts';
 function arrivalsOf(names: readonly string[], maxFileBytes: number | null = null) {
   const directory = temporaryDirectory();
   const came: string[] = [];
+  const { signal } = new AbortController();
   const tooLarge: string[] = [];
   fs.mkdirSync(path.join(directory, 'growing'));
   const arrivals = new RsyncArrivals({
@@ -25,10 +27,11 @@ function arrivalsOf(names: readonly string[], maxFileBytes: number | null = null
     maxFileBytes,
     onTooLarge: (file) => tooLarge.push(file.parts.join('/')),
     onFiles: async (files) => void came.push(...files.map(({ file }) => file.parts.join('/'))),
-    signal: new AbortController().signal,
+    signal,
   });
   return {
     arrivals,
+    signal,
     came,
     tooLarge,
     put: (name: string) => fs.writeFileSync(path.join(directory, name), name),
@@ -50,12 +53,13 @@ it('a file that has no name yet when rsync tells of it is handed over as soon as
 });
 
 it('what nobody told of, and what nobody asked for, are told apart at the end', async () => {
-  const { arrivals, came, put } = arrivalsOf(['unreported']);
+  const { arrivals, came, put, signal } = arrivalsOf(['unreported']);
   put('unreported');
   put('unasked');
   arrivals.report('unasked');
   await arrivals.end();
   expect(came).toEqual(['unreported']);
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
 it('what is larger than allowed, whatever size was announced, is not handed over', async () => {

@@ -4,10 +4,10 @@ import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { startOfLastLines, TailedMirrors } from '../../../src/cli/show/line-tail.ts';
 import type { JobId } from '../../../src/job.ts';
-import { temporaryDirectory } from '../../support/temp-directory.ts';
+import { openFilesIn, temporaryDirectory } from '../../support/temp-directory.ts';
 
 /** A tail of one file, with a clock that only the test moves. */
-function tailOf() {
+function tailOf(raw = false) {
   const directory = temporaryDirectory();
   const file = path.join(directory, '501', 'live', '9001', 'stdout.log');
   fs.mkdirSync(path.dirname(file), { recursive: true });
@@ -17,7 +17,7 @@ function tailOf() {
   const tail = new TailedMirrors(
     (line) => lines.push(stripVTControlCharacters(line).replace('9001 ', '')),
     { mirror: { directory, keepGenerations: 0 }, jobIds: ['501' as JobId], file: ['stdout'] },
-    { now: () => nowMs },
+    { now: () => nowMs, raw },
   );
   tail.add();
   const look = (passedMs = 0) => {
@@ -29,7 +29,7 @@ function tailOf() {
     tail.end();
     return lines.splice(0);
   };
-  return { file, look, end, append: (text: string | Buffer) => fs.appendFileSync(file, text) };
+  return { directory, file, look, end, append: (text: string | Buffer) => fs.appendFileSync(file, text) };
 }
 
 describe('the lines of a mirror', () => {
@@ -92,6 +92,42 @@ describe('the lines of a mirror', () => {
     expect(look(500)).toEqual(['stdout | Continue? yes\n']);
     append('\nnext\n');
     expect(look()).toEqual(['stdout | next\n']);
+  });
+
+  it('have a second from their first character on before they are shown without an end', () => {
+    const { look, append } = tailOf();
+    expect(look(5_000)).toEqual([]);
+    append('half');
+    expect([look(), look(999), look(1)]).toEqual([[], [], ['stdout | half\n']]);
+    append(' a line\nnext');
+    expect([look(500), look(999), look(1)]).toEqual([['stdout | half a line\n'], [], ['stdout | next\n']]);
+  });
+
+  it('show a line again that equals the one whose beginning was shown', () => {
+    const { look, append } = tailOf();
+    append('same');
+    expect([look(), look(1_000)]).toEqual([[], ['stdout | same\n']]);
+    append('\nsame\n');
+    expect(look()).toEqual(['stdout | same\n']);
+  });
+
+  it('pass on what is raw once, whether its line has an end or not', () => {
+    const { look, append } = tailOf(true);
+    append('half');
+    expect([look(), look(1_000), look(1_000)]).toEqual([[], ['stdout | half\n'], []]);
+    append(' a line\n');
+    expect(look()).toEqual(['stdout |  a line\n']);
+  });
+
+  it('come once, also of megabytes, and those of a new mirror within a second', () => {
+    const { directory, look, end, append } = tailOf();
+    const other = path.join(directory, '501', 'live', '9002', 'stdout.log');
+    fs.mkdirSync(path.dirname(other), { recursive: true });
+    fs.writeFileSync(other, 'of another task\n');
+    expect([look(999), look(1)]).toEqual([[], ['9002 stdout | of another task\n']]);
+    append('0123456789\n'.repeat(200_000));
+    expect(end()).toHaveLength(200_000);
+    expect(openFilesIn(directory)).toBe(0);
   });
 
   it('show of a progress bar the last state, once a second', () => {
