@@ -1,6 +1,8 @@
 /** Which jobs wait for an owner, and who acquires them. */
 import { type EventEmitter, once } from 'node:events';
 import { expect, it } from 'vitest';
+import { FleetClient } from '../../src/fleet/commands/client.ts';
+import type { Queries } from '../../src/fleet/database/tables.ts';
 import type { JobId } from '../../src/job.ts';
 import { FleetParts, orderFor } from '../support/fleet-parts.ts';
 import { needs } from '../support/needs.ts';
@@ -54,11 +56,31 @@ it('a job with a malformed id is acquired by no agent, and waits no more', needs
   expect(await waiting()).toEqual([]);
 });
 
-it('a command wakes the agents of the fleet', needs('postgres'), async () => {
+it('a command and a rule wake the agents of the fleet', needs('postgres'), async () => {
   const { fleet, commands } = await fleetWith();
   const session = await fleet.session();
   await session.query('LISTEN jobtail_orders');
   const heard = once(session as unknown as EventEmitter, 'notification');
   await commands.give([{ jobId: '1' as JobId, kind: 'watch', body: orderFor(1) }]);
   expect(await heard).toMatchObject([{ channel: 'jobtail_orders' }]);
+  const again = once(session as unknown as EventEmitter, 'notification');
+  const client = await FleetClient.open(fleet.address);
+  await client.setRule(undefined);
+  expect(await again).toMatchObject([{ channel: 'jobtail_orders' }]);
+  await client.close();
+});
+
+it('a transaction that fails changes nothing, and nothing of it is in the next one', needs('postgres'), async () => {
+  const fleet = await FleetParts.make();
+  const { database } = await fleet.join('anna');
+  const failures = [(sql: Queries) => sql.query('SELECT 1 / 0'), () => Promise.reject(new Error('it cannot be read'))];
+  for (const fail of failures) {
+    const failed = database.transaction(async (sql) => {
+      await sql.query(`INSERT INTO {s}.rules (rule) VALUES ('{}')`);
+      await fail(sql);
+    });
+    await expect(failed).rejects.toThrow(/division by zero|cannot be read/);
+    expect(await database.transaction((sql) => sql.query('SELECT rule FROM {s}.rules'))).toEqual([]);
+  }
+  expect(await fleet.query('SELECT rule FROM jobtail.rules')).toEqual([]);
 });

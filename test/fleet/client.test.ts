@@ -56,10 +56,14 @@ it('a role with SELECT alone sees agents, jobs and commands', needs('postgres'),
   expect((await client.jobs({ only: orderFor(2).jobId })).jobs.all()).toEqual([]);
   expect(shown.watchMine.inForce()).toBeUndefined();
   expect((await client.jobs()).jobs.all().map(({ jobId }) => jobId)).toEqual(['1']);
+  // What has not changed is not written again.
+  const version = shown.version();
+  expect((await client.jobs()).version()).toBe(version);
   await fleet.query(`UPDATE jobtail.orders SET answer = '{}'`);
   expect((await client.jobs()).jobs.all()).toEqual([]);
   await expect(client.command({ jobId: orderFor(1).jobId, kind: 'sync' })).rejects.toThrow(/permission denied/);
   await client.close();
+  expect(() => shown.jobs.all()).toThrow();
 });
 
 it('a view goes on when the password of the database has changed', needs('postgres'), async () => {
@@ -91,7 +95,12 @@ it('a view goes on when the password of the database has changed', needs('postgr
   const read = await view.read([]);
   expect(read.store).toBe(store);
   expect(store.jobs.all().map(({ jobId }) => jobId)).toEqual(['1']);
+  const connections = () => fleet.query(`SELECT 1 FROM pg_stat_activity WHERE usename = 'reader'`);
+  expect(await connections()).toHaveLength(1);
   await view.close();
+  expect(() => store.jobs.all()).toThrow();
+  // Sooner than an idle one ends by itself.
+  await until('the end of its connection', async () => (await connections()).length === 0, 8_000);
 });
 
 it('status --all shows unwatched jobs, too', needs('postgres'), async () => {
