@@ -275,6 +275,7 @@ it('a file that is swapped for a link while it is opened is not read', async () 
   onTestFinished(() => spy.mockRestore());
   await place.fetch(shareOf({ '/scratch': at('cluster') }), methodOf('/scratch/jobs/501'), ['11/a']);
   expect([...place.came.values()].map(String)).toEqual([]);
+  expect(openFilesIn(path.dirname(secret))).toBe(0);
 });
 
 it('a mounted share lists all regular files of a job with their sizes, and follows no link', async () => {

@@ -180,6 +180,19 @@ describe('while the service that tells of jobs is down', () => {
     expect(store.jobInformation.lastListing()).toMatchObject({ failures: 0, error: null });
   });
 
+  it('its failure is logged each time that it begins, and its recovery', async () => {
+    const { clock, service, warnings, said } = await follow();
+    const ofService = (lines: readonly string[]) => lines.filter((line) => line.includes('scope="the job service"'));
+    for (let times = 1; times <= 2; times++) {
+      service.failure = new JobtailError('unexpected-answer', 'it is no list');
+      await clock.pass(10 * MINUTE_MS);
+      expect(ofService(warnings)).toHaveLength(times);
+      service.failure = undefined;
+      await clock.pass(10 * MINUTE_MS);
+      expect(ofService(said)).toHaveLength(times);
+    }
+  });
+
   it('it is asked again no sooner than it wants', async () => {
     const { clock, service, store, watch, observed } = await follow();
     service.failure = new JobtailError('unavailable', 'it is down', { retryAfterMs: 5 * MINUTE_MS });

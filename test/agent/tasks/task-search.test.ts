@@ -165,6 +165,15 @@ describe('the rounds of a job', () => {
     expect(store.taskSearches.get(JOB)).toMatchObject({ hint: expect.stringContaining('--task'), foundBy: null });
   });
 
+  it('request another file every other time, for a task may have no standard output', async () => {
+    const { remote, probe, tasks } = setUp();
+    remote.files.set('9001/stderr', Buffer.from('a line\n'));
+    remote.listed = ['/9001/stderr.txt'];
+    const found: number[] = [];
+    for (let count = 0; count < 2; count++) found.push((await probe()).found);
+    expect([found, tasks()]).toEqual([[0, 1], ['9001']]);
+  });
+
   it('make no call once as many tasks are known as the listing names, until it names more', async () => {
     const { remote, search, probe, tasks } = setUp();
     remote.task('9001', '9001');
