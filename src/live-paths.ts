@@ -23,7 +23,7 @@ export function likelyPaths({ taskId, relativePath }: LivePath, shift: string | 
   const parts = partsOf(relativePath ?? '');
   if (parts.length === 0) return [];
   const numbers = shift === undefined ? [] : [String(BigInt(taskId) - BigInt(shift))];
-  const below = [...numbers, taskId].map((directory) => `/${[directory, ...parts].join('/')}`);
+  const below = [...new Set([...numbers, taskId])].map((directory) => `/${[directory, ...parts].join('/')}`);
   return parts.length > 1 ? [...below, `/${parts.join('/')}`] : below;
 }
 

@@ -253,6 +253,7 @@ it('a file that is never listed is proven by its path, as its mirror was filled'
   proofs.remote.set('/9002/stdout.txt', 'two more\n');
   const found = proofs.prove(undefined, []);
   expect(await found).toMatchObject([equal(4, '/9001/stdout.txt'), { proof: { outcome: 'unproven' } }]);
+  expect(proofs.remote.downloads).toEqual(['/9001/stdout.txt', '/9002/stdout.txt']);
   // Also beside that of another task, which is listed.
   expect(await proofs.prove(undefined, ['/9002/stdout.txt'])).toMatchObject([
     equal(4, '/9001/stdout.txt'),
