@@ -191,6 +191,8 @@ export class Notifications {
     if (isOld && stored !== undefined && stored.reportedAt < job.watchedAt) this.#unseen.set(jobId, stored.reportedAt);
     const before = isOld ? { ...read, jobState: null, startedAt: null } : read;
     const reported = stored?.reportedAt === this.#unseen.get(jobId) ? undefined : stored;
+    // An agent that runs for months keeps none of a job that goes on.
+    if (reported !== undefined) this.#unseen.delete(jobId);
     const isComplete = () => unprovenIn(store, jobId).length === 0;
     // Without rules, jobs were followed before.
     const isNew = before === undefined && (this.#hasBegun || job.polledAt === null);
