@@ -250,17 +250,21 @@ it('shows the whole of a state in which everything has happened', async () => {
     [
       'a live file',
       async () => {
+        const options = { key: 'k', ctrlKey: true, bubbles: true };
+        document.body.dispatchEvent(new window.KeyboardEvent('keydown', options));
+        await seen('.jobs-page input:focus');
         enter(filter('nowhere'));
         await seen('.jobs-page:not(:has(.job-row))');
         filter('');
         await seen('.job-row');
-        expect(window.location.hash, 'Enter was for no job').toBe('');
+        expect(window.location.hash, 'Enter was for no job').toBe('#/');
         enter(filter(SETTLED));
         await seen('.job-page');
         expect(window.location.hash).toBe(`#/job/${SETTLED}/live`);
         go('#/');
         await seen('.jobs-page input');
         expect(document.querySelector('.jobs-page input')).toMatchObject({ value: '' });
+        expect(document.querySelector('input:focus'), 'the key was for the list of then').toBeNull();
         go(`#/job/${FAILING}/live?file=${TASK}/stdout`);
       },
     ],
