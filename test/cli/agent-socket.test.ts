@@ -1,8 +1,11 @@
 /** What a command asks the agent at its sockets. */
+import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { text } from 'node:stream/consumers';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { jobsOfAgent } from '../../src/cli/agent-socket.ts';
+import { execute } from '../../src/cli/execute.ts';
 import type { JobId } from '../../src/job.ts';
 import { listenAt } from '../../src/system/listen.ts';
 import { restConfig } from '../config/files.ts';
@@ -22,4 +25,44 @@ it('agent status asks for the report of the agent once, or once for each named j
   expect(asked).toEqual(['/v1/jobs']);
   expect(await jobs.report(['501', '502'] as JobId[])).toEqual({ jobs: [], ...surroundings });
   expect(asked.slice(1)).toEqual(['/v1/jobs/501', '/v1/jobs/502']);
+});
+
+const WATCHED = '{"jobId":"501","tasks":["502"],"files":["stdout"],"results":false,"stallAfterMinutes":90}';
+
+it.each([
+  ['watch 501 --task 502 --file stdout --no-results --stall-after 90m', `control POST /v1/jobs ${WATCHED}`],
+  ['sync 501', 'control POST /v1/jobs/501/sync '],
+  ['unwatch 501', 'control DELETE /v1/jobs/501 '],
+  ['unwatch 501 --now', 'control DELETE /v1/jobs/501?now=1 '],
+  ['verify 501', 'read GET /v1/jobs/501/verification?complete=0 '],
+  ['verify 501 --complete', 'read GET /v1/jobs/501/verification?complete=1 '],
+])('agent %s of a user who may not read the state asks for what it was told', async (line, expected) => {
+  const { directory, file } = await restConfig({ api: { directory: '.' } });
+  const asked: string[] = [];
+  for (const name of ['read', 'control']) {
+    const server = http.createServer(async (request, response) => {
+      asked.push(`${name} ${request.method} ${request.url} ${await text(request)}`);
+      response.end('{"error": {"code": "usage", "message": "refused", "hint": null}}');
+    });
+    await listenAt(server, { path: path.join(directory, `${name}.sock`) });
+    onTestFinished(() => void server.close());
+  }
+  const access = fs.accessSync;
+  vi.spyOn(fs, 'accessSync').mockImplementation((at, mode) => {
+    if (at !== path.join(directory, 'state')) return access(at, mode);
+    throw Object.assign(new Error('permission denied'), { code: 'EACCES' });
+  });
+  let printed = '';
+  vi.spyOn(process.stderr, 'write').mockImplementation((written) => {
+    printed += String(written);
+    return true;
+  });
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+    process.exitCode = undefined;
+  });
+  const [command = '', ...words] = line.split(' ');
+  await execute([command, '--config', file, ...words]);
+  expect(asked, printed).toEqual([expected]);
+  expect(printed).toContain('refused');
 });

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { JobtailError } from '../../../../src/errors.ts';
 import { keyText, type LiveFileKey, type TaskId } from '../../../../src/job.ts';
-import { namesThatMayBe } from '../../../../src/live-paths.ts';
+import { namesThatMayBe, SHIFT_CAPABILITY } from '../../../../src/live-paths.ts';
 import { Engine, JOB, STDOUT } from '../../../support/engine.ts';
 import { ModelRemote } from '../../../support/model-remote.ts';
 import { temporaryDirectory } from '../../../support/temp-directory.ts';
@@ -15,7 +15,8 @@ const BYTES = Buffer.from('text \xff\xfe and on\n', 'latin1');
 function setUp() {
   const remote = new ModelRemote();
   let now = 1_000_000;
-  const engine = new Engine({ directory: temporaryDirectory(), remote, now: () => now });
+  const directory = temporaryDirectory();
+  const engine = new Engine({ directory, remote, now: () => now });
   engine.watch([STDOUT]);
   onTestFinished(() => engine.kill());
   remote.prefix = 'x';
@@ -25,7 +26,7 @@ function setUp() {
     const polled = await engine.poll(isFinal);
     return polled.outcomes.get(NAME) ?? polled.errors.get(NAME)?.code;
   };
-  return { remote, engine, poll, mirror: (key = STDOUT) => fs.readFileSync(engine.mirror(key), 'latin1') };
+  return { directory, remote, engine, poll, mirror: (key = STDOUT) => fs.readFileSync(engine.mirror(key), 'latin1') };
 }
 
 describe('the listed names', () => {
@@ -91,6 +92,21 @@ describe('the likely paths', () => {
     // The text, that from another offset, the raw bytes.
     expect(remote.calls - before).toBeLessThanOrEqual(4);
     expect(remote.rawBytes).toBe(burst.length);
+  });
+
+  test('that lead to another file first do not make the mirror differ from the right one', async () => {
+    const { directory, remote, engine, poll, mirror } = setUp();
+    remote.prefix = '';
+    remote.listChangedFiles = async () => [];
+    expect(await poll()).toBe('current');
+    engine.store.capabilities.set(SHIFT_CAPABILITY, '1');
+    remote.files.set('9000/stdout', Buffer.from('another file\n'.repeat(50)));
+    remote.files.set(NAME, Buffer.concat([BYTES, BYTES]));
+    engine.kill();
+    const next = new Engine({ directory, remote, now: () => 2_000_000 });
+    onTestFinished(() => next.kill());
+    expect((await next.poll()).outcomes.get(NAME)).toBe('current');
+    expect(mirror()).toBe(BYTES.toString('latin1').repeat(2));
   });
 
   test('cost one download for each task, and what is certain comes before the first of them', async () => {
