@@ -13,7 +13,7 @@
 // --minutes N    begins none later than that
 // --write        puts the scores into docs/dev/evidence.md
 import { execFileSync, fork } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
@@ -76,11 +76,16 @@ function wantedFiles() {
     .sort();
 }
 
-/** `agent/loop` for src/agent/loop/x.ts, `store` for src/store/x.ts, and nothing for src/x.ts. */
+/**
+ * `agent/loop` for src/agent/loop/x.ts, but `agent` where no folder of tests is called so; `store` for src/store/x.ts, and
+ * nothing for src/x.ts.
+ */
 function moduleOf(file) {
   const [, first, second, third] = file.split('/');
   if (second === undefined) return '';
-  return first === 'agent' && third !== undefined ? `agent/${second}` : first;
+  return third !== undefined && existsSync(path.join(root, 'test/agent', second)) && first === 'agent'
+    ? `agent/${second}`
+    : first;
 }
 
 /** The tests of the same module, and those of others that import the file itself: the nearest first. Then broad ones. */
@@ -88,7 +93,9 @@ function testsOf(file) {
   const module = moduleOf(file);
   const isBeside = (test) => path.dirname(test) === `test/${module.replace(/\/.*/, '')}`;
   const isOwn = (test) => (module !== '' && test.startsWith(`test/${module}/`)) || isBeside(test);
-  const near = [...(steps.get(file) ?? [])].filter(([test, distance]) => isOwn(test) || distance === 1);
+  // What all modules use has few tests of its own.
+  const far = module === '' ? 2 : 1;
+  const near = [...(steps.get(file) ?? [])].filter(([test, distance]) => isOwn(test) || distance <= far);
   const tests = near.map(([test]) => test).filter((test) => testFiles.includes(test));
   const place = BROAD[module.replace(/\/.*/, '')];
   const broad = testFiles.filter((test) => place !== undefined && test.startsWith(place));
