@@ -217,6 +217,13 @@ describe('what is planted in the mirror', () => {
       },
     ],
     [
+      'a link in the place of the file, that ends as those of the agent do',
+      (place, outside) => {
+        fs.mkdirSync(place.path('11', 'a'));
+        fs.symlinkSync(`${outside}/../live/9001/stdout.log`, place.path('11', 'a', 'file'));
+      },
+    ],
+    [
       'a directory in the place of the file',
       (place) => fs.mkdirSync(place.path('11', 'a', 'file', 'x'), { recursive: true }),
     ],

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { JobtailError } from '../../../../src/errors.ts';
 import { SHIFT_CAPABILITY } from '../../../../src/live-paths.ts';
-import { ResultsPlace, SECOND_TASK } from '../place.ts';
+import { JOB, ResultsPlace, SECOND_TASK } from '../place.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -22,6 +22,7 @@ describe('a listed file that is a live file', () => {
     await place.sync();
     expect(place.tree()).toEqual(['11/other', '11/stdout.txt -> ../../live/9001/stdout.log']);
     expect(place.row('/11/stdout.txt')).toMatchObject({ state: 'linked', live: '9001/stdout', reason: null });
+    expect(place.store.resultSyncs.get(JOB)).toMatchObject({ wanted: 2, done: 2 });
     expect(place.read('11', 'stdout.txt')).toBe('line 1\n');
     for (let minute = 0; minute < 100; minute++) {
       place.now += MINUTE_MS;
