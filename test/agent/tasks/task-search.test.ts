@@ -1,9 +1,10 @@
 /** The search for tasks by the file-transfer service alone: how many calls it takes, and what is learned by it. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { PartRequest, Parts } from '../../../src/agent/ports/server.ts';
-import { TaskSearch } from '../../../src/agent/tasks/task-search.ts';
+import { saveReported, TaskSearch } from '../../../src/agent/tasks/task-search.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
+import { logLine } from '../../../src/printable.ts';
 import { Store } from '../../../src/store/store.ts';
 import { JOB, newState } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
@@ -51,7 +52,7 @@ function setUp(habits: Partial<Pick<TaskRemote, 'maxEntries' | 'strangers'>> = {
   const store = new Store({ directory: newState(temporaryDirectory()), service: 'x', owner: true, now: clock.now });
   onTestFinished(() => store.close());
   const said: string[] = [];
-  const say = (_: unknown, message: string) => void said.push(message);
+  const say = (fields: object, message: string) => void said.push(logLine({ ...fields }, message));
   const log = { debug: () => {}, info: say, warn: say, error: say };
   const follow = (jobId: JobId) => {
     const order = { files: LIVE_FILE_NAMES, results: false, settleAfterMs: null, source: 'command' } as const;
@@ -65,7 +66,8 @@ function setUp(habits: Partial<Pick<TaskRemote, 'maxEntries' | 'strangers'>> = {
     const tasks = () => store.taskSearches.knownTasks(jobId).toSorted();
     return { search, probe, tasks };
   };
-  return { clock, remote, store, said, follow, ...follow(JOB) };
+  const report = (ids: readonly string[]) => saveReported(JOB, ids as TaskId[], { store, log, clock });
+  return { clock, remote, store, said, follow, report, ...follow(JOB) };
 }
 
 describe('a probe', () => {
@@ -197,4 +199,18 @@ describe('the rounds of a job', () => {
     expect(await probe()).toEqual({ found: 0, nextMs: null });
     expect(remote.asked).toEqual([]);
   });
+});
+
+it('a job gets ten thousand tasks at most; the log names the first five of more, and counts the ignored ones', async () => {
+  const { report, said, tasks } = setUp();
+  const ids = Array.from({ length: 10_002 }, (_, index) => String(index + 1));
+  const counts: number[] = [];
+  for (const reported of [ids.slice(0, 2), ids, ids]) counts.push(await report(reported));
+  expect(counts).toEqual([2, 9_998, 0]);
+  expect(tasks()).toHaveLength(10_000);
+  expect(said).toEqual([
+    'tasks found jobId=501 found=2 by=job-service tasks="1; 2"',
+    'tasks found jobId=501 found=9998 by=job-service tasks="3; 4; 5; 6; 7; ..."',
+    'too many tasks jobId=501 ignored=2',
+  ]);
 });
