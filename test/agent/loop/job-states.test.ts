@@ -72,13 +72,15 @@ describe('a job of which the middleware says that it is over', () => {
   });
 
   it('has its end in a start that follows, for the minute goes on', async () => {
-    const { clock, tell, reported, watchState, restart } = await follow();
+    const { clock, tell, reported, watchState, restart, said } = await follow();
     tell('Finished');
     await reported('Finished');
     await clock.pass(50 * SECOND_MS);
     await restart();
     expect(watchState()).toBe('watched');
     await clock.passUntil('its end', () => watchState() === 'settled', 30 * SECOND_MS);
+    // Nothing is logged as new that was reported before the start.
+    expect(said.filter((line) => line.startsWith('job state changed'))).toHaveLength(2);
   });
 
   it('is settled by no start that brings what is flushed late', async () => {

@@ -58,7 +58,7 @@ it('a run that is requested begins by its time', async () => {
   );
 });
 
-it('a pass begins when the poll of its job that runs has ended', async () => {
+it.each(KINDS)('a pass begins when the %s run of its job has ended', async (other) => {
   const clock = new HeldClock();
   const steps: string[] = [];
   const run = async (kind: DueRun) => {
@@ -73,10 +73,10 @@ it('a pass begins when the poll of its job that runs has ended', async () => {
     onIdle: () => {},
     signal: new AbortController().signal,
   });
-  due.plan('poll');
+  due.plan(other);
   due.plan('pass', RUN_MS / 2);
   await clock.pass(3 * RUN_MS);
-  expect(steps).toEqual(['poll begins', 'poll ends', 'pass begins', 'pass ends']);
+  expect(steps).toEqual([`${other} begins`, `${other} ends`, 'pass begins', 'pass ends']);
 });
 
 it('polls begin beside a pass while it waits for results, and once it admits them; nothing else does', async () => {
