@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { execute } from '../../src/cli/execute.ts';
 import { requestOf, taskOf } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import { until } from '../support/e2e-until.ts';
@@ -40,6 +41,9 @@ test.for(['000', '022', '077'])('under the umask %s, all that an agent makes has
   await until('a generation', async () => names().some((name) => name.endsWith('.log.1')));
   const state = modesBelow(place.state);
   await end();
+  const report = path.join(place.directory, 'report');
+  await execute(['report', '--config', place.configFile, '--output', report]);
+  expect((fs.statSync(report).mode & 0o777).toString(8)).toBe('600');
 
   const allowed = (mode: number) => (mode & ~umask).toString(8);
   expect(Object.keys(modesBelow(place.mirror)).sort()).toEqual(

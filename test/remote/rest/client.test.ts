@@ -519,7 +519,7 @@ describe('a key', () => {
       Username: 'a',
       PrivateKey: 'secret key',
       PublicKey: 'ssh-ed25519 A',
-      Passphrase: 'p',
+      Passphrase: 'the passphrase',
       CipherType: 3,
       PrivateKeyCertificate: 'c',
       Password: 'the password',
@@ -530,14 +530,14 @@ describe('a key', () => {
     const secrets = new Secrets();
     const made = await place(() => ({ status: 200, body: METHOD }), { secrets });
     const method = await made.remote.getTransferMethod(JOB, signal);
-    expect(secrets.hide('it quotes secret key and the password')).toBe('it quotes *** and ***');
+    expect(secrets.hide('secret key, the passphrase, the password')).toBe('***, ***, ***');
     expect(method).toMatchObject({
       ...{ serverHostname: 'login.example', sharedBasepath: '/scratch/501', protocol: 'SftpScp', port: 2222 },
       credentials: {
         username: 'a',
         privateKey: 'secret key',
         publicKey: 'ssh-ed25519 A',
-        passphrase: 'p',
+        passphrase: 'the passphrase',
         certificate: 'c',
       },
     });
