@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { TransferMethod } from '../../src/agent/ports/server.ts';
 import type { DirectRequest } from '../../src/agent/ports/transfer.ts';
 import { coveringRoot, shareTransfer } from '../../src/direct/share.ts';
+import { Throttle } from '../../src/system/clock.ts';
 import { openFilesIn } from '../support/temp-directory.ts';
 import { TransferPlace } from './transfers.ts';
 
@@ -21,8 +22,11 @@ it('a copy keeps to the bandwidth, over all its files together', async () => {
   const names = ['11/a', '11/b', '11/c', '11/d'];
   for (const name of names) place.put(name, Buffer.alloc(150_000, name));
   const transfer = shareTransfer({ roots: { '/scratch': path.join(place.directory, 'cluster') }, guarded: [] });
+  const pay = vi.spyOn(Throttle.prototype, 'pay');
+  onTestFinished(() => pay.mockRestore());
   const startedMs = performance.now();
   await place.fetch(transfer, methodOf('/scratch/jobs/501'), names, { bytesPerSecond: 1_000_000 });
+  expect(pay.mock.calls.map(([bytes]) => bytes)).toEqual(Array(4).fill(150_000));
   // A busy machine only makes it longer.
   expect(performance.now() - startedMs).toBeGreaterThan(590);
   expect(place.progress).toEqual([150_000, 300_000, 450_000, 600_000]);

@@ -353,10 +353,16 @@ it.concurrent('what agents are to do for the fleet as a whole is done twice a mi
     VALUES ('1', 0, 'bert', now() - interval '32 days', now() - interval '31 days')`);
   await commands.give(watch(1));
   await fleet.query('UPDATE jobtail.orders SET answer = $1, made_at = made_at - interval $$2 days$$', ['{}']);
-  const answered = async () => (await fleet.query('SELECT 1 FROM jobtail.orders')).length;
+  // Of another agent, which has no answer yet.
+  await agentOf(fleet, 'bert', test);
+  await commands.give(watch(2));
+  await fleet.query(`UPDATE jobtail.jobs SET owner = 'bert', attempt = 1, waiting_since = NULL WHERE job_id = '2'`);
+  await fleet.query(`UPDATE jobtail.orders SET made_at = made_at - interval '2 days' WHERE job_id = '2'`);
+  const given = async () =>
+    (await fleet.query<{ job_id: string }>('SELECT job_id FROM jobtail.orders')).map((row) => row.job_id);
   anna.store.capabilities.set('batch', '5');
-  expect(await answered()).toBe(1);
-  expect([await maxJobs(26_000), await answered(), anna.acts.refreshes]).toEqual([undefined, 0, 3]);
+  expect(await given()).toEqual(['1', '2']);
+  expect([await maxJobs(26_000), await given(), anna.acts.refreshes]).toEqual([undefined, ['2'], 3]);
   expect(await fleet.query('SELECT agent FROM jobtail.attempts')).toEqual([{ agent: 'anna' }]);
   expect(await fleet.query('SELECT name, value FROM jobtail.habits')).toEqual([{ name: 'batch', value: '5' }]);
 });

@@ -112,6 +112,14 @@ describe('all jobs of the user', () => {
     expect(running).toHaveLength(5);
     expect(store.jobInformation.lastListing()).toMatchObject({ listed: 30, waiting: 14 });
     expect(said).toContainEqual('jobs of the user followed taken=6 waiting=14');
+    const gone = [...service.jobs.values()].find(
+      ({ id, state }) => state === 'Queued' && store.jobs.get(id) === undefined,
+    );
+    if (gone === undefined) throw new Error('none waits');
+    service.jobs.delete(gone.id);
+    await clock.passUntil('the next list', () => store.jobInformation.lastListing()?.listed === 29, 10 * MINUTE_MS);
+    expect(store.jobInformation.lastListing()?.waiting).toBe(13);
+    service.set(gone);
     for (const [id, job] of service.jobs)
       service.set({ ...job, state: 'Finished', endTime: at(clock.now()), id: id as never });
     for (let minute = 0; minute < 15; minute++) {

@@ -26,6 +26,7 @@ interface Live {
   readonly connection: { readonly value: string; subscribe(seen: (state: string) => void): void };
   readonly condition: { readonly value: { readonly problem?: { readonly message: string } } };
   readonly missing: { readonly value: ReadonlySet<string> };
+  readonly now: { readonly value: number };
   readonly details: { readonly value: ReadonlyMap<string, unknown> };
   start(): void;
   subscribe(topics: StreamTopics): void;
@@ -188,4 +189,21 @@ it('a page opens the stream of what it shows: again when that changes, while it 
   expect(location.reload).not.toHaveBeenCalled();
   await startAgain('1.2.4');
   await until('the page of the other version', () => location.reload.mock.calls.length === 1);
+});
+
+it('a page has the time of the view, whatever the clock of the browser', async () => {
+  const { place, tab } = await browser();
+  const hour = 60 * 60_000;
+  const time = Date.now;
+  // The view is in this process, too.
+  vi.spyOn(Date, 'now').mockImplementation(
+    () => time() - (new Error().stack?.includes('/view/page/live.ts') ? hour : 0),
+  );
+  const { live } = await tab(place.view.link());
+  live.subscribe({ jobs: '1' });
+  live.start();
+  await until('the stream', () => live.connection.value === 'open');
+  const first = live.now.value;
+  await until('the next second', () => live.now.value !== first);
+  expect(Math.abs(live.now.value - time())).toBeLessThan(hour / 2);
 });
