@@ -82,6 +82,7 @@ const LINES: readonly (readonly string[])[] = [
   ['grep', '-h', '-m', '1', '-A', '1', '-i', 'ERROR|ONE', '--since', '1h', '--file', 'stdout'],
   ['grep', '-l', '-w', 'two'],
   ['grep', '-q', 'two'],
+  ['grep', '('],
   ['grep', '--json', '-F', '-e', 'two', '-e', 'done'],
   ['check'],
   ['notify', '--test', '--list'],

@@ -27,14 +27,17 @@ it('a response of very many members is a short line', () => {
 });
 
 describe.each(RECORDED)('as V$version was recorded', ({ version, release }) => {
-  it('every answer is expected', () => {
+  it('every answer is expected, at the same path', () => {
     const answers = new Map(
-      linesOf<RecordedAnswer>(`answers-${version}.jsonl`).map(({ name, status, body }) => [
+      linesOf<RecordedAnswer>(`answers-${version}.jsonl`).map(({ name, path, status, body }) => [
         name,
-        signatureOf({ status, text: body }),
+        { at: path.split('?')[0], answer: signatureOf({ status, text: body }) },
       ]),
     );
-    for (const { name, expected } of QUESTIONS) expect(expected, name).toContain(answers.get(name));
+    for (const { name, path, expected } of QUESTIONS) {
+      expect(expected, name).toContain(answers.get(name)?.answer);
+      expect(`/${path.split('?')[0]}`).toBe(answers.get(name)?.at);
+    }
   });
 
   it('the simulated cluster answers as expected, and nothing changes', async () => {

@@ -103,11 +103,14 @@ it('a thread that ends is begun again, and after it served for long, its next en
     parentPort.on('message', ({ kind }) => (kind === 'close' ? process.exit() : parentPort.postMessage({ kind })));
     parentPort.postMessage({ kind: 'serving', port: 0 });`);
   await thread.use({});
+  let endedAt = Number.NEGATIVE_INFINITY;
   const servesFor = async (ms: number) => {
     await until('it to serve', () => events.includes('serves'));
+    expect(now() - endedAt, 'a pause').toBeGreaterThan(500);
     aheadMs += ms;
     fs.writeFileSync(end, '');
     await until('its end', () => events.includes('it ended'));
+    endedAt = now();
     return events.splice(0).at(-1);
   };
   expect([await servesFor(0), await servesFor(30_000), await servesFor(61_000)]).toEqual([

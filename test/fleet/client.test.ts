@@ -1,7 +1,7 @@
 /** Commands of a fleet: those that read change nothing. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { jobsOfFleet } from '../../src/cli/fleet/client.ts';
 import { answerTo } from '../../src/cli/fleet/commands.ts';
 import { commandLog } from '../../src/cli/process.ts';
@@ -109,7 +109,10 @@ it('status --all shows unwatched jobs, too', needs('postgres'), async () => {
   const [watched, ended] = [orderFor(1), orderFor(2)];
   for (const order of [watched, ended]) store.jobs.watch(order, 0);
   store.jobs.setState(ended.jobId, 'ended');
-  await bringOwnJobs(store, '', await fleet.join('anna'), commandLog());
+  const [joined, log] = [await fleet.join('anna'), commandLog()];
+  const info = vi.spyOn(log, 'info').mockReturnValue();
+  for (let start = 0; start < 2; start++) await bringOwnJobs(store, '', joined, log);
+  expect(info.mock.calls, 'the second start brings none').toEqual([[{ jobs: 2 }, 'jobs brought into the fleet']]);
   const limits = { name: 'anna', maxJobs: 1, heartbeatMs: 10_000, drainOnStop: false, separateMirrors: false };
   const { schema, url } = fleet.address;
   const jobs = jobsOfFleet({ ...config, fleet: { ...limits, schema, url, urlFile: null, urlCredential: null } });
@@ -122,11 +125,13 @@ it('status --all shows unwatched jobs, too', needs('postgres'), async () => {
 it.concurrent('a command whose connection breaks says that it is stored', needs('postgres'), async (test) => {
   const fleet = await FleetParts.make(test);
   const relay = await fleet.relay();
-  const { agents } = await fleet.join('command');
+  const { agents } = await fleet.join('ben');
   const about = { host: 'here', pid: 1, version: '0', view: null };
   await agents.join({ name: 'anna', stateId: '', instance: '', mostJobs: 1, leaseMs: 600_000, mirror: '', about });
   const client = await FleetClient.open(fleet.addressAt(relay.port));
   const commandId = await client.command({ jobId: orderFor(1).jobId, kind: 'sync' });
+  const named = `SELECT 1 FROM pg_stat_activity WHERE application_name = 'jobtail command' AND datname = current_database()`;
+  expect(await fleet.query(named), 'an operator sees whose connection it is').not.toEqual([]);
   const waiting = answerTo(commandId, client, new AbortController().signal);
   relay.cut();
   const hint = 'wait: the command is stored, and an agent executes it';

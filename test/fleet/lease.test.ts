@@ -65,6 +65,7 @@ it.concurrent('a heartbeat waits for no data, and after each outage new jobs are
   const { fleet, commands, database, watch } = await fleetWith(test, 3);
   const relay = await fleet.relay();
   const anna = fleet.start('anna', { clock: fastClock(10), heartbeatMs: 100_000, port: relay.port });
+  expect(anna.member.numbers, 'before it joined').toMatchObject({ takeovers: 0, lost: 0 });
   await until('all to be followed', () => anna.followed.size === 3);
   const session = await fleet.session();
   await session.query('BEGIN');

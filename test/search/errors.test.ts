@@ -187,7 +187,7 @@ it('failed jobs are searched first, then tasks with few bytes', async () => {
 
 it('mirrors are listed in their order, as far as they are chosen', () => {
   const directory = temporaryDirectory();
-  const generations = ['', '.1', '.2', '.10', '.11', '.x', '.01'].map((end) => `stdout.log${end}`);
+  const generations = ['', '.1', '.2', '.10', '.11', '.x', '.01', '.12345'].map((end) => `stdout.log${end}`);
   for (const [task, files] of Object.entries({
     '2/7': generations,
     '10/9': ['log.log', 'stderr.log'],

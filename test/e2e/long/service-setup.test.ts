@@ -35,6 +35,7 @@ describe('agent check', () => {
       expect(markOf(stdout, step), `${step} in\n${stdout}`).toBe('✓');
     }
     expect(stdout).toContain('the first one: ');
+    expect(stdout).toContain(`JobManagementWs answers: set service.jobsUrl to ${sandbox.jobsUrl}\n`);
     expect(stdout).toContain('1 of 4 are there');
     // It changes nothing.
     expect(fs.readdirSync(place.directory).sort()).toEqual(['cluster', 'config.yaml']);
@@ -166,7 +167,7 @@ describe('agent init', () => {
     await answer('User name', 'alic');
     // The questions and the answers stand on the screen together.
     await terminal.shows(/^Address of the middleware \(.*\): not an address$/m);
-    await terminal.shows(/^User name: alic$/m);
+    await terminal.shows(/^User name: alic\nPassword/m);
     await terminal.shows(/^ {2}found: REST at http/m);
     await answer('Password (not shown)', 'no such one');
     await answer('User name [alic]', 'alice');

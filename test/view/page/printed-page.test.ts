@@ -296,6 +296,7 @@ it('shows the whole of a state in which everything has happened', async () => {
     ],
     ['a job of another machine', () => go(`#/job/${SEARCHED}/live`)],
     ['a page that nothing is at', () => go('#/nothing')],
+    ['a search that is no regular expression', () => go('#/search?text=(&regex=1')],
     ['lines of all jobs', () => go('#/search?text=error')],
     [
       'a lost view',

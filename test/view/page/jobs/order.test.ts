@@ -89,6 +89,7 @@ describe('the filter of jobs', () => {
     ['WING running', true],
     ['wing error', true],
     ['unreachable', true],
+    ['service answer', true],
     ['wing finished', false],
   ])('%j finds it: %s', (filter, isFound) => {
     expect(matches(job('501', { name: 'cfd-Wing', jobState: 'Running', firstError: error }), filter)).toBe(isFound);
