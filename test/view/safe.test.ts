@@ -175,6 +175,8 @@ describe('a request', () => {
       expect(headers['cross-origin-resource-policy'], address).toBe('same-origin');
       expect(headers['referrer-policy'], address).toBe('no-referrer');
     }
+    const { headers } = await place.ask('/');
+    expect(headers['content-security-policy']).toContain("style-src 'self'; img-src 'self' blob: data:;");
   });
 });
 
