@@ -24,6 +24,7 @@ describe('the shape of a line', () => {
   it('takes the head of a CSV file', () => {
     expect(shapeOf('1,2.5,-3', 'step,loss,µ')?.columns).toEqual(['step', 'loss', 'µ']);
     expect(shapeOf('1,2.5,-3', 'step,loss')?.columns).toEqual(['#1', '#2', '#3']);
+    expect(shapeOf('1,2.5 done', 'step,loss')?.columns).toEqual(['#1', '#2']);
   });
 });
 
