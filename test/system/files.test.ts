@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { digestOf } from '../../src/agent/results/place/temporary-files.ts';
+import { flushAll, makeDirectories } from '../../src/system/directories.ts';
 import { AT_ONCE_BYTES, EXACT, fileCalls, writeAll, writeNewFile } from '../../src/system/files.ts';
 import { directBy, JOB, ModelTransfer, ResultsPlace } from '../agent/results/place.ts';
 import { openFilesIn, temporaryDirectory } from '../support/temp-directory.ts';
@@ -133,4 +134,23 @@ describe.each([
     fs.symlinkSync('0', path.join(directory, 'link'));
     for (const name of ['none', 'link', '.']) expect(await digestOf(calls, path.join(directory, name))).toBeUndefined();
   });
+});
+
+it('directories that another caller makes at the same time are as good, and a file in their place is refused', async () => {
+  const root = temporaryDirectory();
+  const absent = { lstat: () => Promise.resolve(undefined) };
+  fs.writeFileSync(path.join(root, 'file'), '');
+  await makeDirectories(absent, root, path.join(root, 'a', 'b'));
+  await makeDirectories(absent, root, path.join(root, 'a', 'b'));
+  expect(fs.readdirSync(path.join(root, 'a'))).toEqual(['b']);
+  await expect(makeDirectories(absent, root, path.join(root, 'file'))).rejects.toThrow('directory');
+});
+
+it('many files are flushed, one by one, where the program sync is not installed', async () => {
+  vi.stubEnv('PATH', '/nowhere');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const directory = temporaryDirectory();
+  const files = Array.from({ length: 33 }, (_, index) => path.join(directory, String(index)));
+  for (const file of files) fs.writeFileSync(file, '');
+  await flushAll(files, false);
 });

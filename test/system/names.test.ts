@@ -17,6 +17,7 @@ it(
     ]);
     expect(await lookup('127.0.0.1', { family: 4 })).toEqual(['127.0.0.1', 4]);
     expect(await lookup('127.0.0.1', { family: 6, all: true })).toBe('ENOTFOUND');
+    expect(await lookup('::1', { family: 4, all: true })).toBe('ENOTFOUND');
     expect(await lookup('no-such-name.invalid', { all: true })).toBe('ENOTFOUND');
     expect(await lookup('localhost', {}, AbortSignal.abort())).toBe('EAI_AGAIN');
   },

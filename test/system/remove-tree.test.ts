@@ -18,4 +18,5 @@ it('a directory is removed with names that are not UTF-8, and without what its l
   expect(await removeTree(parent, '501')).toEqual({ files: 2, bytes: 4 });
   expect(fs.readdirSync(parent)).toEqual(['other']);
   expect(fs.readdirSync(path.join(parent, 'other'))).toEqual(['kept']);
+  expect(await removeTree(parent, '501'), 'what is gone').toEqual({ files: 0, bytes: 0 });
 });

@@ -159,6 +159,12 @@ describe('a secret that a program prints', () => {
     expect(error.hint).toContain('auth.commandTimeoutSeconds');
   });
 
+  it('shows the last line of a program whose time is over', async () => {
+    const script = `while :; do printf 'first\\nenter the code\\n' >&2; sleep 0.01; done`;
+    const error = await failureOf((await scriptSecret(script, 500)).read(NEVER), []);
+    expect(error.message).toBe('the program /bin/sh did not end within 0.5 s; its last line: enter the code');
+  });
+
   it('is not asked for by who has gone already', async () => {
     const error = await failureOf((await scriptSecret('exit 1')).read(AbortSignal.abort()), []);
     expect(error.code).toBe('aborted');
