@@ -7,6 +7,9 @@ import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { routesOf } from '../../src/api/routes.ts';
 import type { ApiParts } from '../../src/api/work.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { openSharedStore } from '../../src/daemon/state.ts';
+import type { JobId } from '../../src/job.ts';
 import { ask, type Sent, socketPlace } from '../support/api-place.ts';
 import { differences, documentedRoutes, errorDifferences } from '../support/api-schema.ts';
 import { taskOf } from '../support/e2e-job.ts';
@@ -31,7 +34,11 @@ test('each route responds as docs/openapi.json says, and the snippet of docs/gat
   await until('the stream', async () => streamed !== '');
   const asked: readonly [route: string, at: string, sent?: Sent][] = [
     ['GET /v1/openapi.json', '/v1/openapi.json'],
-    ['POST /v1/jobs', '/v1/jobs', { method: 'POST', body: JSON.stringify({ jobId: other, files: ['stdout'] }) }],
+    [
+      'POST /v1/jobs',
+      '/v1/jobs',
+      { method: 'POST', body: JSON.stringify({ jobId: other, files: ['stdout'], stallAfterMinutes: 90 }) },
+    ],
     ['GET /v1/jobs', '/v1/jobs'],
     ['GET /v1/jobs', '/v1/jobs?all=1'],
     ['GET /v1/jobs/:job', `/v1/jobs/${jobId}`],
@@ -49,8 +56,12 @@ test('each route responds as docs/openapi.json says, and the snippet of docs/gat
     const { status, json } = await ask(control, at, sent);
     expect(status, `${route}: ${JSON.stringify(json)}`).toBe(200);
     expect(differences(route, json), route).toEqual([]);
+    if (route !== 'POST /v1/jobs') continue;
     // It waits for the first task of the job.
-    if (route === 'POST /v1/jobs') expect(json['files']).toEqual([place.mirrorOf(other, task.taskId, 'stdout')]);
+    expect(json['files']).toEqual([place.mirrorOf(other, task.taskId, 'stdout')]);
+    const store = openSharedStore(await loadConfig(place.configFile));
+    expect(store.jobs.get(other as JobId)?.stallAfterMs).toBe(90 * 60_000);
+    store.close();
   }
   expect([...new Set(asked.map(([route]) => route)), 'GET /v1/events'].sort()).toEqual(documentedRoutes().sort());
   await until('an event', async () => streamed.includes('"started"'));

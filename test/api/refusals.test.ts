@@ -82,6 +82,7 @@ it('an order beyond its limits is refused', async () => {
     { stallAfterMinutes: 1 },
     { stallAfterMinutes: 20_160 },
     { files: ['log'] },
+    { tasks: tasks(1) },
     { tasks: tasks(1_000) },
   ])
     expect(await order(within)).toMatchObject({ message: 'asked' });

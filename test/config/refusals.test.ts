@@ -107,6 +107,7 @@ const WRONG_VALUES = String.raw`
 const UNKNOWN_KEYS = String.raw`
   service | fileTransferURL: x | service.fileTransferURL: unknown key, did you mean fileTransferUrl?
   auth | pasword_file: x | auth.pasword_file: unknown key, did you mean passwordFile?
+  auth | paswrd_fil: x | auth.paswrd_fil: unknown key, did you mean passwordFile?
   poll | OVERLAP: 5 | poll.OVERLAP: unknown key, did you mean overlapBytes?
   notify | - {only: [failed]} | notify[0].only: unknown key, expected one of
   pol | minIntervalSeconds: 5 | pol: unknown key, did you mean poll?
