@@ -8,6 +8,7 @@ import { makeDirectories, openOwnStore } from '../../src/daemon/own-state.ts';
 import { asJobtailError } from '../../src/errors.ts';
 import type { JobId } from '../../src/job.ts';
 import { openDatabase } from '../../src/store/database.ts';
+import { whyNotWritable } from '../../src/system/storage.ts';
 import { restConfig } from '../config/files.ts';
 import { SmallDisk } from '../support/e2e-mount.ts';
 import { SILENT } from '../support/errors.ts';
@@ -77,6 +78,8 @@ it('status names a full disk, whether an agent runs or not', async (context) => 
   const { disk, file, served } = await diskWithState(context);
   const owned = served();
   disk.fill();
+  const expected = `no space left on device: ${disk.directory} (write ENOSPC)`;
+  expect(whyNotWritable(disk.directory)?.message).toBe(expected);
   const [running, ofJob] = [await statusOf(file), await statusOf(file, [JOB])];
   owned.close();
   for (const page of [running, ofJob, await statusOf(file)]) {

@@ -89,7 +89,9 @@ it('a server that is closed ends the requests under way', async () => {
     requests.dispatchEvent(new Event('asked'));
     return new Promise<never>(() => {});
   });
-  const failed = once(http.get({ ...at, agent: false }), 'error');
+  const request = http.get({ ...at, agent: false });
+  onTestFinished(() => void request.destroy());
+  const failed = once(request, 'error');
   await asked;
   await server.close();
   await failed;
