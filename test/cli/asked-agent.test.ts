@@ -72,6 +72,15 @@ it('an answer for a command does not wait for downloads that have all places for
   expect(await isNoJob(config, '999' as JobId)).toBe(true);
 });
 
+it('a request is served again if its answer could not be stored', async () => {
+  const { config, store } = await start();
+  const full = vi.spyOn(store.requests, 'answer').mockImplementationOnce(() => {
+    throw new JobtailError('disk-full', 'no space left on device');
+  });
+  expect(await isNoJob(config, '999' as JobId)).toBe(true);
+  expect(full).toHaveBeenCalledTimes(2);
+});
+
 it('a request is renewed every five seconds, made again where it is gone, and removed at the end', async () => {
   const { config, store } = await ownState();
   const clock = { now: 0 };

@@ -1,9 +1,12 @@
 /** Which requests a complete pass answers. */
+import fs from 'node:fs';
+import path from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
-import { keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
+import { type JobId, keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
 import { sleep } from '../../../src/system/clock.ts';
 import { startAgent } from '../../support/composed-agent.ts';
+import { until } from '../../support/e2e-until.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
 import { jobOf, ModelJobService, ModelRemote, tasksOf } from '../../support/model-remote.ts';
@@ -230,4 +233,53 @@ it('a job is removed beside the request of a command that was killed, not beside
   store.requests.add(JOB, 'sync', clock.now() - 120_000);
   expect(await forget()).toContain('"files":0');
   expect(store.jobs.get(JOB)).toBeUndefined();
+});
+
+it('jobs are removed each by its own requests once its notifications exist; the next agent does what a stop interrupts', async () => {
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let caughtUp = 0;
+  const catchUp = () => {
+    caughtUp += 1;
+    return held;
+  };
+  const { agent, store, said, mirrorDirectory, restart } = await startAgent(new ModelRemote(), { catchUp });
+  const put = (jobId: JobId, files: number) => {
+    const order = { jobId, tasks: [], files: LIVE_FILE_NAMES, results: false, settleAfterMs: null } as const;
+    store.jobs.watch({ ...order, source: 'command' }, Date.now());
+    store.jobs.setState(jobId, 'settled');
+    fs.mkdirSync(path.join(mirrorDirectory, jobId));
+    for (let file = 0; file < files; file++) fs.writeFileSync(path.join(mirrorDirectory, jobId, String(file)), '');
+  };
+  const [one, two] = ['501', '502'] as [JobId, JobId];
+  put(one, 200);
+  put(two, 1);
+  const requests = [
+    store.requests.add(two, 'forget', Date.now()),
+    store.requests.add(one, 'forget', Date.now()),
+    store.requests.add(one, 'forget-files', Date.now()),
+  ];
+  const answers = () => requests.map((requestId) => store.requests.get(requestId)?.answer ?? null);
+  agent.refresh();
+  // Also once for the changed jobs.
+  await until('both to wait', () => caughtUp === 3);
+  expect(store.jobs.all()).toHaveLength(2);
+  const next = await restart();
+  expect(answers()).toEqual([null, null, null]);
+  // A stop while files are removed waits for their answer.
+  const stopped = new Promise<void>((resolve) => {
+    const { transaction } = store;
+    store.transaction = (work) => {
+      const done = transaction.call(store, work) as ReturnType<typeof work>;
+      if (fs.existsSync(path.join(mirrorDirectory, `${one}.removed`))) resolve(next.stop());
+      return done;
+    };
+  });
+  release();
+  for (let times = 0; times < 2; times++) next.refresh();
+  await stopped;
+  expect(answers()).toEqual(['{"files":0,"bytes":0}', '{"files":200,"bytes":0}', '{"files":200,"bytes":0}']);
+  expect(said).toContain('job removed jobId=501 deleteFiles=true files=200 bytes=0');
 });
