@@ -115,6 +115,7 @@ it.each([
     };
     const reason = 'the server has 1 bytes more of it';
     expect(await engine.pass(clock, isLast)).toMatchObject({ appended, openEnds: [{ ...STDOUT, reason }] });
+    expect(engine.store.liveFiles.get(JOB, STDOUT)?.listedName).toBeNull();
     expect(names).toHaveLength(downloads);
   },
 );

@@ -126,6 +126,13 @@ describe('a promise that is taken back', () => {
     place.kill();
     await place.during(async ({ integrity }) => expect(integrity).toBe('modified'));
   });
+
+  test('is not made again by the next flush', async () => {
+    const place = new LivePlace();
+    await place.during((file) => file.append(Buffer.from('promised')));
+    await place.during((file) => file.cut(4, 'for the test'));
+    expect(place.committed.position).toBe(4);
+  });
 });
 
 describe('a mirror on a file system without steady inodes or times', () => {
