@@ -1,7 +1,9 @@
 import { chmod, mkdir } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
+import os from 'node:os';
 import { join, resolve } from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { parse } from 'yaml';
 import { loadConfig } from '../../src/config/load.ts';
 import { failureOf } from '../support/errors.ts';
@@ -135,6 +137,15 @@ describe('a configuration that is fine', () => {
     const { fleet } = await load(`${MINIMAL}fleet: {url: '${url}'}\n`);
     expect(fleet).toMatchObject({ url, maxJobs: 2000, heartbeatMs: 15_000, schema: 'jobtail', drainOnStop: false });
     expect(fleet?.name).toMatch(/^[\w.-]{1,63}$/);
+    // Linux allows one character more.
+    onTestFinished(() => {
+      vi.restoreAllMocks();
+      syncBuiltinESMExports();
+    });
+    vi.spyOn(os, 'hostname').mockReturnValue(`node 1${'x'.repeat(58)}`);
+    syncBuiltinESMExports();
+    const { fleet: ofLongHost } = await load(`${MINIMAL}fleet: {url: '${url}'}\n`);
+    expect(ofLongHost?.name).toBe(`node-1${'x'.repeat(57)}`);
   });
 
   it.each(['true', '{}', '{maxAgeDays: 1}'])('follows all jobs of the user with watchMine: %s', async (mine) => {
