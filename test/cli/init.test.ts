@@ -209,12 +209,13 @@ describe('a file that a command writes', () => {
 
 describe('an address that redirects', () => {
   it.each([
-    ['to a final address', '/', 'https://final.example.org/'],
-    ['below it', '/FileTransferWs', 'https://final.example.org'],
-  ])('%s is named, and not taken without an answer', async (_, path, named) => {
+    ['to a final address', '/', 'https://final.example.org/', 301],
+    ['to one of several', '/', 'https://final.example.org/', 300],
+    ['below it', '/FileTransferWs', 'https://final.example.org', 301],
+  ])('%s is named, and not taken without an answer', async (_, path, named, status) => {
     const origin = await originOf(({ url = '' }, response) => {
       const isMoved = url === path || url === `${path}?wsdl`;
-      response.writeHead(isMoved ? 301 : 404, { location: `https://final.example.org${url}` }).end();
+      response.writeHead(isMoved ? status : 404, { location: `https://final.example.org${url}` }).end();
     });
     const url = `${origin}/`;
     const flags = { url, method: 'password', username: 'alice', secretFile: '/x', check: true } as const;
