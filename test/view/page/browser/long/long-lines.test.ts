@@ -90,6 +90,17 @@ it('the chosen lines are copied, wherever the reader went since', needs('chromiu
   const pane = await view.pane(label);
   const number = (shown: string) => pane.getByRole('button', { name: `line ${shown}`, exact: true });
   await view.page.keyboard.press('g');
+  await number('10').waitFor();
+  await until('the lines of the screen to be copied, and no more', async () => {
+    await view.page.keyboard.press('c');
+    await pane.getByText('lines copied').waitFor();
+    return await view.page.evaluate<boolean>(`(async () => {
+      const end = document.querySelector('.rows').getBoundingClientRect().bottom;
+      const texts = [...document.querySelectorAll('.rows .row .text')];
+      const last = texts.findLast((text) => text.closest('.row').getBoundingClientRect().top < end);
+      return (await navigator.clipboard.readText()).endsWith('\\n' + last.textContent.trimEnd() + '\\n');
+    })()`);
+  });
   await number('10').click();
   await number('12').click({ modifiers: ['Shift'] });
   await view.page.keyboard.press('Shift+G');
