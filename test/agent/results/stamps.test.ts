@@ -31,18 +31,21 @@ describe('a file whose listing says when it was changed', () => {
     expect(place.row('/11/a')?.state).toBe('synced');
   });
 
-  it('is not fetched in the complete pass, if it was before and is here', async () => {
-    const place = new ResultsPlace();
-    for (const name of ['/11/a', '/11/gone', '/11/undated']) place.remote.set(name, name);
-    for (const name of ['/11/a', '/11/gone']) place.remote.stamps.set(name, '2024-05-01T12:00:00');
-    // The last looks find nothing to do.
-    await fetches(place, 20);
-    fs.rmSync(place.path('11', 'gone'));
-    place.remote.downloads.length = 0;
-    await place.sync(true);
-    expect(place.remote.downloads.toSorted()).toEqual(['/11/gone', '/11/undated']);
-    expect(place.read('11', 'gone')).toBe('/11/gone');
-  });
+  it.each([false, true])(
+    'is not fetched in the complete pass, if it was before and is here (shared disk: %s)',
+    async (onNetwork) => {
+      const place = new ResultsPlace({ onNetwork });
+      for (const name of ['/11/a', '/11/gone', '/11/undated']) place.remote.set(name, name);
+      for (const name of ['/11/a', '/11/gone']) place.remote.stamps.set(name, '2024-05-01T12:00:00');
+      // The last looks find nothing to do.
+      await fetches(place, 20);
+      fs.rmSync(place.path('11', 'gone'));
+      place.remote.downloads.length = 0;
+      await place.sync(true);
+      expect(place.remote.downloads.toSorted()).toEqual(['/11/gone', '/11/undated']);
+      expect(place.read('11', 'gone')).toBe('/11/gone');
+    },
+  );
 
   it('is fetched two seconds after the listing, so that no change within the second of its date is missed', async () => {
     const place = new ResultsPlace();

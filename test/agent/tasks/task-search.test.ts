@@ -188,6 +188,7 @@ describe('the rounds of a job', () => {
     remote.task('9002', '9002');
     expect(await search.listed(remote.listed)).toBe(true);
     expect(await probe(true)).toEqual({ found: 1, nextMs: null });
+    expect(remote.asked).toHaveLength(calls + 1);
     expect(tasks()).toEqual(['9001', '9002']);
   });
 
