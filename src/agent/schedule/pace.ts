@@ -28,9 +28,7 @@ export class Pace {
   polled(hasNews: boolean, longestMs: number): number {
     const { minIntervalMs, maxIntervalMs } = this.#limits;
     this.#isSlow = longestMs > SLOW_MS;
-    this.#intervalMs = hasNews
-      ? minIntervalMs
-      : Math.min(maxIntervalMs, Math.max(minIntervalMs, this.#intervalMs * STRETCH));
+    this.#intervalMs = hasNews ? minIntervalMs : Math.min(maxIntervalMs, this.#intervalMs * STRETCH);
     return this.#intervalMs;
   }
 
