@@ -152,5 +152,5 @@ it('many files are flushed, one by one, where the program sync is not installed'
   const directory = temporaryDirectory();
   const files = Array.from({ length: 33 }, (_, index) => path.join(directory, String(index)));
   for (const file of files) fs.writeFileSync(file, '');
-  await flushAll(files, false);
+  expect(await flushAll(files, false)).toBeUndefined();
 });

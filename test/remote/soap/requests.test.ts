@@ -102,54 +102,70 @@ describe.each(['1.1', '1.2'] as const)('over SOAP %s', (version) => {
   });
 });
 
-/** Of each type with a table in docs/dev/soap.md: the elements in their order, the type, and what of them may be missing. */
 const DOCUMENT = readFileSync('docs/dev/soap.md', 'utf8');
-const DOCUMENTED = [...DOCUMENT.matchAll(/^### (?:2|10)\.\d (\w+Ext)\n([^#]+)/gm)].map(
-  ([, type = '', text = '']) =>
-    [type, [...text.matchAll(/^\| `(\w+)` \| (\w+) \| ([^|]+?) \|/gm)].map(([, ...row]) => row)] as const,
-);
+/** By the name of each type of docs/dev/soap.md: what is said of it. */
+const TYPES = [...DOCUMENT.matchAll(/^### (?:2|10)\.\d (\w+Ext)\n([^#]+)/gm)].map(([, ...type]) => type);
 const WSDLS = (['FileTransferWs', 'JobManagementWs'] as const).map((service) =>
   wsdlOf({ namespace: 'http://m/?a&b', url: 'https://h/<x>"', service }),
 );
 
-test.each(DOCUMENTED.filter(([, rows]) => rows.length > 0))('the WSDL has %s as it is documented', (name, rows) => {
-  const [, body = ''] = new RegExp(`<s:complexType name="${name}">(.*?)</s:complexType>`).exec(WSDLS.join('')) ?? [];
-  const base = /<s:extension base="tns:(\w+)"/.exec(body)?.[1];
-  const [inherited = ''] = new RegExp(`<s:complexType name="${base}">.*?</s:complexType>`).exec(WSDLS.join('')) ?? [];
-  const elements = [...`${inherited}${body}`.matchAll(/<s:element (.*?)\/>/g)].map(([, text = '']) => {
-    const {
-      minOccurs,
-      name = '',
-      nillable,
-      type = '',
-    } = Object.fromEntries([...text.matchAll(/(\w+)="(.*?)"/g)].map(([, key, value]) => [key, value]));
-    const word = `${minOccurs === '1' ? 'required' : 'optional'}${nillable === 'true' ? ', may be nil' : ''}`;
-    return [name, type.replace(/^\w+:/, '').replace('anyType', 'any'), word];
+/** What stands within the element of a schema that begins so. */
+const within = (start: string, end: string) => WSDLS.join('').split(start)[1]?.split(end)[0] ?? '';
+
+/** The elements of a sequence in their order: name, type, and what of them may be missing. */
+const elementsOf = (sequence: string) =>
+  [...sequence.matchAll(/<s:element (.*?)\/>/g)].map(([, text = '']) => {
+    const found = Object.fromEntries([...text.matchAll(/(\w+)="(.*?)"/g)].map(([, key, value]) => [key, value]));
+    const words = [found['minOccurs'] === '1' ? 'required' : 'optional', ...(found['nillable'] ? ['may be nil'] : [])];
+    const type = String(found['type']).replace(/^\w+:/, '').replace('anyType', 'any');
+    return [found['name'], type, [...words, ...(found['maxOccurs'] === '1' ? [] : ['many'])].join(', ')];
   });
-  expect(elements).toEqual(rows);
+
+test('the WSDL has each type as it is documented', () => {
+  expect(TYPES).toHaveLength(8);
+  for (const [name = '', text = ''] of TYPES) {
+    const rows = [...text.matchAll(/^\| `(\w+)` \| (\w+) \| ([^|]+?) \|/gm)].map(([, ...row]) => row);
+    const type = within(`<s:complexType name="${name}">`, '</s:complexType>');
+    const base = /<s:extension base="tns:(\w+)"/.exec(type)?.[1];
+    const inherited = base === undefined ? '' : within(`<s:complexType name="${base}">`, '</s:complexType>');
+    expect(elementsOf(inherited + type), name).toEqual(rows);
+    if (rows.length > 0) continue;
+    const values = within(`<s:simpleType name="${name}">`, '</s:simpleType>').match(/(?<=enumeration value=")\w+/g);
+    expect(values, name).toEqual(text.match(/(?<=`)\w+(?=`)/g));
+  }
+  const arrays = WSDLS.join('').match(/(?<=complexType name="ArrayOf)\w+/g);
+  expect(arrays).toHaveLength(5);
+  for (const of of arrays ?? []) {
+    const element = of.replace(/^String$/, 'string');
+    const found = elementsOf(within(`<s:complexType name="ArrayOf${of}">`, '</s:complexType>'));
+    expect(found).toEqual([[element, element, 'optional, may be nil, many']]);
+  }
 });
 
-test('the WSDL has each documented operation and what it takes, in both versions of SOAP, at the address', async () => {
-  const operations = /^\| (\w+) \| ((?:`\w+`[^|`]*)*`sessionCode`) \|/gm;
-  const documented = [...DOCUMENT.matchAll(operations)].map(([, name = '', takes = '']) => [
-    [name, ...(takes.match(/(?<=`)\w+(?=`)/g) ?? [])].join(' '),
-    `http://m/?a&b${name}`,
-    'https://h/<x>"',
-  ]);
+test('the WSDL has each documented operation, in both versions of SOAP, at the address', async () => {
+  const operations = /^\| (\w+) \| ((?:`\w+`[^|`]*)*`sessionCode`) \| ([^|]+) \|$/gm;
+  const documented = [...DOCUMENT.matchAll(operations)].map(([, name = '', takes = '', gives = '']) => {
+    const elements = (text: string) =>
+      [...text.matchAll(/`(\w+)`(?: \((\w+), optional\)|: (\w+), optional)?/g)].map(([, one, ...types]) =>
+        one === 'submittedJobInfoId'
+          ? [one, 'long', 'required']
+          : [one, types.find((type) => type !== undefined) ?? 'string', 'optional'],
+      );
+    return [name, `http://m/?a&b${name}`, 'https://h/<x>"', elements(takes), elements(gives)];
+  });
+  expect(documented).toHaveLength(7);
   const { WSDL } = await import('soap/lib/wsdl/index.js');
   const read = WSDLS.map((text) => new WSDL(text, 'http://unused/', {}));
   await Promise.all(read.map((wsdl) => new Promise((resolve) => wsdl.onReady(resolve))));
-  const takenBy = (element = '') =>
-    new RegExp(`<s:element name="${element}">(.*?)</s:sequence>`).exec(WSDLS.join(''))?.[1]?.match(/(?<= name=")\w+/g);
+  const sequenceOf = (element = '') => elementsOf(within(`<s:element name="${element}">`, '</s:sequence>'));
   for (const version of ['Soap', 'Soap12']) {
     const described = read.flatMap(({ definitions }) =>
       Object.entries(definitions.services).flatMap(([service, { ports }]) => {
         const port = ports[`${service}${version}`];
-        return Object.values(port?.binding.methods ?? {}).map(({ $name, soapAction, input }) => [
-          [$name, ...(takenBy(input.$name) ?? [])].join(' '),
-          soapAction,
-          port?.location,
-        ]);
+        return Object.values(port?.binding.methods ?? {}).map(({ $name, soapAction, input, output }) => {
+          const elements = [sequenceOf(input.$name), sequenceOf(output.$name)];
+          return [$name, soapAction, port?.location, ...elements];
+        });
       }),
     );
     expect(described, version).toEqual(documented);
