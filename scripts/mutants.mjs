@@ -60,7 +60,9 @@ const steps = testsThatImport(root, new Set(mutants.map(({ file }) => file)));
 /** What test files do without a mistake. */
 const unharmed = new Map();
 await inTurn(mutants, async (mutant, worker) => {
-  if (performance.now() < values.minutes * 60_000) Object.assign(mutant, await outcomeOf(mutant, worker));
+  if (performance.now() >= values.minutes * 60_000) return;
+  mutant.state = await outcomeOf(mutant, worker);
+  if (mutant.state !== 'found') sayMistake(mutant);
 });
 for (const worker of workers) worker.stop();
 report();
@@ -130,13 +132,13 @@ async function outcomeOf({ file, ...mutant }, worker) {
   let limit = HANG_MS;
   while (tests.length > 0) {
     const { isOk, failed, hangs } = await worker.run({ tests, sources }, limit);
-    if (isOk === true) return { state: 'not found' };
+    if (isOk === true) return 'not found';
     const { passes, needs } = await withoutMistake(failed, worker);
     if (!passes) tests.splice(tests.indexOf(failed), 1);
     else if (hangs && limit < needs) limit = needs;
-    else return { state: 'found' };
+    else return 'found';
   }
-  return { state: 'not run' };
+  return 'not run';
 }
 
 /** Whether a test file passes without a mistake, and after what time it hangs with one. */
@@ -205,15 +207,14 @@ function startWorker() {
   return { files: () => files, stop, run };
 }
 
+function sayMistake({ state, file, line, kind, start, end, instead }) {
+  const shown = (text) => text.replaceAll(/\s+/g, ' ').trim().slice(0, 100);
+  say(`${state}: ${file}:${line} ${kind}: ${shown(texts.get(file).slice(start, end))} -> ${shown(instead)}`);
+}
+
 function report() {
   const tried = mutants.filter(({ state }) => state !== undefined);
-  const shown = (text) => text.replaceAll(/\s+/g, ' ').trim().slice(0, 100);
-  const inOrder = tried.sort((a, b) => (a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1));
-  for (const mutant of inOrder.filter(({ state }) => state !== 'found')) {
-    const was = texts.get(mutant.file).slice(mutant.start, mutant.end);
-    say(`${mutant.state}: ${mutant.file}:${mutant.line} ${mutant.kind}: ${shown(was)} -> ${shown(mutant.instead)}`);
-  }
-  const scores = groups(inOrder, ({ file }) => moduleOf(file)).map(([module, own]) => [module, scoreOf(own)]);
+  const scores = groups(tried, ({ file }) => moduleOf(file)).map(([module, own]) => [module, scoreOf(own)]);
   for (const [module, { text }] of scores) say(`${module || 'src'}: ${text}`);
   const { text, percent } = scoreOf(tried);
   say(`${text}, in ${Math.round(performance.now() / 1_000)} s`);
