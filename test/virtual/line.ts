@@ -26,6 +26,9 @@ interface Asked {
   answeredAt: number;
   /** Polls in a row that asked for the same and got the same, and that nothing explains. */
   readonly times: number;
+  readonly isRepeat: boolean;
+  /** It may be made again at once. */
+  mayFollow: boolean;
 }
 
 /** The same call is not made again within this time, unless something else happened meanwhile. */
@@ -88,6 +91,12 @@ export class Line {
     if (this.#got.get(jobId)?.what !== what) this.#got.set(jobId, { what, since: this.clock.monotonic() });
   }
 
+  /** A file that is empty equals every other one: after a comparison with it, the results of the job fetch it. */
+  gotEmpty(jobId: JobId): void {
+    const last = this.#last.get(jobId);
+    if (last !== undefined) last.mayFollow = !last.isRepeat;
+  }
+
   /** `isQuiet`: the job goes on, so that nothing but its files decides when they are polled. */
   begun({ operation, jobId, files }: Call, isQuiet: boolean): Asked {
     const { clock, concurrency, requestsPerMinute, offend } = this.#options;
@@ -104,8 +113,16 @@ export class Line {
     const what = `${operation} ${files.join(' ')}`;
     const newsAt = jobId === undefined ? now : (this.#got.get(jobId)?.since ?? now);
     const isCalm = isQuiet && now - Math.max(newsAt, this.#explainedAt) > DECIDED_MS;
-    const times = isCalm && last?.what === what && last.answeredAt > Number.NEGATIVE_INFINITY ? last.times + 1 : 0;
-    const asked: Asked = { what, begunAt: now, answeredAt: Number.NEGATIVE_INFINITY, times };
+    const isRepeat = last?.what === what;
+    const times = isCalm && isRepeat && last.answeredAt > Number.NEGATIVE_INFINITY ? last.times + 1 : 0;
+    const asked: Asked = {
+      what,
+      begunAt: now,
+      answeredAt: Number.NEGATIVE_INFINITY,
+      times,
+      isRepeat,
+      mayFollow: false,
+    };
     const againMs = now - (last?.answeredAt ?? Number.NEGATIVE_INFINITY);
     // A listing is of the search for tasks, of the results, or of a complete pass, each with one of its own.
     const isListing = operation === 'ListChangedFilesForJob';
@@ -114,7 +131,7 @@ export class Line {
     const isExplained = isListing || isSince || this.#options.isExplained() || now - this.#explainedAt < EXPLAINED_MS;
     const isPoll = operation === 'DownloadPartsOfJobFilesFromCluster';
     const leastMs = Math.max(AGAIN_MS, isPoll ? SHARE * this.#intervalMs(times) : 0);
-    if (!isExplained && last?.what === what && againMs < leastMs)
+    if (!isExplained && isRepeat && !last.mayFollow && againMs < leastMs)
       offend(`${jobId ?? 'all jobs'}: ${what} is made twice in a row, after ${againMs} ms, ${times} times`);
     // The short call beside calls that hang is no poll of its job: a search for tasks may ask for the same.
     const isShort = hanging > 0 && files.at(-1) === `from ${BEHIND_EVERY_END}`;

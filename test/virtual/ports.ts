@@ -114,6 +114,7 @@ export class SimulatedPorts implements Remote, JobService {
         if (cut !== undefined && at >= bytes.length / 2) break;
         await sink(bytes.subarray(at, at + CHUNK_BYTES));
       }
+      if (bytes.length === 0) line.gotEmpty(jobId);
       if (cut !== undefined) throw new JobtailError('interrupted', 'the connection broke within the answer');
       return bytes.length;
     });
