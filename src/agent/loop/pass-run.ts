@@ -92,7 +92,7 @@ export class PassRun {
     const { life, context, polls } = this.#job;
     if (!isFollowed(life)) await this.#search.once(reported, signal);
     const onCompared = () => {
-      if (!isLast && isFollowed(this.#job.life)) this.#job.due.admitPolls();
+      if (!isLast && isFollowed(this.#job.life)) this.#job.due.admitPolls(context.limits.intervals.minIntervalMs);
     };
     return await completePass(polls, { ...context, remote, isLast, signal, onCompared });
   }

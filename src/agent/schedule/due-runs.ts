@@ -110,12 +110,13 @@ export class DueRuns implements Scheduled {
     }
   }
 
-  /** The pass that is under way needs the live files no more. */
-  admitPolls(): void {
+  /** The pass that is under way needs the live files no more; it polled them just now. */
+  admitPolls(delayMs: number): void {
     const pass = this.#running.get('pass');
     if (pass === undefined) return;
     pass.admitsPolls = true;
-    this.plan('poll');
+    this.#dueAt.set('poll', this.#options.clock.monotonic() + delayMs);
+    this.#options.scheduler.arrange(this);
   }
 
   #mayStart(kind: DueRun): boolean {

@@ -79,6 +79,24 @@ it.each(KINDS)('a pass begins when the %s run of its job has ended', async (othe
   expect(steps).toEqual([`${other} begins`, `${other} ends`, 'pass begins', 'pass ends']);
 });
 
+it('the first poll that a pass admits comes after the given time, even if one was due before', async () => {
+  const clock = new HeldClock();
+  const begun: string[] = [];
+  const run = async (kind: DueRun) => {
+    begun.push(`${kind} at ${clock.monotonic()}`);
+    if (kind === 'poll') return;
+    due.plan('poll', RUN_MS);
+    due.admitPolls(3 * RUN_MS);
+    await new Promise<void>((resolve) => void clock.timer(9 * RUN_MS, resolve));
+  };
+  const { signal } = new AbortController();
+  const due = new DueRuns({ clock, scheduler: new Scheduler(clock), run, onIdle: () => {}, signal });
+  due.plan('pass');
+  const from = clock.monotonic();
+  await clock.pass(10 * RUN_MS);
+  expect(begun).toEqual([`pass at ${from}`, `poll at ${from + 3 * RUN_MS}`]);
+});
+
 it('polls begin beside a pass while it waits for results, and once it admits them; nothing else does', async () => {
   const clock = new HeldClock();
   const steps: string[] = [];
@@ -88,7 +106,7 @@ it('polls begin beside a pass while it waits for results, and once it admits the
     if (kind === 'pass')
       clock.timer(5 * RUN_MS, () => {
         steps.push('pass admits polls');
-        due.admitPolls();
+        due.admitPolls(0);
       });
     await new Promise<void>((resolve) => void clock.timer(times[kind], resolve));
     steps.push(`${kind} ends`);
