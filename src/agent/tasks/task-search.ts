@@ -49,6 +49,8 @@ export class TaskSearch {
   /** How many of the less likely candidates were probed. */
   #passed = 0;
   #rounds = 0;
+  /** How often all candidates were probed. */
+  #cycles = 0;
 
   constructor(jobId: JobId, options: TaskSearchOptions) {
     this.#jobId = jobId;
@@ -114,7 +116,8 @@ export class TaskSearch {
       round: Number.POSITIVE_INFINITY,
     };
     const window = strangersFail(capabilities) ? BY_ITSELF : together;
-    const probed = await probe(this.#next(candidatesOf(clues), window), {
+    const candidates = this.#next(candidatesOf(clues), window);
+    const probed = await probe(candidates, {
       jobId: this.#jobId,
       remote,
       capabilities,
@@ -125,6 +128,11 @@ export class TaskSearch {
     });
     this.#rounds += 1;
     this.#passed += Math.max(0, probed.asked - window.eachTime);
+    if (candidates.next().done === true) {
+      // Each candidate gets another file in the next cycle, however many rounds this one had.
+      this.#cycles += 1;
+      [this.#passed, this.#rounds] = [0, this.#cycles];
+    }
     return probed;
   }
 
@@ -135,7 +143,7 @@ export class TaskSearch {
     if (hint !== null && hintBefore === null) log.warn({ jobId, hint }, 'tasks not found');
   }
 
-  /** The likeliest candidates, then those that earlier rounds did not reach; after the last one, from the start again. */
+  /** The likeliest candidates, then those that earlier rounds did not reach. */
   *#next<T>(candidates: Iterable<T>, { eachTime, round }: ProbeWindow): Generator<T, void> {
     const behind = eachTime + this.#passed;
     let at = 0;
@@ -144,8 +152,6 @@ export class TaskSearch {
       if (at < eachTime || at >= behind) yield candidate;
       at += 1;
     }
-    // Not reached if the round was interrupted by its limit.
-    this.#passed = 0;
   }
 
   /** Most tasks have a standard output first; every other round requests another file. */

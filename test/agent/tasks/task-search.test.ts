@@ -128,6 +128,39 @@ describe('a probe', () => {
     }
   });
 
+  it.each([
+    ['left-out', 20, 6_626],
+    ['fault', 0, 64],
+  ] as const)(
+    'of ids that are %s requests each less likely one again, once all were',
+    async (strangers, likely, all) => {
+      const { remote, probe, store } = setUp({ strangers });
+      remote.listed = ['/70001/a'];
+      store.capabilities.set('strange-tasks', strangers);
+      for (let count = 0; count < 48; count++) await probe();
+      const first = new Set(remote.asked.flat().slice(0, likely));
+      // Where an id of another job fails a call, each is requested by itself.
+      const others = (likely > 0 ? remote.asked : remote.asked.filter(({ length }) => length === 1)).flat();
+      const asked = others.filter((id) => !first.has(id));
+      expect(new Set(asked).size).toBe(all);
+      expect(asked.slice(all, 2 * all)).toEqual(asked.slice(0, all));
+    },
+  );
+
+  it('requests each file of each id in some cycles, so that a task with only one of them is found', async () => {
+    const { remote, probe, store } = setUp({ strangers: 'fault' });
+    remote.listed = ['/70001/a'];
+    store.capabilities.set('strange-tasks', 'fault');
+    const asked = new Set<string>();
+    const read = remote.readParts.bind(remote);
+    remote.readParts = async (...call) => {
+      if (call[1].length === 1) for (const one of call[1]) asked.add(keyText(one));
+      return await read(...call);
+    };
+    for (let count = 0; count < 60; count++) await probe();
+    expect(asked.size).toBe(64 * LIVE_FILE_NAMES.length);
+  });
+
   it('finds what is near where ids of others fail a call', async () => {
     const { remote, probe, tasks, store } = setUp({ strangers: 'fault' });
     remote.task('70004', '70001');
