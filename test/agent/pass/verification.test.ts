@@ -107,8 +107,10 @@ it('a result that became a directory, or a link that leads to no file, is gone: 
   place.remote.set('/11/d/x', 'x');
   await place.sync(true);
   const refusal = (inPlace: NoFile) => new JobtailError('fault', `there is ${inPlace}`, { inPlace });
-  place.remote.files.set('/11/a', refusal('a directory'));
-  expect(await notEqual(place, [])).toEqual(['/11/a: there is no file any more: there is a directory']);
+  for (const inPlace of ['a directory', 'nothing'] as const) {
+    place.remote.files.set('/11/a', refusal(inPlace));
+    expect(await notEqual(place, [])).toEqual([`/11/a: there is no file any more: there is ${inPlace}`]);
+  }
   expect((await verified(place)).map(isHere)).toEqual([false, true, true]);
   // The reverse, after the former results were moved out of the way.
   place.remote.files.clear();

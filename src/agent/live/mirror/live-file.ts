@@ -80,7 +80,7 @@ export class LiveFile {
   markCompared(by: ShownBy): void {
     if (this.length < this.row.position) {
       const reason = `the mirror had ${this.length} of the ${this.row.position} bytes that were committed`;
-      this.report({ kind: 'mirror-damaged', at: this.length, reason });
+      this.#report({ kind: 'mirror-damaged', at: this.length, reason });
     }
     if (this.#integrity !== 'intact' || this.#compared !== this.length) this.#changed = true;
     this.#integrity = 'intact';
@@ -121,19 +121,9 @@ export class LiveFile {
     this.#commit({ grownAt: this.#options.now() });
   }
 
-  /** Stores and reports a mismatch, once for each kind and poll. */
-  report(found: Mismatch): void {
-    if (this.#reported.has(found.kind)) return;
-    this.#reported.add(found.kind);
-    const kept = this.#kept(found, this.row.generation);
-    this.#set({ mismatches: withMismatch(this.row.mismatches, kept) });
-    this.#changed = true;
-    this.#options.onMismatch?.(this.row, kept);
-  }
-
   /** Truncates the mirror to `length`; only for bytes that were never promised, or that another process changed. */
   async cut(length: number, reason: string): Promise<void> {
-    this.report({ kind: 'mirror-damaged', at: length, reason });
+    this.#report({ kind: 'mirror-damaged', at: length, reason });
     this.#changed = true;
     // A smaller offset is committed before the cut; until the rest is compared, the mirror counts as modified.
     if (length < this.row.position) this.#commit({ position: length, checksum: null, modifiedNs: null });
@@ -170,6 +160,15 @@ export class LiveFile {
     this.#set({ position, checksum, inode, modifiedNs });
     await this.#options.checkpoint('flush:end');
     return this.row;
+  }
+
+  /** Stores and reports a mismatch, once for each kind and poll. */
+  #report(found: Mismatch): void {
+    if (this.#reported.has(found.kind)) return;
+    this.#reported.add(found.kind);
+    const kept = this.#kept(found, this.row.generation);
+    this.#set({ mismatches: withMismatch(this.row.mismatches, kept) });
+    this.#options.onMismatch?.(this.row, kept);
   }
 
   #kept(found: Mismatch, generation: number): KeptMismatch {

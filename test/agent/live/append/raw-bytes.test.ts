@@ -229,6 +229,10 @@ describe('raw bytes', () => {
     await poll(true);
     expect(engine.store.liveFiles.ofJob(JOB)[0]?.listedName).toBeNull();
     expect(engine.store.capabilities.get('task-shift')).toBeUndefined();
+    const one = setUp();
+    one.remote.files.set(NAME, Buffer.from([0xff]));
+    expect(await one.poll()).toBe('current');
+    expect(one.engine.store.liveFiles.ofJob(JOB)[0]?.listedName, 'of one byte').toBe(`/x${NAME}.txt`);
   });
 
   test('of two listed files that differ where the text shows nothing are not taken, nor replaced', async () => {
