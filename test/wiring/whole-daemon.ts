@@ -59,7 +59,7 @@ export async function runDaemon(
     if (!hasEnded) await end();
   });
   await Promise.race([ready, running]);
-  return { config, daemon, log, lines, said, end, store: owned.store, transfers: owned.transfers };
+  return { config, daemon, running, log, lines, said, end, store: owned.store, transfers: owned.transfers };
 }
 
 /** The value of each series of `/metrics`. */
