@@ -87,7 +87,7 @@ const STATUS: Readonly<Record<number, number>> = {
 function refusal(error: JobtailError): Response {
   const { code, message, hint = null } = error;
   const { status, version = undefined } = error instanceof Refused ? error : { status: statusOf(code) };
-  return jsonOf({ error: { code, message, hint, ...(version !== undefined && { version }) } }, status);
+  return jsonOf({ error: { code, message, hint, version } }, status);
 }
 
 const statusOf = (code: ErrorCode) => STATUS[ERROR_POLICIES[code].exitCode] ?? 503;

@@ -83,8 +83,7 @@ export class Connections {
       return false;
     }
     this.#busy.add(socket);
-    const end = () => void this.#busy.delete(socket);
-    response.once('finish', end).once('close', end);
+    response.once('close', () => void this.#busy.delete(socket));
     return true;
   }
 

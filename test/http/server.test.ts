@@ -1,28 +1,32 @@
 /** The server of HTTP: its connections, the places of requests, bodies that are made while they are sent. */
 import { once } from 'node:events';
+import fs from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
+import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, it, onTestFinished } from 'vitest';
 import type { HttpContext } from '../../src/http/app.ts';
 import { type Limited, Limits } from '../../src/http/refused.ts';
 import { serveHttp } from '../../src/http/server.ts';
 import { streamed } from '../../src/http/streams.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const REQUEST = 'GET / HTTP/1.1\r\nHost: here\r\n\r\n';
 
 type Fetch = (request: Request, env: HttpContext['env']) => Response | Promise<Response>;
 
-async function served(fetch: Fetch, prefix = '/', isAdmitted = false) {
+async function served(fetch: Fetch, options: Parameters<typeof serveHttp>[2] = {}, isAdmitted = false) {
   const server = await serveHttp(
     { host: '127.0.0.1', port: 0 },
     (connections) => ({
       fetch: (request, env) => {
-        if (isAdmitted) connections.admit((env as HttpContext['env']).incoming.socket);
+        const { incoming } = env as HttpContext['env'];
+        if (isAdmitted || incoming.url === '/admitted') connections.admit(incoming.socket);
         return fetch(request, env as HttpContext['env']);
       },
     }),
-    { prefix },
+    options,
   );
   onTestFinished(() => server.close().catch(() => {}));
   return { server, at: { host: '127.0.0.1', port: server.port } };
@@ -53,7 +57,7 @@ it.each([
 ])(
   'connections %s that have ended do not count: the 257th of those that are open ends the first',
   async (_, isAdmitted) => {
-    const { at } = await served(() => new Response('here'), '/', isAdmitted);
+    const { at } = await served(() => new Response('here'), {}, isAdmitted);
     const connect = async () => {
       const socket = net.connect(at).on('error', () => {});
       socket.write(REQUEST);
@@ -74,26 +78,72 @@ it.each([
   },
 );
 
+/** Connections, each of which got the start of a response. */
+async function connected(at: net.TcpNetConnectOpts, count: number, target: string) {
+  const list: net.Socket[] = [];
+  for (let made = 0; made < count; made++) {
+    const socket = net.connect(at).on('error', () => {});
+    onTestFinished(() => void socket.destroy());
+    socket.write(REQUEST.replace('/', target));
+    await once(socket, 'data');
+    socket.resume();
+    list.push(socket);
+  }
+  return list;
+}
+
+it('connections without a session end none of those with one', async () => {
+  const { at } = await served(() => new Response('here'));
+  const sockets = [...(await connected(at, 200, '/admitted')), ...(await connected(at, 200, '/'))];
+  await connected(at, 1, '/');
+  expect(sockets.filter(({ closed, readableEnded }) => closed || readableEnded)).toEqual([]);
+});
+
+it('of too many connections with a session, the one that is longest without a request ends, and no stream', async () => {
+  const { at } = await served(
+    ({ url }) => {
+      if (!url.endsWith('/stream')) return new Response('here');
+      return new Response(new ReadableStream({ pull: (body) => body.enqueue(Buffer.from('a')) }, { highWaterMark: 0 }));
+    },
+    {},
+    true,
+  );
+  const [stream] = await connected(at, 1, '/stream');
+  const [first, second, ...others] = await connected(at, 255, '/');
+  first?.write(REQUEST);
+  await once(first as net.Socket, 'data');
+  const ended = once(second as net.Socket, 'close');
+  await connected(at, 1, '/');
+  await ended;
+  expect([stream, first, ...others].filter((socket) => socket?.closed !== false)).toEqual([]);
+});
+
 it('the prefix of a proxy is removed from a path, where the proxy keeps it', async () => {
-  const { at } = await served(({ url }) => new Response(new URL(url).pathname), '/jobs/');
+  const { at } = await served(({ url }) => new Response(new URL(url).pathname), { prefix: '/jobs/' });
   for (const path of ['/jobs/api/lines', '/api/lines']) {
     const [response] = (await once(http.get({ ...at, path, agent: false }), 'response')) as [http.IncomingMessage];
     expect(await text(response)).toBe('/api/lines');
   }
 });
 
-it('a server that is closed ends the requests under way', async () => {
+it('a server that is closed ends the requests under way, and removes its socket', async () => {
+  const socketPath = path.join(temporaryDirectory(), 'socket');
   const requests = new EventTarget();
   const asked = once(requests, 'asked');
-  const { server, at } = await served(() => {
-    requests.dispatchEvent(new Event('asked'));
-    return new Promise<never>(() => {});
-  });
-  const request = http.get({ ...at, agent: false });
+  const sockets: net.Socket[] = [];
+  const server = await serveHttp({ path: socketPath }, () => ({
+    fetch(_, env) {
+      sockets.push((env as HttpContext['env']).incoming.socket);
+      requests.dispatchEvent(new Event('asked'));
+      return new Promise<never>(() => {});
+    },
+  }));
+  const request = http.get({ socketPath, agent: false });
   onTestFinished(() => void request.destroy());
   const failed = once(request, 'error');
   await asked;
   await server.close();
+  expect([server.port, sockets.map(({ closed }) => closed), fs.existsSync(socketPath)]).toEqual([0, [true], false]);
   await failed;
 });
 
@@ -126,4 +176,18 @@ it('a body that fails while it is sent breaks its connection: no part looks like
   const [response] = (await once(http.get({ ...at, agent: false }), 'response')) as [http.IncomingMessage];
   await expect(text(response)).rejects.toMatchObject({ code: 'ECONNRESET' });
   expect(failures).toEqual([failure]);
+});
+
+it.each([
+  ['of 10 s, which are not limited between requests', {}, [10_000, 2_000, 0]],
+  ['as they are set', { idleMs: 5, requestMs: 1_000 }, [1_000, 200, 5]],
+])('the times of a connection are %s', async (_, options, times) => {
+  let found: unknown;
+  const { at } = await served((__, { incoming }) => {
+    const { server } = incoming.socket as unknown as { server: http.Server & { connectionsCheckingInterval: number } };
+    found = [server.requestTimeout, server.connectionsCheckingInterval, server.timeout];
+    return new Response('here');
+  }, options);
+  await once(http.get({ ...at, agent: false }), 'response');
+  expect(found).toEqual(times);
 });
