@@ -3,11 +3,12 @@ import fs from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type LiveProof, proveMirrors } from '../../../src/agent/pass/mirror-proofs.ts';
+import { absentFiles, type LiveProof, proveMirrors } from '../../../src/agent/pass/mirror-proofs.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText, type TaskId } from '../../../src/job.ts';
 import type { LiveFileRow } from '../../../src/store/rows.ts';
 import { NEW_ROW } from '../../support/live-place.ts';
+import { ModelRemote } from '../../support/model-remote.ts';
 import { numRuns } from '../../support/property-runs.ts';
 import { openFilesIn, temporaryDirectory } from '../../support/temp-directory.ts';
 import { FilesRemote, JOB } from '../results/place.ts';
@@ -176,14 +177,16 @@ it('downloads that fail between others that do not end no pass', async () => {
   expect(found.map((one) => (one instanceof JobtailError ? one.code : one.proof.outcome))).toEqual(
     Array(3).fill(['timeout', 'timeout', 'equal']).flat(),
   );
+  expect(proofs.remote.maxAtATime, 'downloads at a time').toBe(1);
 });
 
 it('a source that cannot be downloaded keeps no other from proving a mirror', async () => {
   const proofs = new Proofs();
   for (const content of ['one\n', 'two\n']) proofs.unknown(content);
   proofs.remote.files.set('/1/stdout.txt', new JobtailError('timeout', 'no response'));
-  proofs.remote.set('/2/stdout.txt', 'one\n');
+  for (const task of [2, 3]) proofs.remote.set(`/${task}/stdout.txt`, 'one\n');
   expect(await proofs.prove()).toMatchObject([equal(4, null), { code: 'timeout' }]);
+  expect(proofs.remote.downloads).toEqual([1, 2, 1, 2, 3].map((task) => `/${task}/stdout.txt`));
 });
 
 it('tasks that wrote the same need two downloads each, however many they are', async () => {
@@ -213,6 +216,14 @@ it('the first source that is found shows the likely paths of the others', async 
   expect(proofs.remote.downloads).toHaveLength(20 + 19);
   // Of the others, up to the first byte that differs.
   expect(pieces).toBe(10 * 7 + 10 * 8 + 19 * 5);
+});
+
+it('what the first source shows of paths holds after one whose path shows nothing', async () => {
+  const proofs = new Proofs();
+  for (const content of ['one\n', 'two\n', 'same\n']) proofs.unknown(content);
+  const names = ['/41/stdout.txt', '/logs/stdout.txt', '/43/stdout.txt', '/99/stdout.txt'];
+  for (const [index, name] of names.entries()) proofs.remote.set(name, ['one\n', 'two\n'][index] ?? 'same\n');
+  expect(await proofs.prove()).toMatchObject(names.slice(0, 3).map((listedName) => ({ listedName })));
 });
 
 it.each([undefined, '9000'])(
@@ -259,6 +270,8 @@ it('a file that is never listed is proven by its path, as its mirror was filled'
     equal(4, '/9001/stdout.txt'),
     { listedName: '/9002/stdout.txt', proof: { outcome: 'different', at: 3 } },
   ]);
+  proofs.remote.files.set('/9002/stdout.txt', new JobtailError('timeout', 'no response'));
+  expect(await proofs.prove(undefined, [])).toMatchObject([{}, { code: 'timeout' }]);
 });
 
 it('an empty mirror shows no path of others', async () => {
@@ -308,6 +321,29 @@ describe('an empty mirror', () => {
     fs.rmSync(mirror);
     expect(await proofs.prove()).toEqual([equal(0, null)]);
   });
+});
+
+it('an empty live file is absent if a response to all of them lacks it, but not if the response is cut or refused', async () => {
+  const remote = new ModelRemote();
+  const keys = (['stdout', 'stderr', 'log'] as const).map((file) => ({ ...NEW_ROW, file }));
+  const [here, gone] = keys.map(keyText);
+  const rows = keys.map((row, index) => ({ ...row, position: index === 2 ? 1 : 0 }));
+  const absent = async () => {
+    const found = await absentFiles(rows, { remote, jobId: JOB, signal: new AbortController().signal });
+    expect(remote.held, 'contents that were not released').toBe(0);
+    return [...found];
+  };
+  remote.files.set(`${here}`, Buffer.alloc(0));
+  expect(await absent()).toEqual([gone]);
+  remote.files.set(`${here}`, Buffer.from('text'));
+  expect(await absent()).toEqual([]);
+  remote.poisoned.add(`${here}`);
+  expect(await absent()).toEqual([]);
+  remote.failures.push(new JobtailError('unreachable', 'no route'));
+  await expect(absent()).rejects.toMatchObject({ code: 'unreachable' });
+  rows.splice(0, 2);
+  remote.calls = 0;
+  expect([await absent(), remote.calls]).toEqual([[], 0]);
 });
 
 it('a mirror that cannot be read keeps no other from being proven', async () => {

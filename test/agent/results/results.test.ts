@@ -424,6 +424,10 @@ it('names that are passed over have a hundred examples of each reason, and are c
   // Others of the same ones are examples now.
   expect(await place.sync()).toMatchObject({ listed: 780, fetched: 650, refused: 130, leftOut: 0 });
   expect(place.store.results.counts(JOB)).toMatchObject({ listed: 780, synced: 650, refused: 130, leftOut: 0 });
+  // Both have the same row.
+  place.remote.listedToo = ['y', 'z'].map((end) => `/11/${'x'.repeat(3_000)}${end}`);
+  expect(await place.sync()).toMatchObject({ listed: 652, refused: 2 });
+  expect(place.store.results.counts(JOB)).toMatchObject({ listed: 652, synced: 650, refused: 2 });
   place.remote.listedToo = [];
   expect(await place.sync()).toMatchObject({ listed: 650, refused: 0 });
   expect(place.store.results.counts(JOB)).toMatchObject({ listed: 650, synced: 650, failed: 0, bytes: 2_600 });
