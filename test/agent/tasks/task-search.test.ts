@@ -175,6 +175,7 @@ describe('a probe', () => {
     remote.task('70001', '70001');
     expect(await probe()).toMatchObject({ found: 0 });
     expect(tasks()).toEqual([]);
+    expect(remote.asked.at(-1), 'an id that no database reaches').toEqual([`${2n ** 62n + 1n}`]);
     expect(store.taskSearches.get(JOB)?.hint).toContain('whatever id');
     expect(said).toContainEqual(expect.stringContaining('not found'));
   });
