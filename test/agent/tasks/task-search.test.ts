@@ -46,7 +46,11 @@ class TaskRemote extends ModelRemote {
   }
 }
 
-function setUp(habits: Partial<Pick<TaskRemote, 'maxEntries' | 'strangers'>> = {}, hasJobService = false) {
+function setUp(
+  habits: Partial<Pick<TaskRemote, 'maxEntries' | 'strangers'>> = {},
+  hasJobService = false,
+  batchFiles = Number.POSITIVE_INFINITY,
+) {
   const clock = new HeldClock();
   const remote = Object.assign(new TaskRemote(), habits);
   const store = new Store({ directory: newState(temporaryDirectory()), service: 'x', owner: true, now: clock.now });
@@ -54,12 +58,13 @@ function setUp(habits: Partial<Pick<TaskRemote, 'maxEntries' | 'strangers'>> = {
   const said: string[] = [];
   const say = (fields: object, message: string) => void said.push(logLine({ ...fields }, message));
   const log = { debug: () => {}, info: say, warn: say, error: say };
+  const onFound = (tasks: number, by: string) => void said.push(`${tasks} by ${by}`);
   const follow = (jobId: JobId) => {
     const order = { files: LIVE_FILE_NAMES, results: false, settleAfterMs: null, source: 'command' } as const;
     store.transaction(() => store.jobs.watch({ ...order, jobId, tasks: null }, clock.now()));
     const search = new TaskSearch(jobId, {
-      ...{ store, log, clock, remote },
-      batchLimit: { files: Number.POSITIVE_INFINITY },
+      ...{ store, log, clock, remote, onFound },
+      batchLimit: { files: batchFiles },
       hasJobService,
     });
     const probe = (isListed = false) => search.probe(isListed, signal);
@@ -191,14 +196,83 @@ describe('a probe', () => {
 });
 
 describe('the rounds of a job', () => {
-  it('come rarer and rarer while nothing is found, and say what helps', async () => {
-    const { remote, probe, said, store } = setUp();
+  it.each([false, true])(
+    'come rarer and rarer while nothing is found, and say what helps: a job service: %s',
+    async (has) => {
+      const { remote, probe, said, store, clock } = setUp({}, has);
+      remote.listed = ['/70001/a'];
+      const pauses: (number | null)[] = [];
+      const hints: (string | null | undefined)[] = [];
+      for (let count = 0; count < 9; count++) {
+        const { nextMs } = await probe();
+        pauses.push(nextMs);
+        const { hint, nextSearchAt } = store.taskSearches.get(JOB) ?? {};
+        hints.push(hint);
+        expect(nextSearchAt).toBe(clock.now() + Number(nextMs));
+      }
+      expect(pauses).toEqual([5, 10, 20, 40, 80, 160, 320, 600, 600].map((seconds) => seconds * 1_000));
+      expect(said.filter((line) => line.includes('not found'))).toHaveLength(1);
+      const help = `name them (agent watch JOB --task ID)${has ? '' : ', or set service.jobsUrl'}: their ids follow no rule that is known`;
+      expect(hints).toEqual([...Array(3).fill(null), ...Array(6).fill(help)]);
+      // Nothing is known to be missing where nothing is listed.
+      remote.listed = [];
+      await probe();
+      expect(store.taskSearches.get(JOB)).toMatchObject({ hint: null, foundBy: null, fruitless: 10 });
+    },
+  );
+
+  it('store what was found, and search no more once that is all, until another directory is listed', async () => {
+    const { remote, search, probe, store, said, tasks } = setUp();
+    const row = () => {
+      const { foundBy, fruitless, hint, nextSearchAt } = store.taskSearches.get(JOB) ?? {};
+      return { foundBy, fruitless, hint, isDue: nextSearchAt !== null };
+    };
     remote.listed = ['/70001/a'];
-    const pauses: (number | null)[] = [];
-    for (let count = 0; count < 9; count++) pauses.push((await probe()).nextMs);
-    expect(pauses).toEqual([5, 10, 20, 40, 80, 160, 320, 600, 600].map((seconds) => seconds * 1_000));
-    expect(said.filter((line) => line.includes('not found'))).toHaveLength(1);
-    expect(store.taskSearches.get(JOB)).toMatchObject({ hint: expect.stringContaining('--task'), foundBy: null });
+    for (let count = 0; count < 6; count++) await probe();
+    expect(row()).toMatchObject({ foundBy: null, fruitless: 6, isDue: true });
+    said.length = 0;
+    remote.listed = ['/70003/a'];
+    for (const task of ['70009', '70010']) remote.task(task, task);
+    expect(await probe()).toEqual({ found: 2, nextMs: 5_000 });
+    expect(row()).toEqual({ foundBy: 'probes', fruitless: 0, hint: null, isDue: true });
+    remote.listed.shift();
+    await probe();
+    const all = { foundBy: 'probes', fruitless: 0, hint: null, isDue: false };
+    expect([row(), remote.listings]).toEqual([all, 8]);
+    expect(said).toEqual(['tasks found jobId=501 found=2 by=probes tasks="70009; 70010"', '2 by probes']);
+    await probe();
+    expect(row()).toEqual(all);
+    remote.task('70011', '70002');
+    expect([await search.listed([]), await search.listed(remote.listed), await search.listed(remote.listed)]).toEqual([
+      ...[true, true, false],
+    ]);
+    expect(await search.listed(remote.listed.slice(1))).toBe(true);
+    await search.listed(remote.listed);
+    await probe(true);
+    expect(row()).toEqual(all);
+    expect([tasks(), remote.listings]).toEqual([['70009', '70010', '70011'], 9]);
+  });
+
+  it('begin at the first number, with a standard output, when another directory is listed', async () => {
+    const { remote, search, probe } = setUp({ maxEntries: 2 });
+    await search.listed(['/70001/a']);
+    for (let count = 0; count < 7; count++) await probe(true);
+    // Its id is the ninth: the rounds before have passed it, and the eighth one requests another file.
+    remote.task('503', '90001');
+    await search.listed(remote.listed);
+    expect(await probe(true)).toMatchObject({ found: 1 });
+  });
+
+  it('find a task where nothing is listed, by calls of as many ids as a call may have', async () => {
+    const { remote, search, probe, tasks } = setUp({}, false, 3);
+    remote.task('503');
+    expect([await search.listed([]), await search.listed([])], 'the first listing begins a search').toEqual([
+      true,
+      false,
+    ]);
+    expect(await probe()).toMatchObject({ found: 1 });
+    expect(tasks()).toEqual(['503']);
+    expect(new Set(remote.asked.map(({ length }) => length))).toEqual(new Set([3]));
   });
 
   it('request another file every other time, for a task may have no standard output', async () => {
@@ -226,13 +300,35 @@ describe('the rounds of a job', () => {
     expect(tasks()).toEqual(['9001', '9002']);
   });
 
-  it('are over when an order names the tasks', async () => {
-    const { remote, probe, store, clock } = setUp();
+  it.each([false, true])('are over when an order names the tasks, also during a round: %s', async (isDuring) => {
+    const { remote, probe, tasks, store, clock } = setUp();
     remote.task('9001', '9001');
     const named = { tasks: ['7' as TaskId], files: LIVE_FILE_NAMES, results: false, settleAfterMs: null } as const;
-    store.transaction(() => store.jobs.watch({ ...named, jobId: JOB, source: 'command' }, clock.now()));
+    const watch = () =>
+      store.transaction(() => store.jobs.watch({ ...named, jobId: JOB, source: 'command' }, clock.now()));
+    if (isDuring) remote.onPartRequest = watch;
+    else watch();
     expect(await probe()).toEqual({ found: 0, nextMs: null });
-    expect(remote.asked).toEqual([]);
+    expect([remote.asked.length, tasks()]).toEqual([isDuring ? 1 : 0, ['7']]);
+  });
+
+  it('are over while the job service names the tasks, and their hint with them', async () => {
+    const { remote, probe, report, store, clock } = setUp();
+    const row = () => store.taskSearches.get(JOB);
+    remote.listed = ['/70001/a', '/70002/a'];
+    for (const found of [1, 0]) {
+      for (let count = 0; count < 5; count++) await probe();
+      expect(row()?.hint).toContain('name them');
+      clock.stepWall(1_000);
+      expect(await report(['8'])).toBe(found);
+      const none = { foundBy: 'job-service', fruitless: 0, nextSearchAt: null, hint: null };
+      expect(row()).toMatchObject({ ...none, searchedAt: clock.now() });
+      const before = row();
+      clock.stepWall(1_000);
+      await report(['8']);
+      await report([]);
+      expect(row(), 'nothing new is not stored').toEqual(before);
+    }
   });
 });
 
