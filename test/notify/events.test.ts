@@ -487,6 +487,9 @@ it('the jobs are unsent whose events are not read or not delivered', async () =>
   expect(await unsent(() => place.grow('a line\n'))).toEqual([[JOB], []]);
   expect(await unsent(() => place.report('Queued'))).toEqual([[JOB], []]);
   expect(await unsent(() => place.report('Running'))).toEqual([[JOB], [JOB]]);
+  // What was given up waits no more.
+  for (const row of place.store.outbox.all()) place.store.outbox.save({ ...row, dueAt: null });
+  expect([...notifications.unsent()]).toEqual([]);
   const without = placeWith();
   const none = without.start();
   without.watch();

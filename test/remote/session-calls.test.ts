@@ -18,14 +18,14 @@ function place() {
   });
   const refused = new Set<string>();
   const failures: ErrorCode[] = [];
-  const call = (jobId: string) =>
+  const call = (jobId: string, operation = 'ListChangedFilesForJob') =>
     calls.call(
-      'ListChangedFilesForJob',
+      operation,
       jobId,
       async () => {
         const failure = failures.shift();
         if (failure !== undefined) throw new JobtailError(failure, 'once');
-        if (refused.has(jobId)) throw new JobtailError('session-lost', 'status 401');
+        if (refused.has(jobId) || refused.has(operation)) throw new JobtailError('session-lost', 'status 401');
         return jobId;
       },
       signal,
@@ -60,6 +60,22 @@ it('of a job that the service refuses with every session, ever more seldom, and 
   }
   expect(perHour).toBeGreaterThan(3);
   expect(perHour).toBeLessThan(10);
+});
+
+it('of an operation that is refused with every session, and of another one of the same job at once', async () => {
+  const { session, refused, call } = place();
+  const other = 'GetCurrentInfoForJob';
+  for (let times = 1; times <= 3; times++) {
+    refused.add('ListChangedFilesForJob');
+    await expect(call('501')).rejects.toMatchObject({ code: 'session-lost' });
+    // The first attempt alone: what another one receives neither begins nor ends the pause of this one.
+    expect(session.lostGrants).toHaveLength(times);
+    refused.add(other);
+    await expect(call('501', other)).rejects.toMatchObject({ code: 'session-lost' });
+    expect(session.lostGrants).toHaveLength(times + 1);
+    refused.delete(other);
+    expect(await call('501', other)).toBe('501');
+  }
 });
 
 it('of a job that was refused, and is not any more, at once', async () => {

@@ -119,7 +119,7 @@ it('groups tasks whose errors are alike, the largest group first', async () => {
     '1/1/stderr': 'only here: fatal\n',
     '1/2/stderr': 'Traceback (most recent call last):\n  x\nError: rank 3 of node cn12 failed\n',
     '1/3/stderr': 'Traceback (most recent call last):\n  x\nError: rank 17 of node cn9 failed\n',
-    '5/4/stderr': 'Error: rank 0 of node cn100 failed\n',
+    '5/4/stderr': 'Error: rank 0 of node cn100 failed\nError: rank 1 of node cn7 failed\n',
   });
   const groups = groupsOf(tasks).map(({ tasks: count, likeness, first }) => [
     count,

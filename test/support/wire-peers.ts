@@ -34,7 +34,12 @@ export async function startProxy(
   });
   server.on('connect', (request, socket: Socket) => {
     asked.push(lineOf(request));
-    if (status !== 200) return socket.end(`HTTP/1.1 ${status} No\r\n${lines}\r\n`);
+    // As real ones do, it leaves the end of the connection to the client.
+    if (status !== 200)
+      return socket
+        .on('end', () => socket.end())
+        .resume()
+        .write(`HTTP/1.1 ${status} No\r\n${lines}\r\n`);
     const [host, port] = (request.url ?? '').split(':');
     const onward = connect(Number(port), host, () => socket.write('HTTP/1.1 200 OK\r\n\r\n'));
     onward.on('error', () => socket.destroy());

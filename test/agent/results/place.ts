@@ -226,6 +226,8 @@ export class ResultsPlace {
 export class ModelTransfer implements DirectTransfer {
   readonly list = () => Promise.resolve({ files: [], links: 0 });
   readonly orders: string[][] = [];
+  /** The limits of each transfer, in bytes per second. */
+  readonly limits: (number | null)[] = [];
   /** After the first file. */
   failure: JobtailError | undefined;
   onFetch: () => void = () => {};
@@ -247,6 +249,7 @@ export class ModelTransfer implements DirectTransfer {
     const { files, directory, maxFileBytes, onFiles, onIrregular, onTooLarge, onBytes, onReached } = request;
     const nameOf = ({ parts }: File) => `/${parts.join('/')}`;
     this.orders.push(files.map(nameOf));
+    this.limits.push(request.bytesPerSecond);
     await fs.promises.mkdir(directory, { recursive: true });
     this.onFetch();
     const arrivals: DirectArrival<File>[] = [];

@@ -63,6 +63,22 @@ describe('a file whose listing says when it was changed', () => {
   });
 });
 
+it('a file that was gone is fetched when it is back, even with the date that it had', async () => {
+  const place = new ResultsPlace();
+  const listed = async (content: string | undefined) => {
+    if (content === undefined) place.remote.files.delete('/11/a');
+    else place.remote.set('/11/a', content);
+    for (let hour = 0; hour < 5; hour++) {
+      place.now += HOUR_MS;
+      await place.sync();
+    }
+    return place.read('11', 'a');
+  };
+  place.remote.set('/11/other', 'x');
+  for (const name of ['/11/a', '/11/other']) place.remote.stamps.set(name, '2024-05-01T12:00:00');
+  expect([await listed('first'), await listed(undefined), await listed('other')]).toEqual(['first', 'first', 'other']);
+});
+
 describe('a name that the service hands out no file of', () => {
   it('is refused with the reason, and not asked for', async () => {
     const place = new ResultsPlace();

@@ -1,7 +1,7 @@
 import { createServer as createHttpsServer } from 'node:https';
 import { connect, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { HttpClient, type HttpWay, readBody } from '../../../src/remote/http/http-client.ts';
 import { needs } from '../../support/needs.ts';
 import { directoryOfFile } from '../../support/temp-directory.ts';
@@ -60,6 +60,7 @@ describe('a proxy that refuses is named, with what helps:', () => {
       message: `the proxy 127.0.0.1:${proxy.port} ${what} 127.0.0.1:${target.port} (status ${status})`,
       hint: expect.stringContaining(help),
     });
+    await vi.waitFor(() => expect(proxy.open()).toBe(scheme === 'https:' ? 0 : 1));
   });
 });
 

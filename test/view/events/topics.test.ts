@@ -21,6 +21,8 @@ it('the files of a job: all at first, then what changed, and all again when one 
   expect(show(['stdout', 2], ['stderr', 1])).toMatchObject([{ whole: false, files: [{ file: 'stdout', bytes: 2 }] }]);
   expect(show(['stdout', 2])).toMatchObject([{ whole: true, files: [{ file: 'stdout' }] }]);
   expect(show(['stdout', 2])).toEqual([]);
+  expect(show(['log', 1])).toMatchObject([{ whole: true, files: [{ file: 'log' }] }]);
+  expect(show(['stdout', 2])).toMatchObject([{ whole: true, files: [{ file: 'stdout' }] }]);
   expect(show()).toMatchObject([{ whole: true, files: [] }]);
   expect(show(['stdout', 2])).toMatchObject([{ whole: false, files: [{ file: 'stdout' }] }]);
 });

@@ -158,6 +158,20 @@ describe('a mirror on a file system without steady inodes or times', () => {
     expect(await poll(60)).toBe('modified');
     expect(whole()).toBe(6);
   });
+
+  it('is told by looks in a row: one that finds it as it was left counts from the beginning', async () => {
+    const place = new LivePlace();
+    await place.during((file) => file.append(Buffer.from('promised')));
+    const onUnsteady = vi.fn();
+    const look = () => place.during(async ({ integrity }) => integrity, { onUnsteady });
+    for (let at = 1; at <= 12; at++) {
+      fs.utimesSync(place.path, at, at);
+      expect(await look()).toBe('intact');
+      if (at % 4 === 0) expect(await look()).toBe('intact');
+    }
+    fs.writeFileSync(place.path, 'PROMISED');
+    expect([await look(), onUnsteady.mock.calls]).toEqual(['modified', []]);
+  });
 });
 
 describe('a mirror that is opened', () => {

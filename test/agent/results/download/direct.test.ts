@@ -315,8 +315,9 @@ describe('a direct transfer', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
-  it('keeps to maxFileBytes, to links in the mirror, and to live files', async () => {
-    const { place, transfer } = placeWith('direct', { maxFileBytes: 10 as unknown as null });
+  it('keeps to maxFileBytes, to bandwidthLimit, to links in the mirror, and to live files', async () => {
+    const limits = { maxFileBytes: 10, bandwidthLimit: 7_000 } as unknown as typeof OPTIONS;
+    const { place, transfer } = placeWith('direct', limits);
     place.live('stdout', 'live\n');
     place.remote.set('/11/stdout.txt', 'live\n');
     place.remote.set('/11/large', 'more than ten bytes');
@@ -333,6 +334,6 @@ describe('a direct transfer', () => {
     const onFile = async ({ row }: { readonly row: ResultRow }) => void again.push(row.name);
     const { signal } = new AbortController();
     await place.results.bringAgain(JOB, { remote: place.remote, signal, onFile, onIrregular() {} });
-    expect(again).toEqual(['/11/small']);
+    expect([again, transfer.limits]).toEqual([['/11/small'], [7_000, 7_000, 7_000]]);
   });
 });
