@@ -4,8 +4,17 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { digestOf } from '../../src/agent/results/place/temporary-files.ts';
-import { flushAll, makeDirectories } from '../../src/system/directories.ts';
-import { AT_ONCE_BYTES, EXACT, fileCalls, writeAll, writeNewFile } from '../../src/system/files.ts';
+import { makeDirectories } from '../../src/system/directories.ts';
+import {
+  AT_ONCE_BYTES,
+  DiskReserve,
+  EXACT,
+  fileCalls,
+  type RandomAccessFile,
+  stampOf,
+  writeAll,
+  writeNewFile,
+} from '../../src/system/files.ts';
 import { directBy, JOB, ModelTransfer, ResultsPlace } from '../agent/results/place.ts';
 import { openFilesIn, temporaryDirectory } from '../support/temp-directory.ts';
 
@@ -146,11 +155,90 @@ it('directories that another caller makes at the same time are as good, and a fi
   await expect(makeDirectories(absent, root, path.join(root, 'file'))).rejects.toThrow('directory');
 });
 
-it('many files are flushed, one by one, where the program sync is not installed', async () => {
-  vi.stubEnv('PATH', '/nowhere');
-  onTestFinished(() => void vi.unstubAllEnvs());
-  const directory = temporaryDirectory();
-  const files = Array.from({ length: 33 }, (_, index) => path.join(directory, String(index)));
-  for (const file of files) fs.writeFileSync(file, '');
-  expect(await flushAll(files, false)).toBeUndefined();
+/** Files whose bytes go nowhere, and what is done with each; the first call of a kind may fail. */
+function slowDisk(failing?: 'write' | 'datasync') {
+  const done: string[] = [];
+  const work = (what: string) => async () => {
+    done.push(what);
+    await new Promise((resolve) => setImmediate(resolve));
+    done.push(`${what} ends`);
+    if (what !== failing) return;
+    failing = undefined;
+    throw Object.assign(new Error(`EIO: i/o error, ${what}`), { code: 'EIO', syscall: what });
+  };
+  const file = {
+    write: async (_: Buffer, __: number, length: number) => {
+      await work('write')();
+      return { bytesWritten: length };
+    },
+    datasync: work('datasync'),
+    close: async () => void done.push('close'),
+  } as Partial<RandomAccessFile> as fs.promises.FileHandle;
+  onTestFinished(() => void vi.restoreAllMocks());
+  vi.spyOn(fs.promises, 'open').mockImplementation(async () => file);
+  return done;
+}
+
+it('a new file is flushed after each 128 MiB on the way', async () => {
+  const done = slowDisk();
+  const piece = Buffer.alloc(64 * 1024 * 1024);
+  const { bytes } = await writeNewFile(fileCalls(true), '/absent/new', 0o640, async (write) => {
+    for (let pieces = 0; pieces < 5; pieces++) await write(piece);
+  });
+  const written = ['write', 'write ends', 'write', 'write ends', 'datasync', 'datasync ends'];
+  expect(bytes).toBe(5 * piece.length);
+  // The bytes of the next piece are sent meanwhile.
+  expect(done.filter((what) => !/datasync/.test(what))).toEqual([
+    ...Array(5).fill(written.slice(0, 2)).flat(),
+    'close',
+  ]);
+  expect(done.filter((what) => /datasync/.test(what))).toEqual([...written.slice(4), ...written.slice(4)]);
+  expect(done.indexOf('datasync')).toBe(4);
+});
+
+it.each([
+  ['a piece fails', 'write', 1],
+  ['a flush fails', 'datasync', 1],
+  ['the first of two flushes fails', 'datasync', 2],
+] as const)('a new file is closed when %s, and the error names it', async (_, failing, pieces) => {
+  const done = slowDisk(failing);
+  const failed = writeNewFile(fileCalls(true), '/absent/new', 0o640, async (write) => {
+    for (let piece = 0; piece < pieces; piece++) await write(Buffer.alloc(128 * 1024 * 1024));
+  });
+  await expect(failed).rejects.toMatchObject({ code: 'local-io', message: expect.stringContaining('/absent/new') });
+  expect([done.includes(`${failing} ends`), done.at(-1)]).toEqual([true, 'close']);
+});
+
+it('a new file that ends in between is closed after its last piece was written', async () => {
+  const done = slowDisk();
+  const away = new Error('the server went away');
+  const failed = writeNewFile(fileCalls(true), '/absent/new', 0o640, async (write) => {
+    void write(Buffer.alloc(AT_ONCE_BYTES + 1));
+    await Promise.resolve();
+    throw away;
+  });
+  await expect(failed).rejects.toBe(away);
+  expect(done).toEqual(['write', 'write ends', 'close']);
+});
+
+it('the stamp of a file is another one with its device, inode, length, and times', () => {
+  const stat = { dev: 1n, ino: 2n, size: 3n, mtimeNs: 4n, ctimeNs: 5n } as fs.BigIntStats;
+  const stamps = ['dev', 'ino', 'size', 'mtimeNs', 'ctimeNs'].map((name) => stampOf({ ...stat, [name]: 9n }));
+  expect(new Set([...stamps, stampOf(stat), stampOf(stat), stampOf(undefined)]).size).toBe(7);
+});
+
+it('a reserve on a disk is kept to the byte; without one, nothing is asked', async () => {
+  const asked: string[] = [];
+  const statfs = (directory: string) => {
+    asked.push(directory);
+    return { bavail: 3, bsize: 4_096 };
+  };
+  const reserve = new DiskReserve('/mirror', 4_096, { statfs });
+  expect([await reserve.hasRoomFor(8_192), await reserve.hasRoomFor(8_193)]).toEqual([true, false]);
+  await reserve.require(8_192);
+  const message = 'less than mirror.minFreeBytes would stay free in /mirror';
+  await expect(reserve.require(8_193)).rejects.toMatchObject({ code: 'disk-full', message });
+  expect(asked).toEqual(Array(4).fill('/mirror'));
+  expect(await new DiskReserve('/mirror', 0, { statfs }).hasRoomFor(1e15)).toBe(true);
+  expect(asked).toHaveLength(4);
 });

@@ -1,7 +1,10 @@
-import { expect, it } from 'vitest';
-import { lookupByProgram } from '../../src/system/names.ts';
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { isLoopback, lookupByProgram } from '../../src/system/names.ts';
 import { isInstalled } from '../../src/system/program.ts';
 import { needsThat } from '../support/needs.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const lookup = (name: string, options: object, signal = new AbortController().signal) =>
   new Promise((resolve) => {
@@ -20,5 +23,49 @@ it(
     expect(await lookup('::1', { family: 4, all: true })).toBe('ENOTFOUND');
     expect(await lookup('no-such-name.invalid', { all: true })).toBe('ENOTFOUND');
     expect(await lookup('localhost', {}, AbortSignal.abort())).toBe('EAI_AGAIN');
+    // Not an option of the program.
+    expect(await lookup('--help', { all: true })).toBe('ENOTFOUND');
   },
 );
+
+it.each([
+  [
+    'each kind of socket has a line',
+    'printf "%s\\n" "192.0.2.7 STREAM name" "192.0.2.7 DGRAM" "2001:db8::7 STREAM" "x y"',
+  ],
+  ['the name is of the resolver', '[ "$1 $2 $3" = "ahosts -- name" ] && echo 192.0.2.7 && echo 2001:db8::7'],
+])('addresses are read once each, where %s', async (_, script) => {
+  const directory = temporaryDirectory();
+  fs.writeFileSync(path.join(directory, 'getent'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  vi.stubEnv('PATH', directory);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const [four, six] = [
+    { address: '192.0.2.7', family: 4 },
+    { address: '2001:db8::7', family: 6 },
+  ];
+  expect(await lookup('name', { all: true })).toEqual([[four, six]]);
+  expect(await lookup('name', { all: true, family: 6 })).toEqual([[six]]);
+  expect(await lookup('name', { family: 6 })).toEqual(['2001:db8::7', 6]);
+  expect(await lookup('name', {})).toEqual(['192.0.2.7', 4]);
+});
+
+it('without the program getent, this process looks a name up', async () => {
+  vi.stubEnv('PATH', temporaryDirectory());
+  onTestFinished(() => void vi.unstubAllEnvs());
+  expect(await lookup('127.0.0.1', {})).toEqual(['127.0.0.1', 4]);
+});
+
+it.each([
+  ['localhost', true],
+  ['127.0.0.1', true],
+  ['127.255.0.9', true],
+  ['::1', true],
+  ['[::1]', true],
+  ['localhost.example', false],
+  ['my-localhost', false],
+  ['127.0.0.1.example', false],
+  ['x127.0.0.1', false],
+  ['10.0.0.1', false],
+])('whether %s is this machine', (host, isHere) => {
+  expect(isLoopback(host)).toBe(isHere);
+});

@@ -1,8 +1,11 @@
 /** Whose files and directories are: who may write them, and where links lead. */
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { isWritableByOthers, stepsTo } from '../../src/system/owners.ts';
+import { keepFile, keptFile } from '../../src/system/kept-files.ts';
+import { isOfRoot, isWritableByOthers, stepsTo } from '../../src/system/owners.ts';
+import { needsThat } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 it.each([
@@ -27,4 +30,45 @@ it('each link on the way to a file is followed, as far as there is something; th
   // Behind a link, from the root on.
   expect(own.filter((step) => /\w/.test(step))).toEqual(['second', 'link', 'there', 'there/in']);
   expect(() => stepsTo(at('circle'))).toThrow(`${at('circle')} leads through too many links`);
+});
+
+const AS_ROOT = needsThat(process.geteuid?.() === 0, 'files of root: only root can make them');
+
+it('a file is of root if no other user can replace it or a directory or link on the way to it', AS_ROOT, () => {
+  const place = temporaryDirectory();
+  const at = (...names: string[]) => path.join(place, ...names);
+  fs.mkdirSync(at('in'), { mode: 0o755 });
+  fs.writeFileSync(at('in', 'file'), '', { mode: 0o644 });
+  fs.symlinkSync('in', at('link'));
+  const file = at('link', 'file');
+  const areOfRoot = [isOfRoot(file)];
+  for (const [name, change, back] of [
+    ['in/file', () => fs.chmodSync(at('in', 'file'), 0o646), () => fs.chmodSync(at('in', 'file'), 0o644)],
+    ['in', () => fs.chmodSync(at('in'), 0o757), () => fs.chmodSync(at('in'), 0o755)],
+    ['in', () => fs.chownSync(at('in'), 7, 0), () => fs.chownSync(at('in'), 0, 0)],
+    ['link', () => fs.lchownSync(at('link'), 7, 0), () => fs.lchownSync(at('link'), 0, 0)],
+  ] as const) {
+    change();
+    expect(isOfRoot(file), name).toBe(false);
+    back();
+    areOfRoot.push(isOfRoot(file));
+  }
+  expect(areOfRoot).toEqual(Array(5).fill(true));
+});
+
+it('root keeps small files of its own alone, as they were, for the user who it becomes', AS_ROOT, () => {
+  const place = temporaryDirectory();
+  const kept = (name: string, bytes: number, more = (_: string) => {}) => {
+    const file = path.join(place, name);
+    fs.writeFileSync(file, Buffer.alloc(bytes, 'a'), { mode: 0o600 });
+    more(file);
+    keepFile(path.relative('.', file));
+    fs.rmSync(file, { recursive: true, force: true });
+    return keptFile(path.join(place, 'x', '..', name))?.length;
+  };
+  expect(kept('file', 1024 * 1024)).toBe(1024 * 1024);
+  expect(kept('large', 1024 * 1024 + 1)).toBeUndefined();
+  expect(kept('other', 1, (file) => fs.chownSync(file, 7, 0))).toBeUndefined();
+  expect(kept('pipe', 1, (file) => execFileSync('sh', ['-c', 'rm "$0" && mkfifo "$0"', file]))).toBeUndefined();
+  expect(kept('absent', 1, (file) => fs.rmSync(file))).toBeUndefined();
 });

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { removeTree } from '../../src/system/remove-tree.ts';
+import { removeTree, renameDirectory } from '../../src/system/remove-tree.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const withByte = (start: string) => Buffer.concat([Buffer.from(start), Buffer.from([0xff])]);
@@ -19,4 +19,21 @@ it('a directory is removed with names that are not UTF-8, and without what its l
   expect(fs.readdirSync(parent)).toEqual(['other']);
   expect(fs.readdirSync(path.join(parent, 'other'))).toEqual(['kept']);
   expect(await removeTree(parent, '501'), 'what is gone').toEqual({ files: 0, bytes: 0 });
+});
+
+it('a file or a link in the place of a directory is neither removed nor renamed', async () => {
+  const parent = temporaryDirectory();
+  const at = (name: string) => path.join(parent, name);
+  fs.mkdirSync(at('501'));
+  fs.symlinkSync('501', at('link'));
+  fs.writeFileSync(at('file'), 'kept');
+  for (const name of ['link', 'file']) {
+    const refusal = { code: 'local-io', message: `${at(name)} is not a directory, and is not followed or replaced` };
+    await expect(removeTree(parent, name)).rejects.toMatchObject(refusal);
+    expect(() => renameDirectory(parent, name, 'new')).toThrow(expect.objectContaining(refusal));
+  }
+  renameDirectory(parent, 'absent', 'new');
+  renameDirectory(parent, '501', '502');
+  expect(fs.readdirSync(parent).sort()).toEqual(['502', 'file', 'link']);
+  expect(() => renameDirectory(parent, '502', 'file/503')).toThrow(expect.objectContaining({ name: 'JobtailError' }));
 });

@@ -1,0 +1,85 @@
+/** The disk of a directory: what is free there, and why nothing can be written. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { asJobtailError } from '../../src/errors.ts';
+import { ownUserName } from '../../src/system/owners.ts';
+import { isRefusedToUser, storageOf, whyNotWritable, withOwner } from '../../src/system/storage.ts';
+import { openFilesIn, temporaryDirectory } from '../support/temp-directory.ts';
+
+/** A call of the system that fails so, from now on; of rights: if all are wanted that a directory needs. */
+function failing(call: 'accessSync' | 'openSync' | 'writeFileSync', code: string) {
+  onTestFinished(() => void vi.restoreAllMocks());
+  vi.spyOn(fs, call).mockImplementation((_: unknown, mode: unknown) => {
+    if (call === 'accessSync' && mode !== (fs.constants.W_OK | fs.constants.X_OK)) return 0;
+    throw Object.assign(new Error(`${code}: refused, call`), { code, syscall: 'call' });
+  });
+}
+
+it('of a directory that is not there, the nearest one above counts; a file in its place is named', async () => {
+  const directory = temporaryDirectory();
+  const at = (...names: string[]) => path.join(directory, ...names);
+  expect(await storageOf(at('a', 'b'))).toMatchObject({ at: directory, error: undefined });
+  fs.writeFileSync(at('file'), '');
+  for (const below of [at('file'), at('file', 'a', 'b')])
+    expect(await storageOf(below)).toMatchObject({
+      at: at('file'),
+      error: { message: `${at('file')} is no directory` },
+    });
+  fs.symlinkSync('circle', at('circle'));
+  const { at: found, error } = await storageOf(at('circle', 'a'));
+  expect([found, error?.message]).toEqual([directory, expect.stringContaining('ELOOP')]);
+});
+
+it.each([
+  [100, 9],
+  [0, Number.POSITIVE_INFINITY],
+])('free are the blocks for users, and of %i inodes %d', async (files, freeInodes) => {
+  const statfs = vi.spyOn(fs.promises, 'statfs') as unknown as { mockResolvedValue(value: object): void };
+  onTestFinished(() => void vi.restoreAllMocks());
+  statfs.mockResolvedValue({ bavail: 7, bfree: 8, bsize: 4_096, files, ffree: 9 });
+  expect(await storageOf(temporaryDirectory())).toMatchObject({ freeBytes: 28_672, freeInodes });
+});
+
+it('a directory can be written with a file in it, or not', () => {
+  const directory = temporaryDirectory();
+  expect([whyNotWritable(directory), fs.readdirSync(directory)]).toEqual([undefined, []]);
+  const missing = path.join(directory, 'file');
+  expect(whyNotWritable(directory, missing)?.message).toContain(`no such file or directory: ${missing}`);
+});
+
+it.each([
+  ['accessSync', 'EACCES', 'permission'],
+  ['writeFileSync', 'EDQUOT', 'disk-full'],
+  ['openSync', 'ENOSPC', 'disk-full'],
+  ['openSync', 'EOPNOTSUPP', undefined],
+  ['openSync', 'ENOTSUP', undefined],
+  ['openSync', 'EISDIR', undefined],
+  ['openSync', 'ENOENT', undefined],
+  ['openSync', 'EINVAL', undefined],
+  ['openSync', 'ENOSYS', undefined],
+] as const)('if %s fails with %s, the error is %s', (call, failure, code) => {
+  const directory = temporaryDirectory();
+  failing(call, failure);
+  const error = whyNotWritable(directory);
+  expect([error?.code, error?.message.includes(directory)]).toEqual([code, code && true]);
+  vi.restoreAllMocks();
+  expect(openFilesIn(directory)).toBe(0);
+});
+
+it('a refusal names the user who may write, and no other failure does', async () => {
+  const directory = temporaryDirectory();
+  failing('accessSync', 'EPERM');
+  const { error } = await storageOf(directory);
+  const user = ownUserName();
+  expect(error?.message).toContain(`; ${directory} belongs to the user ${user}, this is ${user}`);
+  expect(error?.hint).toBe(`run it as the user ${user}, or give the user ${user} the right to write ${directory}`);
+  const refused = (code: string) => asJobtailError(Object.assign(new Error(code), { code, syscall: 'open' }));
+  expect(['EACCES', 'EPERM', 'EROFS'].map((code) => isRefusedToUser(refused(code)))).toEqual([true, true, false]);
+  for (const [given, at] of [
+    [refused('EROFS'), directory],
+    [refused('EACCES'), path.join(directory, 'absent')],
+  ] as const)
+    expect(withOwner(given, at)).toBe(given);
+  expect(withOwner(refused('EACCES'), directory, 0)).toMatchObject({ cause: { code: 'EACCES' } });
+});
