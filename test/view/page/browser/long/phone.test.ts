@@ -71,8 +71,12 @@ describe('the page', needs('chromium'), () => {
       for (const name of ['/11/b.png', '/11/c.png']) place.addResult(name, Buffer.from('89504e470d0a1a0a', 'hex'));
     });
     await view.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    // The view is away for one request: what it is about says so until the next one.
+    await page.route(/\/api\/results\b/, (route) => route.abort(), { times: 1 });
     await view.show(`#/job/${JOB}/results`);
+    await page.locator('.failure').waitFor();
     await page.locator('.entry-row', { hasText: '/11/' }).getByText(`task ${TASK} solver`).waitFor();
+    await page.locator('.failure').waitFor({ state: 'detached' });
     await page.getByRole('link', { name: 'a.txt' }).click();
     await (await view.pane('/11/a.txt')).getByText('two').waitFor();
     await keyboard.press('c');
