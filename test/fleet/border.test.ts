@@ -44,34 +44,47 @@ describe('the border', () => {
     expect(reports).toEqual([]);
   });
 
-  it.for<[what: string, row: FoundRow]>([
-    ['a task that is a path', live({ task_id: '../../OUT' }, '["../../OUT","stdout"]')],
-    ['a task that is not canonical', live({ task_id: '+9001' }, '["+9001","stdout"]')],
-    ['the row of another job', live({ job_id: '2' })],
-    ['a row that contradicts its key', live({ task_id: '9002' })],
-    ['a file that is none', live({ file: 'stdin' }, '["9001","stdin"]')],
+  it.for<[what: string, row: FoundRow, why: string]>([
+    ['a task that is a path', live({ task_id: '../../OUT' }, '["../../OUT","stdout"]'), 'column task_id is malformed'],
+    ['a task that is not canonical', live({ task_id: '+9001' }, '["+9001","stdout"]'), 'column task_id is malformed'],
+    ['the row of another job', live({ job_id: '2' }), 'its columns contradict its key'],
+    ['a row that contradicts its key', live({ task_id: '9002' }), 'its columns contradict its key'],
+    ['a file that is none', live({ file: 'stdin' }, '["9001","stdin"]'), 'column file is malformed'],
     [
       'a mismatch of an unknown kind',
       live({ mismatches: '[{"kind":"x","at":0,"reason":"","generation":1,"seenAt":1}]' }),
+      'column mismatches is malformed',
     ],
-    ['a copy mark that is a path', live({ copy_mark: '/../../x' })],
-    ['a position below zero', live({ position: -1 })],
-    ['a position that is no whole number', live({ position: 0.5 })],
-    ['a column that is an object', live({ checksum: {} })],
-    ['inexact ranges that are none', live({ inexact: '[{"start":-1}]' })],
-    ['no object', { ...live({}), row: '[]' }],
-    ['a kind of its prototype', { ...live({}), table: 'constructor' }],
-    ['an event whose id is a header of a mail', delivery({ id: 'x\r\nBcc: all@example.org' })],
-    ['an event whose time is a header of a mail', delivery({ time: '2026-01-02T03:04:05Z\r\nBcc: all@example.org' })],
-    ['an event of an unknown type', delivery({ type: 'finished\n' })],
-    ['an unknown kind', { ...live({}), table: 'of_a_newer_agent' }],
-    ['a job that is a path', { jobId: '../OUT', table: 'jobs', key: '[]', row: '{"job_id":"../OUT"}' }],
-  ])('refuses and reports %s', ([, row]) => {
+    ['a copy mark that is a path', live({ copy_mark: '/../../x' }), 'column copy_mark is malformed'],
+    ['a position below zero', live({ position: -1 }), 'column position is malformed'],
+    ['a position that is no whole number', live({ position: 0.5 }), 'column position is malformed'],
+    ['a column that is an object', live({ checksum: {} }), 'column checksum is malformed'],
+    ['inexact ranges that are none', live({ inexact: '[{"start":-1}]' }), 'column inexact is malformed'],
+    ['no object', { ...live({}), row: '[]' }, 'not an object'],
+    ['a kind of its prototype', { ...live({}), table: 'constructor' }, 'unknown kind'],
+    [
+      'an event whose id is a header of a mail',
+      delivery({ id: 'x\r\nBcc: all@example.org' }),
+      'column event is malformed',
+    ],
+    [
+      'an event whose time is a header of a mail',
+      delivery({ time: '2026-01-02T03:04:05Z\r\nBcc: all@example.org' }),
+      'column event is malformed',
+    ],
+    ['an event of an unknown type', delivery({ type: 'finished\n' }), 'column event is malformed'],
+    ['an unknown kind', { ...live({}), table: 'of_a_newer_agent' }, 'unknown kind'],
+    [
+      'a job that is a path',
+      { jobId: '../OUT', table: 'jobs', key: '[]', row: '{"job_id":"../OUT"}' },
+      'its columns contradict its key',
+    ],
+  ])('refuses and reports %s', ([, row, why]) => {
     const own: string[] = [];
     const other = new Border((what) => own.push(what));
     expect(other.rows([row, live({})])).toEqual([live({})]);
     other.rows([row]);
-    expect(own).toHaveLength(1);
+    expect(own).toEqual([`row of job ${row.jobId} ignored: ${row.table} ${row.key}: ${why}`]);
   });
 
   it('holds each part of a row to its type, whatever the others are', () => {
@@ -133,6 +146,12 @@ describe('the border', () => {
     for (const bad of [{ include: ['**/a/**/b/**/c'] }, { include: [] }, { maxJobs: 1e9 }, { source: 'config' }])
       expect(border.rule({ ...rule, ...bad })).toBeUndefined();
     for (const bad of [{}, 5, [], null]) expect(border.rule(bad)).toBeUndefined();
+    const own: string[] = [];
+    const other = new Border((what) => own.push(what));
+    expect([other.rule({}), other.rule(undefined)]).toEqual([undefined, undefined]);
+    other.command({ commandId: '7', kind: 'sync', jobId: orderFor(1).jobId, body: 5 });
+    const command = 'command 7 for job 1 ignored: sync: malformed, or of an unknown kind';
+    expect(own).toEqual(['rule ignored: watch --mine: malformed', command]);
   });
 
   it('bounds its reports, whose texts are printable', () => {
@@ -141,6 +160,11 @@ describe('the border', () => {
     for (let number = 0; number < 1_100; number++) other.isJob(`\u001b[31m${number}`);
     expect(some).toHaveLength(1_000);
     expect(some.join('')).not.toContain('\u001b');
+    const long: string[] = [];
+    const third = new Border((what) => long.push(what));
+    third.isJob('x'.repeat(101));
+    third.refuse({ jobId: 'x'.repeat(500), table: 'jobs', key: '[]' }, 'unknown kind');
+    expect(long).toEqual([`job ignored: ${'x'.repeat(100)}: malformed id`, `row of job ${'x'.repeat(289)}`]);
   });
 });
 

@@ -6,7 +6,7 @@ import { jobsOfFleet } from '../../src/cli/fleet/client.ts';
 import { answerTo } from '../../src/cli/fleet/commands.ts';
 import { commandLog } from '../../src/cli/process.ts';
 import { fleetOfView } from '../../src/daemon/fleet.ts';
-import { FleetClient } from '../../src/fleet/commands/client.ts';
+import { FleetClient, readFleet } from '../../src/fleet/commands/client.ts';
 import { bringOwnJobs } from '../../src/fleet/joined.ts';
 import { writeRows } from '../../src/fleet/rows/handover.ts';
 import { IN_MEMORY, Store } from '../../src/store/store.ts';
@@ -27,6 +27,30 @@ it.concurrent('a look makes no tables and brings none up to date', needs('postgr
   const before = await fleet.query('SELECT version FROM jobtail.version');
   await expect(FleetClient.openReadOnly(fleet.address)).rejects.toThrow(/has the tables of an older version/);
   expect(await fleet.query('SELECT version FROM jobtail.version')).toEqual(before);
+});
+
+it.concurrent('a check of the database shows its server, its tables and its agents', {
+  ...needs('postgres'),
+}, async (test) => {
+  const fleet = await FleetParts.make(test);
+  const server = { isNewEnough: true, isEncrypted: false, isHere: true, mayCreate: true };
+  const checked = async () => {
+    const { version, aheadMs, where, ...found } = await readFleet(fleet.address);
+    expect([version, where]).toEqual([expect.stringMatching(/^\d+/), expect.stringContaining('/test_')]);
+    expect(Math.abs(aheadMs)).toBeLessThan(60_000);
+    return found;
+  };
+  expect(await checked()).toEqual({ ...server, hasTables: false, agents: 0 });
+  const { agents } = await fleet.join('command');
+  const about = { host: 'here', pid: 1, version: '0', view: null };
+  for (const [name, leaseMs] of Object.entries({ anna: 600_000, ben: 0 }))
+    await agents.join({ name, stateId: name, instance: '', mostJobs: 1, leaseMs, mirror: '', about });
+  expect(await checked(), 'without the one whose lease is over').toEqual({ ...server, hasTables: true, agents: 1 });
+  await fleet.query('UPDATE jobtail.version SET version = version + 1');
+  await expect(readFleet(fleet.address)).rejects.toThrow('were made by a newer version of the agent');
+  const open = `SELECT 1 FROM pg_stat_activity WHERE application_name = 'jobtail check' AND datname = current_database()`;
+  // Sooner than an idle one ends by itself.
+  await until('the end of its connections', async () => (await fleet.query(open)).length === 0, 8_000);
 });
 
 /** A fleet with a job, and a role that may only read. */

@@ -126,3 +126,10 @@ it(
     expect(await isAsked()).toEqual([{ asked: false }]);
   },
 );
+
+it.concurrent('an answer that cannot be written fails the transaction around it', needs('postgres'), async (test) => {
+  const { commands } = await (await FleetParts.make(test)).join('command');
+  const away = new Error('the database is away');
+  const sql = { query: () => Promise.reject(away) };
+  await expect(commands.settle(sql, [{ commandId: '1', answer: null }])).rejects.toBe(away);
+});
