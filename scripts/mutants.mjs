@@ -26,9 +26,9 @@ const CANDIDATES = 8;
 /** A mistake that makes a test file hang is found: it takes longer than this, and so many times as long as without one. */
 const HANG_MS = 60_000;
 const HANG_TIMES = 5;
-/** The tests that compose much: generated lives of jobs, and the whole daemon. */
-const LIFE = 'test/virtual/life.test.ts';
-const WIRING = 'test/wiring/';
+/** The tests that compose much: lives of jobs, printed and generated, and the whole daemon. */
+const LIFE = ['test/virtual/printed.test.ts', 'test/virtual/life.test.ts'];
+const WIRING = ['test/wiring/'];
 const BROAD = { agent: LIFE, store: LIFE, notify: LIFE, daemon: WIRING, config: WIRING, fleet: WIRING, cli: WIRING };
 const EVIDENCE = 'docs/dev/evidence.md';
 
@@ -99,8 +99,8 @@ function testsOf(file) {
   const far = module === '' ? 2 : 1;
   const near = [...(steps.get(file) ?? [])].filter(([test, distance]) => isOwn(test) || distance <= far);
   const tests = near.map(([test]) => test).filter((test) => testFiles.includes(test));
-  const place = BROAD[module.replace(/\/.*/, '')];
-  const broad = testFiles.filter((test) => place !== undefined && test.startsWith(place));
+  const places = BROAD[module.replace(/\/.*/, '')] ?? [];
+  const broad = places.flatMap((place) => testFiles.filter((test) => test.startsWith(place)));
   return [...tests.filter((test) => !broad.includes(test)), ...broad].slice(
     0,
     Number(values.near ?? Number.POSITIVE_INFINITY),

@@ -58,6 +58,8 @@ export class SimulatedDisk {
   isStateFull: () => boolean = () => false;
   /** Called before each call that changes a file of the mirrors. */
   onWrite: (file: string) => void = () => {};
+  /** Called before each call, by its name. */
+  onCall: (name: string, file: string) => void = () => {};
   /** Called before each transaction of the state. */
   onTransaction: () => void = () => {};
   readonly database: SimulatedDatabase;
@@ -232,6 +234,7 @@ export class SimulatedDisk {
     const wasDead = this.isDead;
     // Closing takes effect whatever else fails.
     const failed = name !== 'close' || this.isDead ? this.#step(name, file) : undefined;
+    this.onCall(name, file);
     const writes = name === 'write' || name === 'truncate';
     if (writes && !wasDead) this.#noteWrite(file);
     if (writes && file.startsWith(this.#mirrors)) this.onWrite(file);

@@ -16,11 +16,14 @@ export class SimulatedReceiver {
   readonly told = new Set<string>();
   /** Events that were refused, or got no answer. */
   missed = 0;
+  /** Called with each body that it is sent. */
+  onRequest: (body: string) => void = () => {};
 
   http(clock: Clock): Pick<HttpClient, 'request' | 'close'> {
     return {
       close: async () => {},
       request: async ({ body, signal }) => {
+        this.onRequest(String(body));
         const isSilent = this.state === 'silent';
         await sleep(clock, isSilent ? SILENT_MS : WORK_MS, signal);
         if (this.state !== 'takes') this.missed += 1;

@@ -1,0 +1,368 @@
+/**
+ * What the agent does in a few lives of jobs, moment by moment: what it asks of the service, what it writes and flushes, what
+ * it stores, logs and reports; and what it has stored in the end. A change of any of it is seen in printed/.
+ */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { resultsDirectory } from '../../src/agent/results/results.ts';
+import type { JobId, LiveFileName } from '../../src/job.ts';
+import { keepAlive, openNative } from '../../src/store/sql.ts';
+import type { Store } from '../../src/store/store.ts';
+import type { Settings } from './agent.ts';
+import { type ResultKind, SimulatedJob } from './cluster.ts';
+import { ended, mendSecret, reload, verified } from './commands.ts';
+import type { Fault } from './faults.ts';
+import { JOB, MINUTE_MS, order } from './one-job.ts';
+import { World } from './world.ts';
+
+const SETTINGS: Settings = {
+  ...{ minIntervalSeconds: 5, maxIntervalSeconds: 300, resultsIntervalSeconds: 300, concurrency: 2 },
+  ...{ requestsPerMinute: 600, timeoutSeconds: 10, keepGenerations: 2, mine: null, watch: [], overlapBytes: 128 },
+  ...{ stallAfterMinutes: 10, results: true, include: ['**'], exclude: ['*-4.dat'], maxFileBytes: 50_000 },
+  ...{ minFreeBytes: 0, bandwidthLimit: null, username: 'alice', notify: true, level: 'debug' },
+};
+
+/** Of a call, so many files are shown. */
+const MAX_FILES = 12;
+/** Calls that change nothing. */
+const LOOKS = /^(?:l?stat|fstat|read|readdir|opendir|readFile|readlink|statfs|close|open)$/;
+/** Columns with what is another value in each run. */
+const RANDOM = ['inode', 'modified_ns', 'delivery_id', 'rule', 'request_id'];
+
+/** Without what is another text in each process. */
+const shown = (text: string) =>
+  text
+    .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID')
+    .replaceAll(/(?<=\.jobtail-)[0-9a-f]+/g, '*')
+    .replaceAll(`jobtail/${os.hostname()}`, 'jobtail/HOST');
+
+class Trace {
+  transactions = 0;
+  readonly #lines: { readonly at: string; readonly text: string; times: number }[] = [];
+  readonly #world: World;
+  #at = '';
+
+  constructor(world: World) {
+    const { service, disk, receiver } = world;
+    this.#world = world;
+    const note = world.note.bind(world);
+    world.note = (line) => {
+      note(line);
+      if (!line.endsWith(' ok')) this.add(line);
+    };
+    service.onCall = ({ operation, jobId = '', files }) =>
+      this.add(
+        `asks ${operation} ${jobId} ${files.slice(0, MAX_FILES).join(' ')}${files.length > MAX_FILES ? ` and ${files.length - MAX_FILES} more` : ''}`,
+      );
+    disk.onCall = (name, file) => {
+      if (!LOOKS.test(name)) this.add(`disk ${name} ${file}`);
+    };
+    disk.onTransaction = () => {
+      this.transactions += 1;
+    };
+    receiver.onRequest = (body) => this.add(`reports ${body}`);
+  }
+
+  add(line: string): void {
+    const text = shown(line.replaceAll(this.#world.directory, '')).trimEnd();
+    const at = (this.#world.time.passedMs / 1000).toFixed(1);
+    const last = this.#lines.at(-1);
+    if (at === this.#at && last?.text === text) last.times += 1;
+    else this.#lines.push({ at: at === this.#at ? '' : at, text, times: 1 });
+    this.#at = at;
+  }
+
+  get text(): string {
+    return this.#lines
+      .map(({ at, text, times }) => `${at.padStart(7)} ${text}${times > 1 ? ` (${times} times)` : ''}\n`)
+      .join('');
+  }
+}
+
+/** What lies in a directory: each file with its mode and size, each link with its target. */
+function treeOf(directory: string): string {
+  const names = fs.readdirSync(directory, { recursive: true, encoding: 'utf8' }).sort();
+  const lines = names.map((name) => {
+    const at = path.join(directory, name);
+    const { mode, size } = fs.lstatSync(at);
+    if (fs.lstatSync(at).isSymbolicLink()) return `${name} -> ${fs.readlinkSync(at)}`;
+    return `${(mode & 0o777).toString(8)} ${name} ${fs.lstatSync(at).isFile() ? size : ''}`.trimEnd();
+  });
+  return lines.map((line) => `  ${line}\n`).join('');
+}
+
+/** Each row of the state, without what is empty. */
+function rowsOf(file: string): string {
+  const database = openNative(file, { readonly: true });
+  const all = (sql: string) => keepAlive(database.prepare(sql)).all() as Readonly<Record<string, unknown>>[];
+  try {
+    const tables = all(`SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name`);
+    const lines = tables.flatMap(({ name: table }) =>
+      all(`SELECT * FROM ${String(table)}`).map((row) => {
+        const values = Object.entries(row).filter(([, value]) => value !== null);
+        const fields = values.map(([name, value]) => `${name}=${RANDOM.includes(name) ? '*' : String(value)}`);
+        return `${String(table)} ${fields.join(' ')}`;
+      }),
+    );
+    return lines.map((line) => `  ${shown(line)}\n`).join('');
+  } finally {
+    database.close();
+  }
+}
+
+const filesOf = (world: World) => jobOf(world).tasks[0]?.files as NonNullable<Job['tasks'][number]>['files'];
+type Job = ReturnType<World['service']['job']>;
+const jobOf = ({ service }: World, jobId = JOB): Job => service.job(jobId);
+
+/** What happens in a step of a scenario, and how long it is looked at. */
+type Step = readonly [what: string, act: (world: World) => unknown, minutes?: number];
+
+/** Below, each line is one thing that happens. */
+const lines = (name: LiveFileName, count: number): Step => [
+  `${name} grows by ${count} lines`,
+  (world) => filesOf(world)[name].append(count),
+];
+const result = (name: string, text: string, kind: ResultKind = 'file'): Step => [
+  `${name} is written (${kind})`,
+  (world) => jobOf(world).result(name, kind, world.time.wallMs, Buffer.from(text)),
+];
+const to = (state: string, minutes = 0): Step => [
+  `the job is ${state}`,
+  (world) => jobOf(world).to(state, world.time.wallMs),
+  minutes,
+];
+const fault = (what: Omit<Fault, 'share' | 'until'>, minutes: number): Step => [
+  `the service: ${JSON.stringify(what)}`,
+  ({ service, time }) => service.faults.push({ ...what, share: 1, until: time.passedMs + minutes * MINUTE_MS }),
+  minutes,
+];
+const pause = (minutes: number): Step => [`${minutes} minutes`, () => {}, minutes];
+const command = (what: string, work: (store: Store, now: number) => void, minutes = 1): Step => [
+  what,
+  ({ agent, time }) => {
+    agent.store.transaction(() => work(agent.store, time.wallMs));
+    agent.refresh();
+  },
+  minutes,
+];
+const settled: Step = [
+  'until it is settled',
+  async (world) => {
+    const isOver = () => world.agent.store.jobs.get(JOB)?.state === 'settled';
+    for (let minutes = 0; !isOver() && minutes < 90; minutes += 1) await world.time.pass(MINUTE_MS);
+  },
+];
+
+const OTHER = '502' as JobId;
+
+const SCENARIOS: Readonly<Record<string, readonly Step[]>> = {
+  'a job from its start to its end': [
+    lines('stdout', 3),
+    lines('progress', 1),
+    result('/out/result-4.dat', 'left out'),
+    pause(1),
+    lines('stdout', 8),
+    lines('stderr', 1),
+    ['another task begins', (world) => jobOf(world).addTask()],
+    result('/out/result-1.dat', 'first'),
+    result('/out/large.dat', 'x'.repeat(60_000)),
+    pause(6),
+    ['the other task writes', (world) => jobOf(world).write(1, 'log', 2)],
+    result('/out/result-1.dat', 'second'),
+    to('Finished'),
+    settled,
+  ],
+  'files that are truncated and rewritten': [
+    ...[lines('stdout', 9), lines('progress', 3), lines('log', 400), pause(2)],
+    ['stdout is truncated', (world) => filesOf(world).stdout.contents.push(Buffer.from('a few bytes\n')), 2],
+    ['stdout is rewritten', (world) => filesOf(world).stdout.rewrite(12), 2],
+    ['progress is rewritten', (world) => filesOf(world).progress.rewrite(2), 2],
+    ['progress is rewritten again', (world) => filesOf(world).progress.rewrite(4), 2],
+    ['log is rewritten', (world) => filesOf(world).log.rewrite(100), 2],
+    ['stdout is empty', (world) => filesOf(world).stdout.rewrite(0), 2],
+    lines('stdout', 2),
+    to('Failed'),
+    settled,
+  ],
+  'a service that is away': [
+    ...[
+      lines('stdout', 3),
+      result('/out/a', 'a'),
+      pause(2),
+      fault({ code: 'unreachable' }, 4),
+      lines('stdout', 2),
+      pause(2),
+    ],
+    fault({ code: 'http-status', operations: ['DownloadPartsOfJobFilesFromCluster'] }, 3),
+    ...[fault({ code: 'rate-limited', retryAfterMs: 90_000 }, 1), lines('stdout', 2), pause(3)],
+    ['sessions are forgotten', ({ service }) => service.forgetSessions(), 2],
+    [
+      'the password is refused',
+      ({ service }) => {
+        service.forgetSessions();
+        service.refusesSignIn = true;
+      },
+      3,
+    ],
+    [
+      'the password is mended',
+      (world) => {
+        world.service.refusesSignIn = false;
+        mendSecret(world);
+      },
+      3,
+    ],
+    fault({ code: 'silent', operations: ['ListChangedFilesForJob'] }, 8),
+    fault({ code: 'answer-too-large', file: '5010/stdout' }, 3),
+    fault({ code: 'malformed', operations: ['ListJobsForCurrentUser', 'GetCurrentInfoForJob'] }, 2),
+    to('Canceled'),
+    fault({ code: 'fault', jobId: JOB }, 20),
+    settled,
+  ],
+  'a disk that fills up': [
+    ...[lines('stdout', 3), pause(1)],
+    ['the disk of the mirrors is full', ({ disk }) => Object.assign(disk, { full: 'of mirrors' })],
+    ...[lines('stdout', 30), result('/out/a', 'a'.repeat(500)), pause(7)],
+    ['all disks are full', ({ disk }) => Object.assign(disk, { full: 'all' })],
+    ...[lines('stderr', 2), pause(2)],
+    ['there is room', ({ disk }) => disk.heal(), 3],
+    ['a write fails', ({ disk }) => disk.failAfter(3, 'EIO')],
+    ...[lines('stdout', 1), to('Finished'), settled],
+  ],
+  'a kill, a loss of power and a lost state': [
+    ...[lines('stdout', 30), lines('log', 5), result('/out/a', 'a'), pause(1)],
+    ['the process ends within a call', ({ disk, agent }) => disk.endAfter(2, () => agent.kill())],
+    ...[lines('stdout', 3), pause(2)],
+    ['it is started again', (world) => restarted(world, true), 1],
+    ...[lines('stdout', 3), pause(1)],
+    ['the machine loses its power', (world) => restarted(world, false), 1],
+    ['the state is lost', lostState, 2],
+    ...[lines('stdout', 1), to('Finished'), settled],
+  ],
+  'commands of people': [
+    ...[lines('stdout', 3), result('/out/a', 'a'), pause(1)],
+    command('agent sync', (store, now) => store.requests.add(JOB, 'sync', now)),
+    [
+      'agent verify',
+      async (world) => {
+        for (const { name, proof } of (await verified(world, JOB)) ?? [])
+          world.note(`${name}: ${JSON.stringify(proof)}`);
+      },
+    ],
+    command('agent unwatch', (store, now) => {
+      store.jobs.unwatch(JOB, 'ending');
+      store.requests.add(JOB, 'unwatch', now);
+    }),
+    ...[lines('stdout', 3), pause(3)],
+    ['agent watch', (world) => order(world, false), 2],
+    command('agent unwatch --now', (store) => store.jobs.unwatch(JOB, 'ended')),
+    ['agent watch', (world) => order(world, true), 2],
+    ...[to('Finished', 3), to('Running', 2), lines('stdout', 1), to('Finished', 1), to('Deleted', 5)],
+  ],
+  'jobs that a rule takes, and tasks that are searched for': [
+    [
+      'other jobs are submitted',
+      ({ service, time }) => {
+        const silent = new SimulatedJob(OTHER, { namesTasks: false, listsLiveFiles: false });
+        service.jobs.set(OTHER, silent);
+        for (const id of ['503', '504'] as JobId[]) service.submit(id);
+        silent.to('Running', time.wallMs);
+        silent.write(0, 'stdout', 2);
+      },
+    ],
+    command('agent watch --mine', (store, now) =>
+      store.watchMine.save({
+        ...{ include: ['**'], exclude: ['*504*'], maxAgeMs: 86_400_000 },
+        ...{ maxJobs: 2, source: 'command', since: now },
+      }),
+    ),
+    ['agent watch 502', (world) => order(world, true, OTHER), 6],
+    ['503 begins', ({ service, time }) => service.job('503' as JobId).to('Running', time.wallMs), 3],
+    ...[to('Finished'), settled],
+    ['502 ends', ({ service, time }) => service.job(OTHER).end('Failed', time.wallMs), 40],
+    command('agent unwatch --mine', (store) => void store.watchMine.remove('command'), 5),
+  ],
+  'results that fail, change and come back': [
+    ...[result('/out/a', 'a'), result('/out/b', 'b'), result('/out/dir', '', 'link to a directory')],
+    ...[
+      result('/out/dead', '', 'dead link'),
+      result('/out/secret', '', 'unreadable'),
+      result('/out/../x', '', 'bad name'),
+    ],
+    ...[
+      fault({ code: 'silent', file: '/out/a' }, 12),
+      pause(6),
+      result('/out/b', 'other'),
+      fault({ code: 'cut', file: '/out/b' }, 6),
+      pause(6),
+    ],
+    fault({ code: 'not-found', file: '/out/b' }, 6),
+    ['b is gone', (world) => jobOf(world).results.delete('/out/b'), 12],
+    ...[result('/out/b', 'back'), pause(6)],
+    ['the copy of a is removed', ({ mirrors }) => fs.rmSync(path.join(resultsDirectory(mirrors, JOB), 'out/a')), 6],
+    ...[result('/out/c', 'c'), to('Finished'), settled],
+  ],
+  'a receiver that is away, and a configuration that changes': [
+    ['the receiver refuses', ({ receiver }) => Object.assign(receiver, { state: 'refuses' })],
+    ...[lines('stdout', 10), pause(3)],
+    ['the receiver is silent', ({ receiver }) => Object.assign(receiver, { state: 'silent' }), 2],
+    ['the receiver takes', ({ receiver }) => Object.assign(receiver, { state: 'takes' }), 3],
+    [
+      'stdout is rewritten often',
+      (world) => {
+        for (const at of [30_000, 60_000, 90_000]) world.later(at, () => filesOf(world).stdout.rewrite(8));
+      },
+      4,
+    ],
+    ['nothing happens for long', () => {}, 15],
+    [
+      'the configuration changes',
+      (world) =>
+        reload(
+          world,
+          { maxIntervalSeconds: 20, results: false, concurrency: 1, exclude: [], stallAfterMinutes: 1 },
+          false,
+        ),
+      3,
+    ],
+    ['the configuration is broken', (world) => reload(world, { ...world.settings, username: 'bob' }, true), 1],
+    ...[to('Finished'), settled],
+  ],
+};
+
+async function restarted(world: World, hasPower: boolean): Promise<void> {
+  await world.kill(hasPower);
+  world.start();
+}
+
+async function lostState(world: World): Promise<void> {
+  await ended(world, world.agent.stop());
+  world.disk.aside(() => fs.rmSync(path.join(world.directory, 'state'), { recursive: true }));
+  world.start();
+  order(world, true);
+}
+
+test.each(Object.entries(SCENARIOS))('%s: all that the agent does', async (name, steps) => {
+  const world = await World.make(1, SETTINGS);
+  try {
+    const trace = new Trace(world);
+    world.service.submit(JOB).to('Running', world.time.wallMs);
+    order(world, true);
+    for (const [what, act, minutes = 0] of steps) {
+      world.note(`- ${what}`);
+      await act(world);
+      await world.time.pass(minutes * MINUTE_MS);
+    }
+    const { directory, agent } = world;
+    if (world.isUp) await ended(world, agent.stop());
+    const stored = world.disk.aside(() => rowsOf(path.join(directory, 'state', 'agent.db')));
+    const all = `${trace.text}\n${trace.transactions} transactions\n\nmirror\n${treeOf(world.mirrors)}\nstate\n${stored}`;
+    await expect(all).toMatchFileSnapshot(`printed/${name.replaceAll(/\W+/g, '-')}.txt`);
+  } catch (error) {
+    throw new Error(`${(error as Error).message}\n${world.shown()}`, { cause: error });
+  } finally {
+    world.end();
+  }
+});
