@@ -106,6 +106,15 @@ it('a body of the greatest length is read, and one byte more is too long', async
   expect(longer).toMatchObject({ status: 400, message: 'the body is too long' });
 });
 
+it('a body without an end is refused when a MiB of it came', async () => {
+  const { socketPath } = await served(new JobtailError('job-unknown', 'asked'));
+  const request = http.request({ socketPath, method: 'POST', path: '/v1/jobs', agent: false });
+  request.on('error', () => {}).write(Buffer.alloc(1024 * 1024 + 1, ' '));
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  expect(response.statusCode).toBe(400);
+  request.destroy();
+});
+
 it('a client that goes away within its body is no defect of the program', async () => {
   const { ask, failures, socketPath } = await served(new JobtailError('store', 'asked'));
   const headers = { expect: '100-continue', 'content-length': 100 };

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { parse } from 'yaml';
 import { loadConfig } from '../../src/config/load.ts';
+import type { JobtailError } from '../../src/errors.ts';
 import { failureOf } from '../support/errors.ts';
 import { needsThat } from '../support/needs.ts';
 import { numRuns } from '../support/property-runs.ts';
@@ -219,6 +220,24 @@ describe('a file that cannot be read', () => {
     expect(error.code).toBe('config');
     expect(error.message).toContain(`${file}: ${said}`);
     expect(error.hint).toBeTruthy();
+  });
+
+  it.each([
+    [0, 'config', 'other users than root can change this file, and root would run its programs'],
+    [1_000, undefined, undefined],
+  ])('that another user can change is refused to root: as user %i, the error is %s', async (user, code, reason) => {
+    const file = await write(MINIMAL);
+    await chmod(file, 0o646);
+    const own = vi.spyOn(process, 'geteuid').mockReturnValue(user);
+    onTestFinished(() => own.mockRestore());
+    const error = await loadConfig(file).then(
+      () => undefined,
+      (thrown: JobtailError) => thrown,
+    );
+    expect([error?.code, error?.message]).toEqual([code, reason && `${file}: ${reason}`]);
+    expect(error?.hint).toBe(
+      code && 'run the agent as the user of the file, or make root the owner of the file and its directories',
+    );
   });
 
   it(

@@ -21,7 +21,7 @@ view: {tokenFile: view-token}
 fleet: {urlFile: db-url}
 notify:
   - {on: [failed], url: "https://hooks.example.org/services/T0PLANTED0/PATHSECRETx8Yq2LmN0pQ?key=QUERYSECRET77", secretFile: hook.key, caFile: hook.crt}
-  - {on: [failed], command: [/usr/bin/page, "/services/T00/ARGSECRETk3JhG5fD9sA", --key=WORDSECRET1, show, DIR/client.crt]}
+  - {on: [failed], command: [/usr/bin/page, "/services/T00/ARGSECRETk3JhG5fD9sA", --key=WORDSECRET1, Bearer-WORDSECRET2, show, DIR/client.crt]}
 `.replace(
   'auth:',
   '  proxy: http://p:1\n  proxyUserFile: proxy-user\n  tls: {caFile: ca.crt, certFile: client.crt, keyFile: client.key}\nauth:',
@@ -48,7 +48,13 @@ it('redaction hides each secret that a configuration names, and no usual word', 
   const { secrets, warnings, unread } = await kept(config);
   for (const text of [
     ...[texts['hook.key'], texts['view-token'], 'PASSSECRET-4711', 'PATHSECRETx8Yq2LmN0pQ', 'QUERYSECRET77'],
-    ...['ARGSECRETk3JhG5fD9sA', 'WORDSECRET1', 'PROXYSECRET:1', Buffer.from(texts['proxy-user']).toString('base64')],
+    ...[
+      'ARGSECRETk3JhG5fD9sA',
+      'WORDSECRET1',
+      'Bearer-WORDSECRET2',
+      'PROXYSECRET:1',
+      Buffer.from(texts['proxy-user']).toString('base64'),
+    ],
     ...['DB+%2BSECRET99', 'DB++SECRET99', 'QUERYPASS88', 'KEYSECRETLINE1234', 'KEYSECRETLINE5678'],
   ])
     expect(secrets.hideInMessage(`failed at ${text}: no`)).toBe('failed at ***: no');

@@ -394,7 +394,7 @@ describe('an event', () => {
     const file = path.join(temporaryDirectory(), 'events');
     const place = placeWith(
       ruleOf({ on: ['started'], command: ['sleep', '30'] }),
-      ruleOf({ on: ['started'], command: ['sh', '-c', `cat >> ${file}`] }),
+      ruleOf({ on: ['started'], command: ['sh', '-c', `sleep 0.2; cat >> ${file}`] }),
     );
     const notifications = place.start();
     place.watch();

@@ -147,6 +147,7 @@ describe('the words of a refusal', () => {
     ['7', { ...OWN, words: '7', isOwn: false }],
     ['null', { ...OWN, words: 'null', isOwn: false }],
     ['{"other":"x"}', { ...OWN, words: '{"other":"x"}', isOwn: false }],
+    [`<p>${' '.repeat(65_536)}<title>A</title>`, { ...OWN, words: '', isOwn: false, isPage: true }],
     [' <p><title> A </title>', { ...OWN, words: 'A', isOwn: false, isPage: true }],
     // The most specific one counts, whatever its case.
     ...['Message', 'detail', 'error_description', 'ExceptionMessage', 'title', 'ERROR'].map((name, index, names) => {

@@ -11,7 +11,10 @@ function bodyOf() {
   const controller = { aborted: false, paused: false, reason: null, abort: vi.fn(), pause: () => {}, resume: () => {} };
   exchange.onRequestStart(controller);
   const write = (bytes: Buffer | string) => exchange.onResponseData(controller, Buffer.from(bytes));
-  return { body: new LimitedBody(exchange, { stop, idleMs: 60_000, target }), stop, exchange, write, ...controller };
+  const onBroken = vi.fn();
+  const body = new LimitedBody(exchange, { stop, idleMs: 60_000, target, onBroken });
+  const fail = (error: Error) => exchange.onResponseError(controller, error);
+  return { body, stop, exchange, write, fail, onBroken, ...controller };
 }
 
 it('a body whose call is stopped in the moment of its end does not look complete', async () => {
@@ -24,6 +27,18 @@ it('a body whose call is stopped in the moment of its end does not look complete
     stop.stop(new JobtailError('timeout', 'too late'));
   });
   await expect(last).rejects.toMatchObject({ code: 'timeout' });
+});
+
+it.each([
+  ['a connection that breaks', 'interrupted', 1],
+  ['a limit that is over', 'timeout', 0],
+] as const)('%s within a body is a failed attempt or not: %s', async (_, code, count) => {
+  const { body, stop, fail, onBroken } = bodyOf();
+  const next = body.next();
+  if (code === 'timeout') stop.stop(new JobtailError('timeout', 'too late'));
+  fail(Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' }));
+  await expect(next).rejects.toMatchObject({ code });
+  expect(onBroken).toHaveBeenCalledTimes(count);
 });
 
 it('a body that is given up is received no further', async () => {

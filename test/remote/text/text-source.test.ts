@@ -1,6 +1,6 @@
 /** The bytes of live files over text: each certain byte is that of the file, whatever the file holds and becomes. */
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { BytesRequest, LiveBytes, WhatFollows } from '../../../src/agent/ports/live-source.ts';
 import { characterStart } from '../../../src/bytes.ts';
 import { keyText } from '../../../src/job.ts';
@@ -188,6 +188,26 @@ describe('certain bytes', () => {
       expect(Buffer.concat(received)).toEqual(file);
     });
   });
+});
+
+test.each([
+  ['of a new mirror', START, 100],
+  ['that a complete pass compares', { ...START, isThorough: true }, undefined],
+  ['after the start', { ...START, from: 7 }, undefined],
+  ['with known bytes', { ...START, known: 7 }, undefined],
+])('of a long backlog %s, as much text is requested: %j', async (_, request, enoughBytes) => {
+  const remote = new ModelRemote();
+  remote.files.set(NAME, Buffer.from('text'));
+  const wanted = vi.spyOn(remote, 'readParts');
+  const parts = { capabilities: { get: () => 'utf-8', set: () => {} }, direct: null, batchLimit: { files: 9 } };
+  const source = textSources({ ...parts, onChange: () => {}, longBacklogBytes: 100 })(JOB);
+  const { files } = await source.bytes(
+    [request],
+    { remote, whole: remote, signal: new AbortController().signal },
+    true,
+  );
+  for (const file of files.values()) if (!(file instanceof Error)) await file.release();
+  expect(wanted.mock.calls[0]?.[1]).toEqual([{ ...STDOUT, offset: request.from, ...(enoughBytes && { enoughBytes }) }]);
 });
 
 test.each<[bytes: string, from: number]>([
