@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import { crc32 } from 'node:zlib';
 import { describe, expect, it, onTestFinished, test, vi } from 'vitest';
 import type { LiveFile } from '../../../../src/agent/live/mirror/live-file.ts';
 import { Mirror } from '../../../../src/agent/live/mirror/mirror.ts';
@@ -45,7 +46,10 @@ describe('what is appended', () => {
       for (let count = 0; count < 70; count++) await file.append(piece);
     };
     await place.during(work, { openFile });
-    expect(place.commits.map(({ position }) => position / piece.length)).toEqual([0, 32, 64, 70]);
+    expect(place.commits.map(({ position, grownAt }) => [position / piece.length, grownAt])).toEqual([
+      [0, null],
+      ...[32, 64, 70].map((pieces) => [pieces, 0]),
+    ]);
     // Each commit has its own, and 8, 16 and 24 pieces before it.
     expect(flushes).toBe(4 + 4 + 1);
   });
@@ -101,6 +105,23 @@ describe('what is appended', () => {
   });
 });
 
+it('what is noted of a file is committed once: where the service has it, and its listed name', async () => {
+  const place = new LivePlace();
+  await place.during((file) => file.append(Buffer.from('text')));
+  const facts = { relativePath: '/stdout.txt', listedName: '/1/stdout.txt' };
+  for (const fact of [{ relativePath: facts.relativePath }, { listedName: facts.listedName }]) {
+    const { length } = place.commits;
+    for (let times = 0; times < 2; times++)
+      await place.during(async (file) => {
+        file.note(fact);
+        // Nothing was appended.
+        await file.commitAppended();
+      });
+    expect(place.committed).toMatchObject(fact);
+    expect(place.commits).toHaveLength(length + 1);
+  }
+});
+
 describe('a promise that is taken back', () => {
   test('is taken back in the state before it is in the mirror', async () => {
     const place = new LivePlace();
@@ -125,6 +146,43 @@ describe('a promise that is taken back', () => {
     await file.close();
     place.kill();
     await place.during(async ({ integrity }) => expect(integrity).toBe('modified'));
+  });
+
+  test('is not extended by a cut after it', async () => {
+    const place = new LivePlace();
+    await place.during((file) => file.append(Buffer.from('promised')));
+    fs.appendFileSync(place.path, ' tail');
+    const file = await place.open();
+    await file.cut(10, 'for the test');
+    expect([place.read(), place.committed.position]).toEqual(['promised t', 8]);
+    // Nor by the next flush: the bytes after it were not compared.
+    expect((await file.flushToRow()).position).toBe(8);
+    await file.close();
+  });
+
+  test('has the checksum of what is left if another process cut the mirror, and the remote file has no more', async () => {
+    const place = new LivePlace();
+    await place.during((file) => file.append(Buffer.from('promised')));
+    fs.truncateSync(place.path, 4);
+    await place.during(async (file) => {
+      await file.commitAppended();
+      expect(place.committed.position, 'before the comparison').toBe(8);
+      file.markCompared('text');
+    });
+    expect(place.committed).toMatchObject({ position: 4, checksum: crc32('prom') });
+  });
+
+  test('ends with its verification once bytes of it come again, but not by further ones', async () => {
+    const place = new LivePlace();
+    await place.during((file) => file.append(Buffer.from('promised')));
+    place.commit({ ...place.committed, verified: 8 });
+    await place.during((file) => file.append(Buffer.from(' more')));
+    expect(place.committed.verified).toBe(8);
+    await place.during(async (file) => {
+      await file.cut(4, 'for the test');
+      await file.append(Buffer.from('ised more'));
+    });
+    expect(place.committed.verified).toBeNull();
   });
 
   test('is not made again by the next flush', async () => {
