@@ -58,6 +58,12 @@ describe('the lines of a mirror', () => {
       ...{ version: 'g1', line: 300_000 },
       ...{ byte: Buffer.byteLength(TEXT) * 100_000, bytes: Buffer.byteLength(TEXT) * 100_000 },
     });
+    // Those of another generation are counted anew.
+    place.rewrite('stdout', 'x\n'.repeat(100_000));
+    const lines = () => place.ask(`/api/lines?${STDOUT}&from=150000`);
+    expect((await lines()).headers['view-line']).toBeUndefined();
+    expect((await place.json<LinePlace>(`/api/place?${STDOUT}&byte=150000`)).line).toBe(75_000);
+    expect((await lines()).headers['view-line']).toBe('75000');
   });
 
   it('of a generation that is over are refused, and so are later bytes under its name', async () => {
@@ -208,6 +214,9 @@ describe('numbers', () => {
     fs.appendFileSync(place.mirrorOf(), 'step 3 loss nan\n');
     const rest = await place.lines<NumbersLine>(`/api/numbers?${STDOUT}&like=0&from=39`);
     expect(rest[1]).toEqual({ at: [39], rows: [[3, null]] });
+    // What was cut off comes again from where the file ends by now.
+    const none = await place.lines<NumbersLine>(`/api/numbers?${STDOUT}&like=0&from=1000`);
+    expect(none.at(-1)).toEqual({ done: true, to: 55 });
   });
 
   it('that are very many are thinned', async () => {

@@ -47,6 +47,15 @@ function writeFiles(written: Written): void {
   if (one !== undefined) store.results.saveAll([{ ...one, name: `/${TASK}/t.csv`, bytes: 20 }]);
 }
 
+/** The file of progress of a task, which is rewritten in place. */
+function writeProgress({ store, config }: Written, content: string): void {
+  const [row] = store.liveFiles.ofJob(SETTLED);
+  if (row === undefined) return;
+  fs.writeFileSync(path.join(config.mirror.directory, SETTLED, 'live', row.taskId, 'progress.log'), content);
+  const progress = { ...row, file: 'progress', position: content.length, generation: 1 + content.length } as const;
+  store.liveFiles.save({ ...progress, grownAt: NOW });
+}
+
 /** A pass in which a result has so many bytes so far. */
 function arrive({ store }: Written, bytes: number): void {
   const last = store.resultSyncs.get(FAILING);
@@ -149,6 +158,8 @@ const ATTRIBUTES = [
   'title',
   'placeholder',
   'hidden',
+  'max',
+  'value',
 ];
 
 /** Elements with their classes and what people see or hear of them, one a line; a text alone is on the line of its element. */
@@ -278,7 +289,25 @@ it('shows the whole of a state in which everything has happened', async () => {
     ['its table', () => click('.result .notice .button')],
     ['its table by value', () => click('.result th:last-child button')],
     ['a binary result', () => go(`#/job/${FAILING}/results?name=/${TASK}/a.dat`)],
-    ['a canceled job', () => go(`#/job/${SETTLED}/live`)],
+    [
+      'a canceled job',
+      () => [writeProgress(written, `old\n${'.'.repeat(5_000)}\rstep 1 of 4\n`), go(`#/job/${SETTLED}/live`)],
+    ],
+    ['its progress', () => writeProgress(written, 'step 3 of 4\n')],
+    ['its progress is emptied', () => writeProgress(written, '')],
+    [
+      'its progress stays empty',
+      () => {
+        now += 15_001;
+      },
+    ],
+    [
+      'its progress has no value',
+      () => {
+        now = NOW;
+        writeProgress(written, 'done\n');
+      },
+    ],
     ['a job that is not there', () => go('#/job/999/live')],
     ['the service', () => go('#/service')],
     ['two files', () => go(`#/job/${FAILING}/live?file=${TASK}/stdout&file=${TASK}/stderr`)],
