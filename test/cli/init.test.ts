@@ -2,8 +2,9 @@
 import fs from 'node:fs';
 import type http from 'node:http';
 import path from 'node:path';
+import { PassThrough } from 'node:stream';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { freePort } from '../../simulator/free-port.ts';
 import { jobsUrlBeside, namespaceOf } from '../../src/cli/check/description.ts';
 import { answersOf, configText } from '../../src/cli/init/answers.ts';
@@ -11,6 +12,7 @@ import { serviceAt } from '../../src/cli/init/service.ts';
 import { putFile } from '../../src/cli/put-file.ts';
 import { readYaml } from '../../src/config/yaml.ts';
 import { SmallDisk } from '../support/e2e-mount.ts';
+import { until } from '../support/e2e-until.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { closedAtEnd, startHttpServer } from '../support/wire-server.ts';
 
@@ -179,6 +181,41 @@ it.each([
   });
   const { sections } = await answersOf('c.yaml', { ...flags, namespace: 'urn:x' }, signal);
   expect(sections['service']).toMatchObject({ protocol: 'soap', fileTransferUrl: url });
+});
+
+it.each([
+  [
+    'rest',
+    'openid, external-token, password, session-code, api-key',
+    ['cloud-platform', 'api-key', 'alice'],
+    { method: 'api-key' },
+  ],
+  [
+    'soap',
+    'openid, external-token, cloud-platform, password, session-code',
+    ['api-key', 'cloud-platform', 'alice', 'x', '7'],
+    { method: 'cloud-platform', username: 'alice', projectId: '7' },
+  ],
+] as const)('on a terminal, init offers the sign-ins of %s, and asks again for what does not fit', async (...row) => {
+  const [protocol, methods, typed, auth] = row;
+  const input = Object.assign(new PassThrough(), { isTTY: true });
+  let printed = '';
+  vi.spyOn(process, 'stdin', 'get').mockReturnValue(input as never);
+  vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
+    printed += String(text);
+    return true;
+  });
+  onTestFinished(() => void vi.restoreAllMocks());
+  const flags = { url: 'http://h.example.org', namespace: 'urn:x', baseUrl: 'http://h.example.org', protocol };
+  const answers = answersOf('c.yaml', { ...flags, secretFile: '/x', check: false }, new AbortController().signal);
+  for (const line of typed) {
+    await until('a question', () => printed.split('|').at(-1)?.includes(': '));
+    printed += '|';
+    input.write(`${line}\n`);
+  }
+  expect((await answers).sections['auth']).toMatchObject(auth);
+  expect(printed).toContain(`How to sign in (${methods}) [password]: `);
+  expect(printed).toContain('it is one of those named');
 });
 
 describe('a file that a command writes', () => {

@@ -114,6 +114,15 @@ it('watch --foreground prints each line and each state once, while its last row 
   ]);
 });
 
+it('watch --foreground of a job that is removed meanwhile ends, and reports that', async () => {
+  const job = await followedJob([TASK]);
+  const watching = watchHere(job.config, job.request, 0);
+  await job.shown('last growth');
+  job.store.transaction(() => job.store.jobs.forget(JOB, Date.now()));
+  await watching;
+  expect(job.printed()).toMatch(/job 501 is ended\n$/);
+});
+
 it('a command waits out two minutes of failures to take over, anew after each time that another process served', async () => {
   const { config } = await restConfig();
   const pid = path.join(config.state.directory, 'agent.pid');

@@ -106,6 +106,8 @@ it('the search for errors shows the part of a long line that looks like an error
   const [task] = await errorsOf({ '1/1/log': `{"data":"${'x'.repeat(5_000)}","level":"error","text":"lost"}\n` });
   expect(task?.first.text).toMatch(/^…x+","level":"error","text":"lost"}$/);
   expect(task?.first.text.indexOf('error')).toBeLessThan(200);
+  const [bar] = await errorsOf({ '1/1/log': '\r10 %\r20 % CUSOLVER_STATUS_ALLOC_FAILED (3)\n' });
+  expect(bar?.first.text, 'from the beginning of its word on').toBe('CUSOLVER_STATUS_ALLOC_FAILED (3)');
 });
 
 it('the search for errors uses the patterns of the configuration instead of its own', async () => {

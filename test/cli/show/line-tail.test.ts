@@ -36,6 +36,8 @@ describe('the lines of a mirror', () => {
   it('come with its name, each when it is complete', () => {
     const { look, append } = tailOf();
     expect(look()).toEqual([]);
+    append('\n');
+    expect(look()).toEqual(['stdout | \n']);
     append('one\ntw');
     expect(look()).toEqual(['stdout | one\n']);
     append('o\r\n\nthree');
