@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it, onTestFinished, type TestContext, vi } from 'vitest';
 import { checkDirectory } from '../../src/cli/check/machine.ts';
+import { run } from '../../src/cli/commands/run.ts';
 import { status } from '../../src/cli/commands/status.ts';
 import { makeDirectories, openOwnStore } from '../../src/daemon/own-state.ts';
 import { asJobtailError } from '../../src/errors.ts';
@@ -11,7 +12,9 @@ import { openDatabase } from '../../src/store/database.ts';
 import { whyNotWritable } from '../../src/system/storage.ts';
 import { restConfig } from '../config/files.ts';
 import { SmallDisk } from '../support/e2e-mount.ts';
+import { until } from '../support/e2e-until.ts';
 import { SILENT } from '../support/errors.ts';
+import { datagramsAreMissing, notifySocket } from '../support/service-notify-socket.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const JOB = '501' as JobId;
@@ -128,6 +131,26 @@ it('check and run name a read-only disk, whoever asks and whether the directory 
   expect(failed).toMatchObject({ message: expect.stringContaining('read-only file system') });
   expect(failed).not.toMatchObject({ hint: expect.stringContaining('as the user') });
   expect(() => makeDirectories(config)).toThrow(/mirror.directory .* cannot be used: read-only file system/);
+});
+
+it('run waits for room for its state, and asks systemd for more time meanwhile', async (context) => {
+  if (datagramsAreMissing()) context.skip('the module unix-dgram is missing');
+  const { disk, file } = await diskWithState(context);
+  const socket = notifySocket(context);
+  vi.stubEnv('NOTIFY_SOCKET', socket.path);
+  vi.spyOn(process, 'chdir').mockImplementation(() => {});
+  vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  const exit = vi.spyOn(process, 'exit').mockImplementation((() => {}) as never);
+  onTestFinished(() => [vi.restoreAllMocks(), vi.unstubAllEnvs()].forEach(() => {}));
+  const listeners = process.listenerCount('SIGHUP');
+  disk.fill();
+  const running = run({ config: file });
+  const message = await until('its wait', () => socket.messages.find(({ STATUS }) => STATUS?.includes('disk space')));
+  expect(message).toMatchObject({ EXTEND_TIMEOUT_USEC: '20000000', WATCHDOG: '1' });
+  process.listeners('SIGTERM').at(-1)?.('SIGTERM');
+  await running;
+  expect(process.listenerCount('SIGHUP')).toBe(listeners);
+  await until('its end', () => exit.mock.calls.length === 1);
 });
 
 it('a disk with room for bytes and for few files only is a warning that names its inodes', async () => {
