@@ -29,7 +29,8 @@ const HANG_TIMES = 5;
 /** The tests that compose much: lives of jobs, printed and generated, and the whole daemon. */
 const LIFE = ['test/virtual/printed.test.ts', 'test/virtual/life.test.ts'];
 const WIRING = ['test/wiring/'];
-const BROAD = { agent: LIFE, store: LIFE, notify: LIFE, daemon: WIRING, config: WIRING, fleet: WIRING, cli: WIRING };
+const FLEET = ['test/virtual/fleet/printed.test.ts', ...WIRING];
+const BROAD = { agent: LIFE, store: LIFE, notify: LIFE, daemon: WIRING, config: WIRING, fleet: FLEET, cli: WIRING };
 const EVIDENCE = 'docs/dev/evidence.md';
 
 const root = path.dirname(import.meta.dirname);

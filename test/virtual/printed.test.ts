@@ -3,18 +3,17 @@
  * it stores, logs and reports; and what it has stored in the end. A change of any of it is seen in printed/.
  */
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { resultsDirectory } from '../../src/agent/results/results.ts';
 import type { JobId, LiveFileName } from '../../src/job.ts';
-import { keepAlive, openNative } from '../../src/store/sql.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Settings } from './agent.ts';
 import { type ResultKind, SimulatedJob } from './cluster.ts';
 import { ended, mendSecret, reload, verified } from './commands.ts';
 import type { Fault } from './faults.ts';
 import { JOB, MINUTE_MS, order } from './one-job.ts';
+import { rowsOf, Trace, treeOf } from './trace.ts';
 import { World } from './world.ts';
 
 const SETTINGS: Settings = {
@@ -23,94 +22,6 @@ const SETTINGS: Settings = {
   ...{ stallAfterMinutes: 10, results: true, include: ['**'], exclude: ['*-4.dat'], maxFileBytes: 50_000 },
   ...{ minFreeBytes: 0, bandwidthLimit: null, username: 'alice', notify: true, level: 'debug' },
 };
-
-/** Of a call, so many files are shown. */
-const MAX_FILES = 12;
-/** Calls that change nothing. */
-const LOOKS = /^(?:l?stat|fstat|read|readdir|opendir|readFile|readlink|statfs|close|open)$/;
-/** Columns with what is another value in each run. */
-const RANDOM = ['inode', 'modified_ns', 'delivery_id', 'rule', 'request_id'];
-
-/** Without what is another text in each process. */
-const shown = (text: string) =>
-  text
-    .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID')
-    .replaceAll(/(?<=\.jobtail-)[0-9a-f]+/g, '*')
-    .replaceAll(`jobtail/${os.hostname()}`, 'jobtail/HOST');
-
-class Trace {
-  transactions = 0;
-  readonly #lines: { readonly at: string; readonly text: string; times: number }[] = [];
-  readonly #world: World;
-  #at = '';
-
-  constructor(world: World) {
-    const { service, disk, receiver } = world;
-    this.#world = world;
-    const note = world.note.bind(world);
-    world.note = (line) => {
-      note(line);
-      if (!line.endsWith(' ok')) this.add(line);
-    };
-    service.onCall = ({ operation, jobId = '', files }) =>
-      this.add(
-        `asks ${operation} ${jobId} ${files.slice(0, MAX_FILES).join(' ')}${files.length > MAX_FILES ? ` and ${files.length - MAX_FILES} more` : ''}`,
-      );
-    disk.onCall = (name, file) => {
-      if (!LOOKS.test(name)) this.add(`disk ${name} ${file}`);
-    };
-    disk.onTransaction = () => {
-      this.transactions += 1;
-    };
-    receiver.onRequest = (body) => this.add(`reports ${body}`);
-  }
-
-  add(line: string): void {
-    const text = shown(line.replaceAll(this.#world.directory, '')).trimEnd();
-    const at = (this.#world.time.passedMs / 1000).toFixed(1);
-    const last = this.#lines.at(-1);
-    if (at === this.#at && last?.text === text) last.times += 1;
-    else this.#lines.push({ at: at === this.#at ? '' : at, text, times: 1 });
-    this.#at = at;
-  }
-
-  get text(): string {
-    return this.#lines
-      .map(({ at, text, times }) => `${at.padStart(7)} ${text}${times > 1 ? ` (${times} times)` : ''}\n`)
-      .join('');
-  }
-}
-
-/** What lies in a directory: each file with its mode and size, each link with its target. */
-function treeOf(directory: string): string {
-  const names = fs.readdirSync(directory, { recursive: true, encoding: 'utf8' }).sort();
-  const lines = names.map((name) => {
-    const at = path.join(directory, name);
-    const { mode, size } = fs.lstatSync(at);
-    if (fs.lstatSync(at).isSymbolicLink()) return `${name} -> ${fs.readlinkSync(at)}`;
-    return `${(mode & 0o777).toString(8)} ${name} ${fs.lstatSync(at).isFile() ? size : ''}`.trimEnd();
-  });
-  return lines.map((line) => `  ${line}\n`).join('');
-}
-
-/** Each row of the state, without what is empty. */
-function rowsOf(file: string): string {
-  const database = openNative(file, { readonly: true });
-  const all = (sql: string) => keepAlive(database.prepare(sql)).all() as Readonly<Record<string, unknown>>[];
-  try {
-    const tables = all(`SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name`);
-    const lines = tables.flatMap(({ name: table }) =>
-      all(`SELECT * FROM ${String(table)}`).map((row) => {
-        const values = Object.entries(row).filter(([, value]) => value !== null);
-        const fields = values.map(([name, value]) => `${name}=${RANDOM.includes(name) ? '*' : String(value)}`);
-        return `${String(table)} ${fields.join(' ')}`;
-      }),
-    );
-    return lines.map((line) => `  ${shown(line)}\n`).join('');
-  } finally {
-    database.close();
-  }
-}
 
 const filesOf = (world: World) => jobOf(world).tasks[0]?.files as NonNullable<Job['tasks'][number]>['files'];
 type Job = ReturnType<World['service']['job']>;
@@ -347,7 +258,7 @@ async function lostState(world: World): Promise<void> {
 test.each(Object.entries(SCENARIOS))('%s: all that the agent does', async (name, steps) => {
   const world = await World.make(1, SETTINGS);
   try {
-    const trace = new Trace(world);
+    const trace = new Trace(world, () => '');
     world.service.submit(JOB).to('Running', world.time.wallMs);
     order(world, true);
     for (const [what, act, minutes = 0] of steps) {

@@ -52,6 +52,8 @@ export class SimulatedPostgres {
   /** Added to the way of each statement. */
   slowMs = 0;
   statements = 0;
+  /** Called with each statement that arrives. */
+  onStatement: (text: string) => void = () => {};
   /** Called with what it does not have. */
   onUnknown: (what: string) => void = () => {};
   readonly #time: SimulatedTime;
@@ -147,6 +149,7 @@ export class SimulatedPostgres {
 
   async #statement(session: ServerSession, text: string, values: readonly unknown[]): Promise<unknown[]> {
     const { transaction } = session;
+    this.onStatement(text);
     if (text === 'BEGIN') session.transaction = new Transaction(this.tables, this.now);
     else if (text === 'COMMIT') this.#commit(transaction);
     else if (transaction !== undefined) return this.#run(transaction, text, values);

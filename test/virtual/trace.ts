@@ -1,0 +1,109 @@
+/** What agents do in a simulated world, as text that is the same in each run: moment by moment, and what is left in the end. */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { keepAlive, openNative } from '../../src/store/sql.ts';
+import type { World } from './world.ts';
+
+/** Of a call, so many files are shown. */
+const MAX_FILES = 12;
+/** Calls that change nothing. */
+const LOOKS = /^(?:l?stat|fstat|read|readdir|opendir|readFile|readlink|statfs|close|open)$/;
+const RANDOM = ['inode', 'modified_ns', 'delivery_id', 'rule', 'request_id'];
+
+/** Without what is another text in each process. */
+export const shown = (text: string) =>
+  text
+    .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID')
+    .replaceAll(/(?<=\.jobtail-)[0-9a-f]+/g, '*')
+    .replaceAll(/(?<="(?:inode|modified_ns)":")\d+/g, '*')
+    .replaceAll(/(?<="pid":)\d+/g, '*')
+    .replaceAll(`"host":"${os.hostname()}"`, '"host":"HOST"')
+    .replaceAll(`jobtail/${os.hostname()}`, 'jobtail/HOST');
+
+type Traced = Pick<World, 'service' | 'disk' | 'receiver' | 'note' | 'time' | 'directory'>;
+
+export class Trace {
+  transactions = 0;
+  readonly #lines: { readonly at: string; readonly text: string; times: number }[] = [];
+  readonly #world: Traced;
+  #at = '';
+
+  /** `who`: the name of the agent that is at work, if there are several. */
+  constructor(world: Traced, who: () => string) {
+    const { service, disk, receiver } = world;
+    const { onCall } = service;
+    this.#world = world;
+    const note = world.note.bind(world);
+    const done = (what: string) => this.add(`${who()} ${what}`.trimStart());
+    world.note = (line) => {
+      note(line);
+      if (!line.endsWith(' ok')) this.add(line);
+    };
+    service.onCall = (call) => {
+      onCall(call);
+      const { operation, jobId = '', files } = call;
+      const more = files.length > MAX_FILES ? ` and ${files.length - MAX_FILES} more` : '';
+      done(`asks ${operation} ${jobId} ${files.slice(0, MAX_FILES).join(' ')}${more}`);
+    };
+    disk.onCall = (name, file) => {
+      if (!LOOKS.test(name)) done(`disk ${name} ${file}`);
+    };
+    disk.onTransaction = () => {
+      this.transactions += 1;
+    };
+    receiver.onRequest = (body) => done(`reports ${body}`);
+  }
+
+  add(line: string): void {
+    const text = shown(line.replaceAll(this.#world.directory, '')).trimEnd();
+    const at = (this.#world.time.passedMs / 1000).toFixed(1);
+    const last = this.#lines.at(-1);
+    if (at === this.#at && last?.text === text) last.times += 1;
+    else this.#lines.push({ at: at === this.#at ? '' : at, text, times: 1 });
+    this.#at = at;
+  }
+
+  get text(): string {
+    return this.#lines
+      .map(({ at, text, times }) => `${at.padStart(7)} ${text}${times > 1 ? ` (${times} times)` : ''}\n`)
+      .join('');
+  }
+}
+
+/** What lies in a directory: each file with its mode and size, each link with its target. */
+export function treeOf(directory: string): string {
+  const names = fs.readdirSync(directory, { recursive: true, encoding: 'utf8' }).sort();
+  const lines = names.map((name) => {
+    const at = path.join(directory, name);
+    const { mode, size } = fs.lstatSync(at);
+    if (fs.lstatSync(at).isSymbolicLink()) return `${name} -> ${fs.readlinkSync(at)}`;
+    return `${(mode & 0o777).toString(8)} ${name} ${fs.lstatSync(at).isFile() ? size : ''}`.trimEnd();
+  });
+  return lines.map((line) => `  ${line}\n`).join('');
+}
+
+/** A row without what is empty, or another value in each run. */
+export function rowText(table: string, row: Readonly<Record<string, unknown>>): string {
+  const values = Object.entries(row).filter(([, value]) => value !== null);
+  const fields = values.map(
+    ([name, value]) =>
+      `${name}=${RANDOM.includes(name) ? '*' : typeof value === 'object' ? JSON.stringify(value) : String(value)}`,
+  );
+  return `  ${shown(`${table} ${fields.join(' ')}`)}\n`;
+}
+
+/** Each row of the state. */
+export function rowsOf(file: string): string {
+  const database = openNative(file, { readonly: true });
+  const all = (sql: string) => keepAlive(database.prepare(sql)).all() as Readonly<Record<string, unknown>>[];
+  try {
+    const tables = all(`SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name`);
+    const lines = tables.flatMap(({ name: table }) =>
+      all(`SELECT * FROM ${String(table)}`).map((row) => rowText(String(table), row)),
+    );
+    return lines.join('');
+  } finally {
+    database.close();
+  }
+}
