@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { BackOff } from '../src/back-off.ts';
 import { InTurn } from '../src/in-turn.ts';
-import { lastState, withLastState } from '../src/line-states.ts';
+import { lastState, statesOf, withLastState } from '../src/line-states.ts';
 import { showAge, showBytes } from '../src/numbers.ts';
 
 describe('a number for people', () => {
@@ -62,4 +62,15 @@ it.each([
   ['\r\r', '', '\r\r'],
 ])('the last state of the line %j is %j', (line, last, withEnd) => {
   expect([lastState(line), withLastState(line)]).toEqual([last, withEnd]);
+});
+
+it('a long state of a line comes in pieces that overlap, without a gap', () => {
+  const state = Array.from({ length: 1_000 }, (_, index) => String.fromCharCode(0x4e00 + index)).join('');
+  const pieces = statesOf(`10%\r${state}`, 400);
+  expect(pieces).toEqual(['10%', ...[0, 144, 288, 432, 576, 720].map((at) => state.slice(at, at + 400))]);
+  expect([statesOf('\r'), statesOf(state, 1_000), statesOf(state.slice(0, 401), 400)]).toEqual([
+    [''],
+    [state],
+    [state.slice(0, 400), state.slice(144, 401)],
+  ]);
 });

@@ -45,6 +45,30 @@ it('of a removed job its id stays, and the notifications that wait', () => {
   expect(store.jobs.isForgotten(JOB)).toBe(false);
 });
 
+it('a file whose content is skipped is read from there on, also one of a single byte; an empty one has a first line', () => {
+  const { liveFiles, outbox } = openStore();
+  outbox.jobs.save({
+    jobId: JOB,
+    jobState: null,
+    startedAt: null,
+    watchState: 'watched',
+    stalledAt: null,
+    hasFiles: true,
+  });
+  const [row] = liveFiles.ofJob(JOB);
+  if (row === undefined) throw new Error('it was just watched');
+  const after = (generation: number, position: number) => {
+    liveFiles.save({ ...row, generation, position });
+    const unread = outbox.unreadFiles().length;
+    outbox.skip({ ...row, generation, position });
+    const { lines } = outbox.position(JOB, row) ?? {};
+    return [unread, outbox.unreadFiles().length, lines];
+  };
+  expect(after(1, 0)).toEqual([0, 0, undefined]);
+  expect(after(1, 1)).toEqual([1, 0, null]);
+  expect(after(2, 0)).toEqual([1, 0, 0]);
+});
+
 it('a delivery that was attempted counts no later one: one more waits for the next attempts', () => {
   const { outbox } = openStore();
   const first = Array.from({ length: MAX_WAITING }, (_, line) => delivery(line));

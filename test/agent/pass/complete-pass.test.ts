@@ -165,6 +165,16 @@ it('the complete pass is not waited for where no live file is followed: the resu
   expect(await engine.pass(clock)).toMatchObject({
     results: { listed: 2, fetched: 2, changed: 1, failed: 0, bytes: 12 },
   });
+  // What the second listing has first, and is not there yet, is left to the syncs of a job that stays followed.
+  remote.files.set('later', Buffer.from('later'));
+  remote.downloadFile = async (job, name, sink, signal) => {
+    const isNew = name === '/later.txt' && !remote.files.has('new');
+    if (isNew) remote.files.set('new', Buffer.from('new'));
+    if (isNew || name === '/new.txt') throw new JobtailError('fault', 'not yet', { inPlace: 'nothing' });
+    return await download(job, name, sink, signal);
+  };
+  expect(await engine.pass(clock)).toMatchObject({ results: { listed: 4, failed: 0 } });
+  expect(engine.store.results.counts(JOB)).toMatchObject({ queued: 1 });
   // No result is missing because of live files without bytes.
   remote.files.clear();
   expect(await engine.pass(clock)).toMatchObject({ results: { listed: 0 }, isListingEmpty: false });

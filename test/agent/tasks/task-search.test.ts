@@ -109,6 +109,7 @@ describe('a probe', () => {
           const before = remote.asked.length;
           await probe();
           expect(remote.asked.length - before, `${strangers}, ${maxEntries} entries`).toBeLessThanOrEqual(9);
+          expect(new Set(remote.asked.slice(before).flat()).size, 'ids in a round').toBeLessThanOrEqual(320);
         }
       }
     }
@@ -183,6 +184,30 @@ describe('a probe', () => {
     expect(remote.asked.at(-1), 'an id that no database reaches').toEqual([`${2n ** 62n + 1n}`]);
     expect(store.taskSearches.get(JOB)?.hint).toContain('whatever id');
     expect(said).toContainEqual(expect.stringContaining('not found'));
+  });
+
+  it('finds a task with the number of its directory, though those of another job differ by a shift', async () => {
+    const { remote, probe, tasks, store } = setUp();
+    store.capabilities.set('task-shift', '30');
+    for (const directory of ['10000', '50000', '90000']) remote.listed.push(`/${directory}/a`);
+    remote.task('50000');
+    expect(await probe()).toMatchObject({ found: 1 });
+    expect(tasks()).toEqual(['50000']);
+  });
+
+  it('learns nothing of a stranger while the service is away', async () => {
+    const { remote, probe, tasks, store } = setUp();
+    remote.task('9001', '9001');
+    const read = remote.readParts.bind(remote);
+    remote.readParts = async (...call) => {
+      if (call[1][0]?.taskId !== '9001') throw new JobtailError('unavailable', 'it is down');
+      return await read(...call);
+    };
+    // Of one id, so that the next call is that for a stranger.
+    remote.maxEntries = 1;
+    store.capabilities.set('probe-entries', '1');
+    await expect(probe()).rejects.toMatchObject({ code: 'unavailable' });
+    expect([tasks(), store.capabilities.get('strange-tasks')]).toEqual([[], undefined]);
   });
 
   it('that fails for another reason says so, and loses nothing', async () => {

@@ -78,6 +78,18 @@ describe('a long backlog full of cut characters', () => {
     expect(remote.textBytes).toBeLessThan(1.1 * LONG_BYTES);
   });
 
+  test('is not taken for one where another process changed the mirror: its whole text is compared', async () => {
+    const { remote, engine, poll, mirror } = setUp();
+    expect(await poll()).toBe('current');
+    const changed = Buffer.from(TEXT).fill('#', TEXT.length - 9_000, TEXT.length - 8_990);
+    fs.writeFileSync(engine.mirror(STDOUT), changed);
+    remote.textBytes = 0;
+    expect(await poll()).toBe('current');
+    expect(mirror().equals(TEXT)).toBe(true);
+    expect(remote.textBytes).toBeGreaterThan(TEXT.length);
+    expect(remote.rawBytes).toBe(TEXT.length);
+  });
+
   test('is read as text where the service fails to send its raw bytes', async () => {
     const { remote, poll, mirror } = setUp();
     remote.downloadFile = async () => {
