@@ -1,4 +1,6 @@
 /** Who may connect to a Unix socket: its owner, and the group that was asked for. */
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
@@ -54,4 +56,31 @@ it('a socket has its place alone; one that cannot be put there is closed, and th
   await expect(listenAt(third, { path: `${file}-2` })).rejects.toThrow('no room left');
   expect([first, second, third].map(({ listening }) => listening)).toEqual([true, false, false]);
   expect(fs.readdirSync(directory)).toEqual(['socket']);
+});
+
+it('a socket that cannot be made is refused with the error of the system, and nothing is left', async () => {
+  const directory = temporaryDirectory();
+  const server = net.createServer();
+  const error = new Error('listen EACCES: permission denied');
+  vi.spyOn(server, 'listen').mockImplementation(() => server);
+  process.nextTick(() => server.emit('error', error));
+  await expect(listenAt(server, { path: path.join(directory, 'socket') })).rejects.toBe(error);
+  expect(fs.readdirSync(directory)).toEqual([]);
+});
+
+it('a socket of a killed process is replaced, and anything else in its place is not', async () => {
+  const file = path.join(temporaryDirectory(), 'socket');
+  const script = `require('net').createServer().listen(${JSON.stringify(file)}, () => process.kill(process.pid, 'SIGKILL'))`;
+  spawnSync(process.execPath, ['-e', script]);
+  expect(fs.lstatSync(file).isSocket()).toBe(true);
+  const [server, other] = [net.createServer(), net.createServer()];
+  const leave = await listenAt(server, { path: file });
+  onTestFinished(() => void server.close());
+  await once(net.connect(file).unref(), 'connect');
+  fs.rmSync(file);
+  fs.writeFileSync(file, 'kept');
+  leave();
+  const message = `${file} is not a socket, and is not followed or replaced`;
+  await expect(listenAt(other, { path: file })).rejects.toMatchObject({ code: 'local-io', message });
+  expect(fs.readFileSync(file, 'utf8')).toBe('kept');
 });
