@@ -180,7 +180,20 @@ it.concurrent('what the database tells an agent waits for no interval', OPTIONS,
 
 it.concurrent('an agent that stops writes its last rows, and leaves with its connections', OPTIONS, async (test) => {
   const { fleet, agents, soon } = await fleetWith(test, 1);
-  const { member, store, followed, log } = fleet.start('anna', {});
+  const timers = new Set<() => void>();
+  const timer = (delayMs: number, callback: () => void) => {
+    const end = () => {
+      timers.delete(end);
+      cancel();
+    };
+    const cancel = systemClock.timer(delayMs, () => {
+      timers.delete(end);
+      callback();
+    });
+    timers.add(end);
+    return end;
+  };
+  const { member, store, followed, log } = fleet.start('anna', { clock: { ...systemClock, timer } });
   const { jobId } = orderFor(1);
   await until('the job to be followed', () => followed.has(jobId));
   let isAsked = false;
@@ -191,6 +204,7 @@ it.concurrent('an agent that stops writes its last rows, and leaves with its con
   await soon('it to be asked to drain', () => isAsked);
   store.jobs.endRun(jobId, { polledAt: 7_000, grownAt: null, refused: 0, failures: 0, error: null });
   await member.stop();
+  expect(timers.size).toBe(0);
   expect(await fleet.query(`SELECT row ->> 'polled_at' AS at FROM jobtail.rows WHERE kind = 'jobs'`)).toEqual([
     { at: '7000' },
   ]);
@@ -213,3 +227,38 @@ it.concurrent('the next process of an agent continues at once with its jobs', OP
   });
   await until('the job to be followed', () => followed.size === 1);
 });
+
+it.concurrent(
+  'an agent whose lease may have expired writes nothing, and its last rows when it stops',
+  OPTIONS,
+  async (test) => {
+    const { fleet } = await fleetWith(test, 1);
+    let aheadMs = 0;
+    const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs };
+    const { member, store, followed, log } = fleet.start('anna', { clock, heartbeatMs: 600_000 });
+    const { jobId } = orderFor(1);
+    await until('the job to be followed', () => followed.has(jobId));
+    await until('its first row', async () => (await fleet.query('SELECT 1 FROM jobtail.rows')).length > 0);
+    const session = await fleet.session();
+    await session.query('BEGIN');
+    await session.query('SELECT 1 FROM jobtail.agents FOR UPDATE');
+    // Its next heartbeat gets no response.
+    aheadMs = 600_000;
+    const [file] = store.liveFiles.ofJob(jobId);
+    await expect(member.fence(file as NonNullable<typeof file>)).rejects.toThrow('lease possibly expired');
+    await until('the job to be paused', () =>
+      log.some(({ message }) => message === 'jobs paused, lease possibly expired'),
+    );
+    await until('it to be left', () => followed.size === 0);
+    expect(member.owns(jobId)).toBe(false);
+    expect(member.numbers).toMatchObject({ notFollowed: 1, refusedWrites: 1, jobs: { self: 1 } });
+    const error = { code: 'fault', message: 'its last failure', hint: null, since: 1 } as const;
+    store.jobs.endRun(jobId, { polledAt: 1, grownAt: null, refused: 0, failures: 1, error });
+    const stopped = member.stop();
+    const written = `SELECT 1 FROM jobtail.rows WHERE row ->> 'error' LIKE '%its last failure%'`;
+    await until('its last row', async () => (await fleet.query(written)).length === 1);
+    await session.query('COMMIT');
+    await stopped;
+    expect(await fleet.query('SELECT is_ended FROM jobtail.agents')).toEqual([{ is_ended: true }]);
+  },
+);

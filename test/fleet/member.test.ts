@@ -47,17 +47,22 @@ it.concurrent(
     const watch = async (number: number) =>
       void (await commands.give([{ jobId: orderFor(number).jobId, kind: 'watch', body: orderFor(number) }]));
     await watch(1);
+    let isFull = true;
     const { log, followed } = fleet.start('anna', {
       ...{ clock: fastClock(20), heartbeatMs: 20_000 },
       prepare({ portableRows }) {
-        const full = () => {
-          throw new JobtailError('disk-full', 'no room left');
-        };
-        // For all at once, then for the job by itself.
-        vi.spyOn(portableRows, 'forget').mockImplementationOnce(full).mockImplementationOnce(full);
+        const forget = portableRows.forget.bind(portableRows);
+        vi.spyOn(portableRows, 'forget').mockImplementation((jobId) => {
+          if (isFull) throw new JobtailError('disk-full', 'no room left');
+          forget(jobId);
+        });
       },
     });
     await until('it to be not ready', () => log.some(({ message }) => message === 'agent not ready'));
+    await until('it to report a job without its rows', async () => {
+      return (await fleet.query('SELECT 1 FROM jobtail.agents WHERE not_followed = 1')).length === 1;
+    });
+    isFull = false;
     await until('it to be ready', () => log.some(({ message }) => message === 'agent takes jobs again'));
     await watch(2);
     await until('both jobs to be followed', () => followed.size === 2);
@@ -261,6 +266,32 @@ it.concurrent('a temporary key is known to the next owner before it is used', ne
     expect(rows).toMatchObject([{ row: { state: 'open', public_key: `public of ${jobId}` } }]);
     expect(JSON.stringify(rows)).not.toContain('private');
   }
+});
+
+it.concurrent('the numbers of an agent are those of its fleet', needs('postgres'), async (test) => {
+  const fleet = await FleetParts.make(test);
+  const { commands, database } = await fleet.join('command');
+  await commands.give(
+    [1, 2, 3].map((number) => ({ jobId: orderFor(number).jobId, kind: 'watch', body: orderFor(number) })),
+  );
+  let aheadMs = 0;
+  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs };
+  const { member, followed } = fleet.start('anna', { clock, maxJobs: 1 });
+  await until('one to be followed', () => followed.size === 1);
+  await fleet.query(`UPDATE jobtail.jobs SET waiting_since = now() - interval '100 s' WHERE owner IS NULL`);
+  const second = 'SELECT min(job_id) FROM jobtail.jobs WHERE owner IS NULL';
+  await fleet.query(`UPDATE jobtail.jobs SET owner = 'ben', waiting_since = NULL WHERE job_id = (${second})`);
+  await until('a heartbeat', async () => {
+    await commands.notify(database);
+    return member.numbers.jobs.others === 1;
+  });
+  aheadMs = 5_000;
+  const { leaseAgeSeconds, waitingSeconds, ...numbers } = member.numbers;
+  expect(numbers).toEqual({
+    ...{ isUp: true, takeovers: 0, lost: 0, refusedWrites: 0, agents: 1, notFollowed: 0 },
+    jobs: { self: 1, others: 1, nobody: 1 },
+  });
+  expect([leaseAgeSeconds - 5, waitingSeconds - 100].filter((seconds) => seconds < 0 || seconds > 300)).toEqual([]);
 });
 
 it.concurrent('an agent reports its calls of the last minute', needs('postgres'), async (test) => {
