@@ -35,6 +35,15 @@ const lines = (name: LiveFileName, count: number): Step => [
   `${name} grows by ${count} lines`,
   (world) => filesOf(world)[name].append(count),
 ];
+const ANY_BYTES = Buffer.from([0xef, 0xbb, 0xbf, 0xff, 0xfe, 0x00, 0xe2, 0x82, 0x0a, 0xc3]);
+const bytes = (name: LiveFileName, added: Buffer, minutes: number): Step => [
+  `${name} grows by ${added.length} bytes of any kind`,
+  (world) => {
+    const { contents } = filesOf(world)[name];
+    contents[contents.length - 1] = Buffer.concat([contents.at(-1) ?? Buffer.alloc(0), added]);
+  },
+  minutes,
+];
 const result = (name: string, text: string, kind: ResultKind = 'file'): Step => [
   `${name} is written (${kind})`,
   (world) => jobOf(world).result(name, kind, world.time.wallMs, Buffer.from(text)),
@@ -214,6 +223,36 @@ const SCENARIOS: Readonly<Record<string, readonly Step[]>> = {
     ...[result('/out/b', 'back'), pause(6)],
     ['the copy of a is removed', ({ mirrors }) => fs.rmSync(path.join(resultsDirectory(mirrors, JOB), 'out/a')), 6],
     ...[result('/out/c', 'c'), to('Finished'), settled],
+  ],
+  'bytes that are no text': [
+    ...[lines('stdout', 1), lines('log', 0), bytes('log', ANY_BYTES, 2), bytes('stdout', ANY_BYTES, 2)],
+    ['another release swallows marks', ({ service }) => Object.assign(service, { decoding: { swallowBom: true } }), 1],
+    ...[bytes('log', ANY_BYTES, 2), bytes('stdout', Buffer.alloc(3_000, 0xff), 2)],
+    ['an older release decodes', ({ service }) => Object.assign(service, { decoding: { olderRuntime: true } }), 1],
+    ...[bytes('stdout', Buffer.from('é'.repeat(2_000)), 2), bytes('log', Buffer.from([0xe2, 0x82, 0xac]), 2)],
+    fault({ code: 'http-status', operations: ['DownloadFileFromCluster'] }, 3),
+    ...[bytes('stdout', ANY_BYTES, 3), to('Finished'), settled],
+  ],
+  'few calls for many jobs': [
+    ['the limits change', (world) => reload(world, { requestsPerMinute: 20, concurrency: 1 }, false), 1],
+    [
+      'more jobs run, and each is watched',
+      (world) => {
+        for (let number = 2; number <= 7; number += 1) {
+          const jobId = `50${number}` as JobId;
+          world.service.submit(jobId).to('Running', world.time.wallMs);
+          world.service.job(jobId).write(0, 'stdout', number);
+          world.service.job(jobId).result('/out/a', 'file', world.time.wallMs);
+          order(world, number % 2 === 0, jobId);
+        }
+      },
+      3,
+    ],
+    fault({ code: 'slow', jobId: '503' as JobId }, 3),
+    fault({ code: 'silent', jobId: '504' as JobId }, 3),
+    fault({ code: 'unavailable', jobId: '505' as JobId, retryAfterMs: 20_000 }, 2),
+    command('agent sync', (store, now) => store.requests.add(JOB, 'sync', now), 2),
+    ...[to('Finished'), settled],
   ],
   'a receiver that is away, and a configuration that changes': [
     ['the receiver refuses', ({ receiver }) => Object.assign(receiver, { state: 'refuses' })],
