@@ -76,6 +76,8 @@ const settled: Step = [
 ];
 
 const OTHER = '502' as JobId;
+/** A fault of one file without them would be one of sign-ins as well. */
+const OF_RESULTS = { operations: ['DownloadFileFromCluster'] } as const;
 
 const SCENARIOS: Readonly<Record<string, readonly Step[]>> = {
   'a job from its start to its end': [
@@ -135,7 +137,7 @@ const SCENARIOS: Readonly<Record<string, readonly Step[]>> = {
       3,
     ],
     fault({ code: 'silent', operations: ['ListChangedFilesForJob'] }, 8),
-    fault({ code: 'answer-too-large', file: '5010/stdout' }, 3),
+    fault({ code: 'answer-too-large', operations: ['DownloadPartsOfJobFilesFromCluster'], file: '5010/stdout' }, 3),
     fault({ code: 'malformed', operations: ['ListJobsForCurrentUser', 'GetCurrentInfoForJob'] }, 2),
     to('Canceled'),
     fault({ code: 'fault', jobId: JOB }, 20),
@@ -212,13 +214,13 @@ const SCENARIOS: Readonly<Record<string, readonly Step[]>> = {
       result('/out/../x', '', 'bad name'),
     ],
     ...[
-      fault({ code: 'silent', file: '/out/a' }, 12),
+      fault({ code: 'silent', ...OF_RESULTS, file: '/out/a' }, 12),
       pause(6),
       result('/out/b', 'other'),
-      fault({ code: 'cut', file: '/out/b' }, 6),
+      fault({ code: 'cut', ...OF_RESULTS, file: '/out/b' }, 6),
       pause(6),
     ],
-    fault({ code: 'not-found', file: '/out/b' }, 6),
+    fault({ code: 'not-found', ...OF_RESULTS, file: '/out/b' }, 6),
     ['b is gone', (world) => jobOf(world).results.delete('/out/b'), 12],
     ...[result('/out/b', 'back'), pause(6)],
     ['the copy of a is removed', ({ mirrors }) => fs.rmSync(path.join(resultsDirectory(mirrors, JOB), 'out/a')), 6],
