@@ -74,6 +74,14 @@ describe('against GNU grep', () => {
     before: fc.integer({ min: 0, max: 3 }),
     after: fc.integer({ min: 0, max: 3 }),
   });
+  // Each context of lines that are far apart, near, and at both ends.
+  const examples = [0, 1, 2, 3].flatMap((before) =>
+    [0, 1, 2, 3].map((after) => {
+      const how = { chunkBytes: 5, ignoreCase: false, invert: false, before, after };
+      const text = 'a\n1\n2\n3\n4\n5\n6\n7\na\n1\n2\na\na\n1\n2\n3\n4\n5\n6\na';
+      return ['a', Buffer.from(text), how] as [string, Buffer<ArrayBuffer>, typeof how];
+    }),
+  );
   // Without U+212A: grep -i does not find this sign of Kelvin by the letter k, as the case folding of Unicode does.
   const utf8 = ['é', 'É', '√', 'ſ'].map((character) => Buffer.from(character).toString('latin1'));
 
@@ -102,7 +110,7 @@ describe('against GNU grep', () => {
         const ends = await resultsOf({ ...base, wanted: { what: 'ends', numbered: true } });
         expect(ends.lines).toEqual(selected.length < 2 ? selected : [selected[0], selected.at(-1)]);
       }),
-      numRuns(600),
+      { ...numRuns(600), examples },
     );
   });
 });
