@@ -7,6 +7,7 @@ import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { viewSettingsOf } from '../../../src/daemon/view-thread.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import type { FleetAgent } from '../../../src/view/contract/events.ts';
+import { AgentCounts, Figures } from '../../../src/view/events/figures.ts';
 import type { FleetRead } from '../../../src/view/fleet.ts';
 import { serveView } from '../../../src/view/serve.ts';
 import { FAILING, NOW, SEARCHED, SETTLED, TASK, writeState } from '../../support/full-state.ts';
@@ -83,6 +84,16 @@ function fleetOf({ store }: Written): FleetRead {
     [SETTLED, { owner: 'anna', isElsewhere: false }],
   ]);
   return { store, name: 'anna', agents: [anna, { ...anna, ...more }], waitingJobs: 1, places };
+}
+
+/** The work of the agent in ten seconds. */
+function figures(): Figures {
+  const all = new Figures();
+  const counts = new AgentCounts();
+  all.add({ ...counts } as AgentCounts, NOW - 20_000);
+  const calls = { DownloadFileFromCluster: 2, Other: 1 };
+  all.add({ bytes: 40_960, calls, failures: { 'no answer': 3 } } as unknown as AgentCounts, NOW - 10_000);
+  return all;
 }
 
 /** What the page asked for, and the end of all answers. */
@@ -170,7 +181,7 @@ function outline(node: Node, depth = 0): string {
   if (node.nodeType !== 1 || (node as Element).localName === 'svg') return '';
   const element = node as Element & Record<'disabled' | 'checked' | 'open', unknown>;
   const { localName, classList, childNodes } = element;
-  if (localName === 'dialog' && !element.open) return '';
+  if ((localName === 'dialog' && !element.open) || classList.contains('u-wrap')) return '';
   const attributes = ATTRIBUTES.flatMap((name) =>
     element.hasAttribute(name) ? [` ${name}=${JSON.stringify(element.getAttribute(name))}`] : [],
   );
@@ -205,7 +216,11 @@ it('shows the whole of a state in which everything has happened', async () => {
   const read = () => (lost === undefined ? Promise.resolve(fleet) : Promise.reject(lost));
   const view = await serveView({
     settings: { ...settings, listen: { host: '127.0.0.1', port: 0 } },
-    ...{ fleet: { read, close: async () => {} }, figures: null, onFailure: (error: unknown) => failures.push(error) },
+    ...{
+      fleet: { read, close: async () => {} },
+      figures: figures(),
+      onFailure: (error: unknown) => failures.push(error),
+    },
   });
   onTestFinished(() => view.close());
   const asked: string[] = [];
@@ -219,6 +234,8 @@ it('shows the whole of a state in which everything has happened', async () => {
   const { document } = window;
   await import(MAIN);
   let before: readonly string[] = [];
+  let dataBefore = '';
+  const data = () => JSON.stringify({ ...document.documentElement.dataset });
   const lines = () =>
     outline(document.body)
       .replaceAll(directory, 'DIR')
@@ -226,7 +243,7 @@ it('shows the whole of a state in which everything has happened', async () => {
       .replaceAll(/pass=[\w-]+/g, 'pass=PASS')
       .replaceAll(/127\.0\.0\.1:\d+/g, 'HOST')
       .split(/(?<=\n)/);
-  const shown = () => difference(before, lines());
+  const shown = () => `${data() === dataBefore ? '' : `${data()}\n`}${difference(before, lines())}`;
   const press = (key: string) =>
     (document.activeElement ?? document.body).dispatchEvent(
       new window.KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }),
@@ -289,10 +306,7 @@ it('shows the whole of a state in which everything has happened', async () => {
     ['its table', () => click('.result .notice .button')],
     ['its table by value', () => click('.result th:last-child button')],
     ['a binary result', () => go(`#/job/${FAILING}/results?name=/${TASK}/a.dat`)],
-    [
-      'a canceled job',
-      () => [writeProgress(written, `old\n${'.'.repeat(5_000)}\rstep 1 of 4\n`), go(`#/job/${SETTLED}/live`)],
-    ],
+    ['a canceled job', () => [writeProgress(written, `old\n${'.'.repeat(5_000)}\rstep 1 of 4\n`), press('}')]],
     ['its progress', () => writeProgress(written, 'step 3 of 4\n')],
     ['its progress is emptied', () => writeProgress(written, '')],
     [
@@ -311,7 +325,7 @@ it('shows the whole of a state in which everything has happened', async () => {
     ['a job that is not there', () => go('#/job/999/live')],
     ['the service', () => go('#/service')],
     ['two files', () => go(`#/job/${FAILING}/live?file=${TASK}/stdout&file=${TASK}/stderr`)],
-    ['another file alone', () => go(`#/job/${FAILING}/live?file=${TASK}/stderr`)],
+    ['another file alone', () => [press(']'), press(']')]],
     ['it grows', () => write(written, 'stderr', 'fatal\u001b[2J: two\nmore\n')],
     ['a former generation', () => go(`#/job/${FAILING}/live?file=${TASK}/stdout:g2`)],
     ['a result on its way', () => [go(`#/job/${FAILING}/results?name=/${TASK}/b.dat`), arrive(written, 1_024)]],
@@ -340,7 +354,8 @@ it('shows the whole of a state in which everything has happened', async () => {
         expect(window.location.hash, 'the reader went elsewhere').toBe('#/service');
         await seen('.service-page');
         go('#/search?text=error');
-        await seen('.found-line');
+        const status = () => document.querySelector('.search-page .fine')?.textContent;
+        await vi.waitFor(() => expect(status()).toContain(' of 4'), { timeout: PATIENCE_MS });
         network.cut.abort();
       },
     ],
@@ -381,6 +396,7 @@ it('shows the whole of a state in which everything has happened', async () => {
       });
     all += `== ${title}\n${shown()}`;
     before = lines();
+    dataBefore = data();
   }
   await expect(all).toMatchFileSnapshot(EXPECTED);
   expect(failures).toEqual([]);
