@@ -71,7 +71,6 @@ class Received {
   readonly #length: number;
   #at = 0;
   #differsAt: number | undefined;
-  #isAccepted = false;
 
   constructor(file: LiveFile) {
     this.#file = file;
@@ -86,7 +85,7 @@ class Received {
     const common = commonLength(bytes, there);
     if (common < there.length) this.#differsAt = start + common;
     else if (this.#at > this.#length) {
-      this.#accept();
+      this.#file.markCompared('raw bytes');
       await this.#file.append(bytes.subarray(there.length));
     }
   }
@@ -95,13 +94,7 @@ class Received {
   finish(): Match {
     if (this.#differsAt !== undefined) return { kind: 'different', at: this.#differsAt, isByAscii: false };
     if (this.#at < this.#length) return { kind: 'shorter', at: this.#at };
-    this.#accept();
+    this.#file.markCompared('raw bytes');
     return { kind: 'same', at: this.#length };
-  }
-
-  /** All of the mirror was compared, not only what follows the offset of a response. */
-  #accept(): void {
-    if (!this.#isAccepted) this.#file.markCompared('raw bytes');
-    this.#isAccepted = true;
   }
 }

@@ -207,6 +207,31 @@ describe('raw bytes', () => {
     expect(mirror()).toBe(bytes.toString('latin1'));
   });
 
+  test('that were compared before end the doubt of another text: it must be seen twice again', async () => {
+    const { remote, engine, poll, mirror } = setUp();
+    const contents = [`${'x'.repeat(200)}\xffabc`, `${'y'.repeat(200)}\xffabc`];
+    for (const index of [0, 1, 0, 1, 0]) {
+      remote.files.set(NAME, Buffer.from(`${contents[index]}`, 'latin1'));
+      expect(await poll()).toBe(index === 0 ? 'current' : 'changing');
+    }
+    expect(engine.mismatches).toEqual([]);
+    expect(mirror()).toBe(contents[0]);
+  });
+
+  test('that are refused prove no stale size: a text with more bytes than it ends the doubt', async () => {
+    const { remote, engine, poll } = setUp();
+    const bytes = Buffer.from(`${'x'.repeat(200)}\xffabc`, 'latin1');
+    remote.files.set(NAME, bytes);
+    expect(await poll()).toBe('current');
+    remote.rawAccess = false;
+    for (const seen of [50, 205, 50]) {
+      remote.files.set(NAME, Buffer.concat([bytes, Buffer.from('d')]));
+      remote.staleSizes.set(NAME, seen);
+      for (let polls = 0; polls < 4; polls++) expect(await poll()).toBe(seen === 50 ? 'changing' : 'raw-unavailable');
+    }
+    expect(engine.mismatches).toEqual([]);
+  });
+
   test('of two listed files that both fit are taken if they are equal, whichever is the file', async () => {
     const { remote, engine, poll, mirror } = setUp();
     remote.files.set(keyText(OTHER), BYTES);
