@@ -35,10 +35,12 @@ export class Failures {
 
   /**
    * Records a failure of `scope` (a job, or one file of it). `waitsUntil` (wall clock): end of a pause that the service
-   * requested and that exceeds the maximum back-off. `isAlone`: logged for `scope` also if it is one of the service.
+   * requested and that exceeds the maximum back-off. `isAlone`: logged for `scope` also if it is one of the service, and
+   * so are those that follow it.
    */
   failed(scope: string, error: JobtailError, waitsUntil = 0, isAlone = false): void {
-    if (error.policy.isOfService && !isAlone) {
+    const isOwn = isAlone || this.#ongoing.get(scope)?.code === error.code;
+    if (error.policy.isOfService && !isOwn) {
       this.#ofAll.#failuresOfService += 1;
       this.#ofAll.#write(SERVICE, error, waitsUntil);
     } else this.#write(scope, error, waitsUntil);

@@ -117,11 +117,12 @@ export class RunFailures {
     return new BackOff({ firstMs: 2 * minIntervalMs, maxMs, nowMs: clock.monotonic, random });
   }
 
-  /** A pass fails beside polls that work, so its failure is one of the job, not of the service. */
+  /** What fails beside runs that work is a failure of the job, not of the service; a pass always is. */
   #record(kind: DueRun, one: Omit<Failing, 'responses'>, waitsUntil?: number): Promise<void> {
+    const isAlone = kind === 'pass' || this.hasRespondedToOthers(kind);
     const failing = { ...one, responses: this.logged.responses };
     this.#failing.set(kind, failing);
-    this.logged.failed(this.scopeOf(kind), failing.error, waitsUntil, kind === 'pass');
+    this.logged.failed(this.scopeOf(kind), failing.error, waitsUntil, isAlone);
     const noted = this.#note({ grew: false });
     this.inBackground(noted);
     return noted;

@@ -111,6 +111,38 @@ it('a file, and a list, that fail are said once, that they work again, and their
   }
 });
 
+it('a list that hangs while polls are answered is a failure of the job, said once, and its end too', async () => {
+  const clock = new HeldClock();
+  const [remote, jobService] = [new ModelRemote(), new ModelJobService()];
+  jobService.set(jobOf(JOB, 'Running', { tasks: tasksOf(TASK) }));
+  remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
+  const list = remote.listChangedFiles.bind(remote);
+  let hangs = false;
+  remote.listChangedFiles = async (...call) => {
+    if (hangs) throw new JobtailError('timeout', 'no list in time');
+    return await list(...call);
+  };
+  const { warnings, said, watch } = await startAgent(remote, { jobService, clock, sections: '' });
+  watch();
+  await clock.pass(HOUR_MS);
+  for (let times = 0; times < 2; times++) {
+    warnings.length = 0;
+    said.length = 0;
+    hangs = true;
+    await clock.pass(3 * HOUR_MS);
+    const about = (lines: readonly string[], what: string, scope: string) =>
+      lines.filter((line) => line.startsWith(`operation ${what} scope="${scope}" code=timeout`)).length;
+    const ofJob = `job ${JOB} results`;
+    expect(about(warnings, 'failed', ofJob)).toBe(1);
+    // Until a poll was answered beside it, it may be all of the service.
+    expect(warnings.length).toBeLessThan(20);
+    hangs = false;
+    await clock.pass(HOUR_MS);
+    expect(about(said, 'recovered', ofJob)).toBe(1);
+    expect(about(said, 'recovered', 'the service')).toBe(about(warnings, 'failed', 'the service'));
+  }
+});
+
 it('a state that cannot be read is said once, that it can be again, and its next failure too', async () => {
   const { agent, store, warnings, said } = await startAgent(new ModelRemote(), { clock: new HeldClock() });
   const read = vi.spyOn(store.jobs, 'changedSince');
