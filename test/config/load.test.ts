@@ -205,6 +205,16 @@ describe('a configuration that is fine', () => {
   });
 });
 
+it.each([
+  ['/var/lib/agent/state', '/run/agent'],
+  ['/var/lib/agent@second.unit/state/', '/run/agent@second.unit'],
+  ['/var/lib/other/state', null],
+  ['/var/lib/agent/state/inner', null],
+  ['/srv/var/lib/agent/state', null],
+])('the sockets of an agent with the state %s are in %s', async (state, directory) => {
+  expect((await load(`${MINIMAL}state: {directory: ${state}}\n`)).api).toEqual({ directory, controlGroup: null });
+});
+
 describe('a file that cannot be read', () => {
   it.each([
     ['nothing there', async () => path('missing.yaml'), 'there is no such file'],

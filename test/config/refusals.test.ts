@@ -102,6 +102,30 @@ const WRONG_VALUES = String.raw`
   view | publicUrl: https://gateway.example.org/?jobs | view.publicUrl: expected an address such as https://gateway.example.org/jobs/, without a query or a password, found "https://gateway.example.org/?jobs" (text)
   errors | patterns: [${Array.from({ length: 101 }, () => 'x')}] | errors.patterns: expected at most 100 patterns
   view | token: x | view.token: expected no secret in this file
+  service | fileTransferUrl: xhttp://m/ | service.fileTransferUrl: expected an address that starts with http://
+  service | fileTransferUrl: http://m/#x | service.fileTransferUrl: expected an address that starts with http://
+  service | fileTransferUrl: http://alice@m/ | service.fileTransferUrl: expected an address that starts with http://
+  service | path: a b | service.path: expected a path such as /heappe, found "a b" (text)
+  auth | passwordCredential: a/b | auth.passwordCredential: expected the name of a systemd credential
+  auth | passwordCredential: .. | auth.passwordCredential: expected the name of a systemd credential
+  auth | commandEnvironment: [GNUPG-HOME] | auth.commandEnvironment[0]: expected the name of a variable, found "GNUPG-HOME" (text)
+  auth | commandEnvironment: [1A] | auth.commandEnvironment[0]: expected the name of a variable, found "1A" (text)
+  mirror | minFreeBytes: x5 MiB | mirror.minFreeBytes: expected a number of bytes from 0
+  mirror | minFreeBytes: 5 MiB/s | mirror.minFreeBytes: expected a number of bytes from 0
+  mirror | directory: "~" | mirror.directory: expected a path (written in full: ~ is not expanded), found "~" (text)
+  api | controlGroup: wheel! | api.controlGroup: expected the name or the number of a group, found "wheel!" (text)
+  results | ssh: {pinnedKeys: ["my ssh-ed25519 AAAAB3"]} | results.ssh.pinnedKeys[0]: expected a public key such as
+  results | ssh: {pinnedKeys: ["ssh-ed25519 AAAAB3-"]} | results.ssh.pinnedKeys[0]: expected a public key such as
+  results | include: ["#a"] | results.include[0]: expected a pattern that a path can match
+  fleet | url: xpostgres://db/x | fleet.url: expected an address such as postgresql://
+  fleet | url: postgres://db/x#y | fleet.url: expected an address such as postgresql://
+  errors | patterns: ['(?<a>x)'] | errors.patterns[0]: expected a regular expression that is quick for any text
+  notify | - {on: [failed], mail: a@example.org x} | notify[0].mail: expected a mail address
+  notify | - {on: [failed], mail: a@x, commandEnvironment: [A]} | notify[0].commandEnvironment: expected no such key without command
+  notify | - {on: [failed], mail: a@x, proxy: none} | notify[0].proxy: expected no such key without url
+  metrics | listen: a 127.0.0.1:9464 | metrics.listen: expected an address and a port such as 127.0.0.1:9464
+  metrics | listen: 127.0.0.1:9464/ | metrics.listen: expected an address and a port such as 127.0.0.1:9464
+  metrics | listen: 127.0.0.1:65536 | metrics.listen: expected an address and a port such as 127.0.0.1:9464
 `;
 
 const UNKNOWN_KEYS = String.raw`

@@ -30,7 +30,10 @@ notify:
 it('redaction hides each secret that a configuration names, and no usual word', async () => {
   const texts = {
     ...{ 'hook.key': 'HMACSECRET-9f8e7d6c', 'view-token': 'VIEWSECRET-1234567890-1234567890-abcdef' },
-    ...{ 'proxy-user': 'alice:PROXYSECRET:1', 'db-url': 'postgres://u:DB+%2BSECRET99@h/x?password=QUERYPASS88' },
+    ...{
+      'proxy-user': 'account-of-proxy:PROXYSECRET:1',
+      'db-url': 'postgres://u:DB+%2BSECRET99@h/x?password=QUERYPASS88',
+    },
     'client.key': '-----BEGIN KEY-----\nKEYSECRETLINE1234\r\nKEYSECRETLINE5678\n-----END KEY-----',
     'client.crt': 'a certificate',
   };
@@ -58,7 +61,7 @@ it('redaction hides each secret that a configuration names, and no usual word', 
     ...['DB+%2BSECRET99', 'DB++SECRET99', 'QUERYPASS88', 'KEYSECRETLINE1234', 'KEYSECRETLINE5678'],
   ])
     expect(secrets.hideInMessage(`failed at ${text}: no`)).toBe('failed at ***: no');
-  const usual = `services show --key alice hooks.example.org /usr/bin/page ${path('client.crt')} -----BEGIN KEY-----`;
+  const usual = `services show --key alice account-of-proxy hooks.example.org /usr/bin/page ${path('client.crt')} -----BEGIN KEY-----`;
   expect(secrets.hideInMessage(usual)).toBe(usual);
   expect([unread, warnings.length]).toEqual([[], 3]);
   for (const name of ['hook.key', 'proxy-user', 'client.key'])

@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { inspect } from 'node:util';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { NotInstalled, type ProgramOptions, printedBy, runProgram } from '../../src/system/program.ts';
+import { isInstalled, NotInstalled, type ProgramOptions, printedBy, runProgram } from '../../src/system/program.ts';
 import { READS_TYPESCRIPT } from '../support/e2e-program.ts';
 import { until } from '../support/e2e-until.ts';
 import { needsThat } from '../support/needs.ts';
@@ -114,6 +114,18 @@ it.concurrent('a program that ends has ended, whatever it left in the background
     signal,
   });
   expect(printed).toMatchObject({ code: 0, printed: Buffer.from('word\n') });
+});
+
+it('a program is installed if a directory of the path has it, and it can be run', () => {
+  const [first, second] = [temporaryDirectory(), temporaryDirectory()];
+  vi.stubEnv('PATH', `${first}::${second}`);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  fs.writeFileSync(path.join(first, 'text'), '', { mode: 0o644 });
+  fs.writeFileSync(path.join(second, 'program'), '', { mode: 0o755 });
+  // Of the working directory, which no empty part stands for.
+  expect(['program', 'text', 'absent', 'scripts'].map(isInstalled)).toEqual([true, false, false, false]);
+  vi.stubEnv('PATH', undefined);
+  expect(isInstalled('program')).toBe(false);
 });
 
 it('what a program prints is kept up to a limit', async () => {
