@@ -239,6 +239,9 @@ describe('a download', () => {
       'x-content-type-options': 'nosniff',
     });
     expect(whole.body.equals(Buffer.from(TEXT))).toBe(true);
+    const plain = await place.ask(`/api/raw?${STDOUT}&plain=1`);
+    expect([plain.headers['content-type'], plain.text]).toEqual(['text/plain; charset=utf-8', TEXT]);
+    expect(plain.headers['content-security-policy']).toMatch(/^sandbox;/);
   });
 
   it('of a file that is rewritten meanwhile breaks off', async () => {

@@ -1,7 +1,7 @@
 /** What is pushed: growth of mirrors and jobs as they change, to as many as look; and nothing where nobody does. */
 import fs from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { JobId } from '../../src/job.ts';
 import type { StoredError } from '../../src/store/rows.ts';
 import type { FileLength } from '../../src/view/contract/events.ts';
@@ -229,6 +229,25 @@ describe('a stream', () => {
     }
     await reader.until('length', ({ bytes }) => bytes === 200);
     stuck.destroy();
+  });
+
+  it('that is closed reads nothing more', async () => {
+    const place = await placeWithJob();
+    const page = place.look('jobs=1');
+    await page.until('jobs');
+    const refresh = vi.spyOn(place.view.parts.snapshots, 'refresh');
+    onTestFinished(() => refresh.mockRestore());
+    page.close();
+    // It would notice with its next line: a heartbeat after 15 s.
+    await until(
+      'the last read',
+      async () => {
+        const before = refresh.mock.calls.length;
+        await sleep(400);
+        return refresh.mock.calls.length === before;
+      },
+      5_000,
+    );
   });
 
   it('of more than there may be at a time is refused, and there is room again then', async () => {

@@ -1,7 +1,10 @@
 /** A search over all jobs, over real HTTP: what grep finds, bounded, and ended with the request. */
-import { describe, expect, it } from 'vitest';
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { JobId } from '../../src/job.ts';
 import type { ErrorGroups, FindLine } from '../../src/view/contract/addresses.ts';
+import { until } from '../support/e2e-until.ts';
 import { ViewPlace } from '../support/view-place.ts';
 
 async function placeWithJobs(): Promise<ViewPlace> {
@@ -64,12 +67,34 @@ describe('a search over all jobs', () => {
     expect(file).toMatchObject({ job: '501', task: '9001', file: 'stdout', matches: 50 });
     const texts = file !== undefined && 'lines' in file ? file.lines.map(({ text }) => text.length) : [];
     expect(texts).toEqual(Array(20).fill(400));
+    // Of all files together, a thousand lines are shown, and all are counted.
+    for (let job = 600; job < 613; job++) {
+      place.addJob(`${job}` as JobId);
+      for (const name of ['stdout', 'stderr', 'log', 'progress'] as const)
+        place.write(name, 'a hit\n'.repeat(30), `${job}` as JobId);
+    }
+    const hits = (await found(place, 'text=hit')).flatMap((line) => ('lines' in line ? [line] : []));
+    expect(hits.flatMap(({ lines }) => lines)).toHaveLength(1_000);
+    expect(hits.map(({ matches }) => matches)).toEqual(Array(52).fill(30));
   });
 
   it.each(['', 'text=', `text=${'x'.repeat(257)}`])('refuses %s', async (query) => {
     const place = await placeWithJobs();
     expect((await place.ask(`/api/find?${query}`)).status).toBe(400);
   });
+});
+
+it('an expression that never ends is ended at once when its page is gone', async () => {
+  const place = await placeWithJobs();
+  place.write('stdout', `${'a'.repeat(5_000)}\n`);
+  const terminate = vi.spyOn(Worker.prototype, 'terminate');
+  onTestFinished(() => terminate.mockRestore());
+  const request = place.request(`/api/find?regex=1&text=${encodeURIComponent('(a+)+$(?!\\s)b')}`, {}, () => {});
+  request.on('error', () => {});
+  await once(request, 'response');
+  request.destroy();
+  // A thread of its own would end after 5 s of the processor.
+  await until('its end', () => terminate.mock.calls.length > 0, 4_000);
 });
 
 it('errors of all jobs are grouped by likeness, with the place of the first', async () => {
