@@ -109,3 +109,19 @@ it('errors of all jobs are grouped by likeness, with the place of the first', as
     ...{ tasks: 2, job: '501', task: '9001', file: 'stderr', line: 2, text: 'RuntimeError: rank 3 failed' },
   });
 });
+
+it('errors are those of the configured patterns, cut, and those of failed jobs come first', async () => {
+  const place = await ViewPlace.serve({ errorPatterns: ['^oops'] });
+  for (const job of ['501', '502', '503'] as JobId[]) {
+    place.addJob(job);
+    place.write('stdout', `fatal: no\noops ${job === '502' ? 'y'.repeat(5_000) : job}\n`, job);
+  }
+  place.report('502' as JobId, { state: 'Failed' });
+  place.report('503' as JobId, { state: 'Finished' });
+  const [first, ...more] = await place.lines<ErrorGroups>('/api/errors');
+  expect(first?.groups).toMatchObject([{ job: '502', line: 2, text: `oops ${'y'.repeat(395)}` }]);
+  expect(more.at(-1)?.groups.map(({ job, tasks }) => [job, tasks])).toEqual([
+    ['501', 2],
+    ['502', 1],
+  ]);
+});
