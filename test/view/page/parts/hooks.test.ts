@@ -1,0 +1,158 @@
+/** What components show of answers that come late, fail, or are wanted no more. */
+import { setImmediate as turn } from 'node:timers/promises';
+import { Window } from 'happy-dom';
+import { h, render, type VNode } from 'preact';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { sendBy } from '../../../../src/view/page/api.ts';
+
+// It is import('../../../../src/view/page/parts/hooks.ts'): the page has types of its own.
+const HOOKS = '../../../../src/view/page/parts/hooks.ts';
+
+interface Shown<T> {
+  readonly answer: T;
+  readonly problem: Error | undefined;
+}
+
+interface Hooks {
+  useAnswer<T>(ask: () => Promise<T>, of: readonly unknown[]): Shown<T | undefined>;
+  useLines<Line, T>(
+    to: string | undefined,
+    first: T,
+    next: (answer: T, line: Line) => T,
+    of?: readonly unknown[],
+  ): Shown<T>;
+}
+
+// It is import('../../../../src/view/page/parts/banner.tsx').
+const BANNER = '../../../../src/view/page/parts/banner.tsx';
+const LIVE = '../../../../src/view/page/live.ts';
+
+let hooks: Hooks;
+
+beforeEach(async () => {
+  const { document } = new Window();
+  const globals = { document, location: { pathname: '/', search: '' }, localStorage: { getItem: () => null } };
+  for (const [name, value] of Object.entries(globals)) vi.stubGlobal(name, value);
+  hooks = (await import(HOOKS)) as Hooks;
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
+
+/** Renders a component that uses a hook; `props` are what it is called with. */
+function rendered<Props extends object, T>(use: (props: Props) => Shown<T>, isDrawn = false) {
+  let last: Shown<T> | undefined;
+  const Component = (props: Props) => {
+    last = use(props);
+    return isDrawn ? (last.answer as VNode) : null;
+  };
+  const place = document.createElement('div');
+  const pass = async (ms = 100) => {
+    await vi.advanceTimersByTimeAsync(ms);
+    for (let turns = 0; turns < 5; turns++) await turn();
+  };
+  return {
+    pass,
+    show: async (props: Props) => {
+      render(h(Component, props), place);
+      await pass();
+    },
+    shown: () => [last?.answer, last?.problem?.message],
+    end: () => render(null, place),
+  };
+}
+
+it('an answer that failed is requested again each three seconds, until it comes, and its problem goes', async () => {
+  let failures = 2;
+  const ask = vi.fn(async (of: string) => {
+    if (failures-- > 0) throw new Error('no answer');
+    return of;
+  });
+  const { show, shown, pass, end } = rendered(({ of }: { of: string }) => hooks.useAnswer(() => ask(of), [of]));
+  await show({ of: 'one' });
+  expect([shown(), ask.mock.calls.length]).toEqual([[undefined, 'no answer'], 1]);
+  await pass(3_100);
+  expect([shown(), ask.mock.calls.length]).toEqual([[undefined, 'no answer'], 2]);
+  await pass(3_100);
+  expect([shown(), ask.mock.calls.length]).toEqual([['one', undefined], 3]);
+  // What was there stays while the next one fails.
+  failures = 1;
+  await show({ of: 'two' });
+  expect(shown()).toEqual(['one', 'no answer']);
+  await show({ of: 'three' });
+  expect(shown()).toEqual(['three', undefined]);
+  failures = 9;
+  await show({ of: 'four' });
+  end();
+  await pass(30_000);
+  expect([ask.mock.calls.length, vi.getTimerCount()]).toEqual([6, 0]);
+});
+
+it('one answer is requested at a time, and none for what changed meanwhile', async () => {
+  const held: (() => void)[] = [];
+  const asked: number[] = [];
+  const ask = (of: number) => {
+    asked.push(of);
+    return new Promise<number>((resolve) => held.push(() => resolve(of)));
+  };
+  const { show, shown, pass } = rendered(({ of }: { of: number }) => hooks.useAnswer(() => ask(of), [of]));
+  for (const of of [1, 2, 3]) await show({ of });
+  expect(asked).toEqual([1]);
+  held.shift()?.();
+  await pass();
+  expect([asked, shown()]).toEqual([
+    [1, 3],
+    [1, undefined],
+  ]);
+  held.shift()?.();
+  await pass();
+  expect(shown()).toEqual([3, undefined]);
+});
+
+it('lines add up as they come; a failure of theirs is shown until they are requested again', async () => {
+  const signals: (AbortSignal | null)[] = [];
+  let answer = () => Promise.resolve(new Response('1\n2\n'));
+  sendBy((_, signal) => {
+    signals.push(signal);
+    return answer();
+  });
+  const use = ({ to, times = 0 }: { to?: string; times?: number }) =>
+    hooks.useLines(to, 0, (sum, line: number) => sum + line, [times]);
+  const { show, shown, pass, end } = rendered(use);
+  await show({});
+  expect([shown(), signals]).toEqual([[0, undefined], []]);
+  await show({ to: 'api/a' });
+  expect(shown()).toEqual([3, undefined]);
+  answer = async () => new Response('{"error":{"message":"busy"}}', { status: 429 });
+  await show({ to: 'api/a', times: 1 });
+  expect(shown()).toEqual([3, 'busy']);
+  let fail = (_: Error) => {};
+  answer = () => new Promise((_, reject) => (fail = reject));
+  await show({ to: 'api/a', times: 2 });
+  expect(shown()).toEqual([3, undefined]);
+  // What is wanted no more has no failure.
+  answer = async () => new Response('5\n');
+  await show({ to: 'api/b', times: 2 });
+  fail(new Error('too late'));
+  await pass();
+  expect(shown()).toEqual([5, undefined]);
+  end();
+  await pass();
+  expect(signals.map((signal) => signal?.aborted)).toEqual([true, true, true, true]);
+});
+
+it('the page is marked as outdated while the view is lost, and no longer', async () => {
+  const { Banner } = (await import(BANNER)) as { Banner: () => null };
+  const { live } = (await import(LIVE)) as { live: { connection: { value: string } } };
+  const { show, pass, end } = rendered(() => ({ answer: h(Banner, null), problem: undefined }), true);
+  const stale: unknown[] = [];
+  for (const connection of ['open', 'lost', 'open', 'refused', 'open']) {
+    live.connection.value = connection;
+    await (stale.length === 0 ? show({}) : pass());
+    stale.push(document.documentElement.dataset['stale']);
+  }
+  expect(stale).toEqual([undefined, 'view-lost', undefined, 'refused', undefined]);
+  end();
+});
