@@ -1,5 +1,8 @@
 import fs from 'node:fs';
+import path from 'node:path';
+import { crc32 } from 'node:zlib';
 import { describe, expect, test, vi } from 'vitest';
+import { ModelDisk } from '../../../support/engine.ts';
 import { LivePlace, REWRITTEN } from '../../../support/live-place.ts';
 
 /** Ends the work at its step number `last`; false once there are fewer steps. */
@@ -54,6 +57,26 @@ describe('a new generation', () => {
     const { ino } = fs.statSync(`${place.path}.1`);
     expect(copies).toContain(ino);
     expect(flushed).toContain(ino);
+    // Its name while it is copied, and its number.
+    const names = fs.statSync(path.dirname(place.path)).ino;
+    expect(flushed.filter((one) => one === names)).toHaveLength(2);
+  });
+
+  test('is empty on the disk before it is committed, and nothing that was known of the old one holds', async () => {
+    const [place, disk] = [new LivePlace(), new ModelDisk()];
+    await write(place, 'one');
+    place.commit({ ...place.committed, verified: 3, unverified: 'for the test' });
+    const steps: string[] = [];
+    disk.beforeStep = async (step) => void steps.push(step);
+    place.onStep = (step) => void steps.push(step);
+    await place.during((file) => file.startGeneration(REWRITTEN), { openFile: disk.open.bind(disk) });
+    expect(steps.slice(steps.indexOf('truncate'), steps.indexOf('rotation:end') + 1)).toEqual([
+      ...['truncate', 'datasync', 'rotation:end'],
+    ]);
+    const fresh = { generation: 2, position: 0, verified: null, unverified: null, copyMark: null, rotation: null };
+    expect(place.committed).toMatchObject(fresh);
+    await write(place, 'two');
+    expect(place.committed).toMatchObject({ position: 3, checksum: crc32('two') });
   });
 
   test.each([5, 1, 0])('killed at any step it loses nothing that is to be kept, of %i', async (keepGenerations) => {

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Mirrors } from '../../../../src/agent/live/mirror/mirror.ts';
 import { JOB, STDOUT } from '../../../support/engine.ts';
+import { NEW_ROW } from '../../../support/live-place.ts';
 import { openFilesIn, temporaryDirectory } from '../../../support/temp-directory.ts';
 
 let directory: string;
@@ -28,6 +29,42 @@ const copied = (place: string, target: string) => {
   fs.cpSync(place, target, { recursive: true });
   fs.rmSync(place, { recursive: true });
 };
+
+test.each([false, true])(
+  'a mirror is as it was left only if inode, time and length are: on a network: %s',
+  async (onNetwork) => {
+    mirrors = new Mirrors(directory, onNetwork);
+    const stat = vi.spyOn(fs, 'lstatSync');
+    onTestFinished(() => stat.mockRestore());
+    const file = await poll('text');
+    expect(fs.statSync(file).mode & 0o777).toBe(0o640);
+    fs.utimesSync(file, 5, 5);
+    const row = { ...NEW_ROW, position: 4, inode: String(fs.statSync(file).ino), modifiedNs: '5000000000' };
+    const after = async (change: () => void) => {
+      change();
+      stat.mockClear();
+      const isAsLeft = await mirrors.isAsLeft(row);
+      // There, it would block the event loop.
+      expect(stat.mock.calls.length).toBe(onNetwork ? 0 : 1);
+      return isAsLeft;
+    };
+    expect(await after(() => {})).toBe(true);
+    expect(await after(() => fs.utimesSync(file, 6, 6))).toBe(false);
+    expect(await after(() => fs.utimesSync(file, 5, 5))).toBe(true);
+    const longer = () => {
+      fs.appendFileSync(file, '.');
+      fs.utimesSync(file, 5, 5);
+    };
+    expect(await after(longer)).toBe(false);
+    const replaced = () => {
+      fs.renameSync(file, elsewhere(file));
+      fs.writeFileSync(file, 'text');
+      fs.utimesSync(file, 5, 5);
+    };
+    expect(await after(replaced)).toBe(false);
+    expect(await after(() => fs.rmSync(file))).toBe(false);
+  },
+);
 
 describe('a mirror', () => {
   test('that was moved away is made again', async () => {

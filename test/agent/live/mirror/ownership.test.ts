@@ -95,6 +95,10 @@ describe('a new generation', () => {
     expect(row.rotation).toBe(rotation);
     place.commits.push(row);
     const next = new Owner('2');
+    const copies: string[] = [];
+    place.onStep = (step) => {
+      if (step === 'rotation:copied') copies.push(...place.files().filter((name) => name.includes('keeping')));
+    };
     await place.during(
       async (file) => {
         if (rotation === null) await file.startGeneration(REWRITTEN);
@@ -102,6 +106,8 @@ describe('a new generation', () => {
       { ownership: next },
     );
     expect([place.read(), place.read(1), place.read(2)]).toEqual(['', 'one', undefined]);
+    expect(copies).toEqual(rotation === 'copied' ? [] : ['stdout.log.keeping-2']);
+    expect(place.committed.copyMark).toBeNull();
     expect(place.files().filter((name) => name.includes('keeping'))).toEqual([]);
   });
 });
