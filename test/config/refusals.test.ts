@@ -110,12 +110,15 @@ const WRONG_VALUES = String.raw`
   auth | passwordCredential: .. | auth.passwordCredential: expected the name of a systemd credential
   auth | commandEnvironment: [GNUPG-HOME] | auth.commandEnvironment[0]: expected the name of a variable, found "GNUPG-HOME" (text)
   auth | commandEnvironment: [1A] | auth.commandEnvironment[0]: expected the name of a variable, found "1A" (text)
+  auth | passwordCommand: [pass, 5] | auth.passwordCommand[1]: expected a text (put it in quotes), found a number (not shown)
   mirror | minFreeBytes: x5 MiB | mirror.minFreeBytes: expected a number of bytes from 0
   mirror | minFreeBytes: 5 MiB/s | mirror.minFreeBytes: expected a number of bytes from 0
   mirror | directory: "~" | mirror.directory: expected a path (written in full: ~ is not expanded), found "~" (text)
   api | controlGroup: wheel! | api.controlGroup: expected the name or the number of a group, found "wheel!" (text)
   results | ssh: {pinnedKeys: ["my ssh-ed25519 AAAAB3"]} | results.ssh.pinnedKeys[0]: expected a public key such as
   results | ssh: {pinnedKeys: ["ssh-ed25519 AAAAB3-"]} | results.ssh.pinnedKeys[0]: expected a public key such as
+  results | include: ["a/./b"] | results.include[0]: expected a pattern that a path can match
+  results | include: ["a//b"] | results.include[0]: expected a pattern that a path can match
   results | include: ["#a"] | results.include[0]: expected a pattern that a path can match
   fleet | url: xpostgres://db/x | fleet.url: expected an address such as postgresql://
   fleet | url: postgres://db/x#y | fleet.url: expected an address such as postgresql://
@@ -229,6 +232,14 @@ it('every limit of a number and of a length is where it is', async () => {
     expect(message, `${name} ${value}`).toContain(`${name.replace('.0', '[0]')}: expected`);
   }
 });
+
+it.each(['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'])(
+  'a fleet may reach its database with sslmode=%s',
+  async (mode) => {
+    const url = `postgresql://db.example.org/jobtail?sslmode=${mode}`;
+    expect((await load(`${MINIMAL}fleet: {url: "${url}"}\n`)).fleet?.url).toBe(url);
+  },
+);
 
 it('a directory for sockets, which a fleet does not have', async () => {
   const { message } = await refusal(`${MINIMAL}api: {directory: /run/x}\nfleet: {urlFile: x}\n`);

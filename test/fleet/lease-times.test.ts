@@ -8,6 +8,7 @@ import type { Queries } from '../../src/fleet/database/tables.ts';
 import type { Joined } from '../../src/fleet/joined.ts';
 import { Claims } from '../../src/fleet/owners/claims.ts';
 import { LeasedJobs } from '../../src/fleet/owners/leased-jobs.ts';
+import type { JobId } from '../../src/job.ts';
 import { systemClock } from '../../src/system/clock.ts';
 
 const LEASE_MS = 30_000;
@@ -17,7 +18,9 @@ function agentWith({ tripMs = 0 } = {}) {
   const time = { ms: 1_000_000 };
   const monotonic = () => time.ms;
   const leased = new LeasedJobs({ ...systemClock, monotonic, now: monotonic }, LEASE_MS);
-  const counts = { released: 0 };
+  const counts = { released: 0, noticed: 0 };
+  const freed: number[] = [];
+  const lost: string[] = [];
   const outage: { error: JobtailError | undefined } = { error: undefined };
   const summary: { -readonly [Name in keyof FleetSummary]?: FleetSummary[Name] } = {
     own: [],
@@ -35,9 +38,10 @@ function agentWith({ tripMs = 0 } = {}) {
     claims: {
       freeSilent: async () => {
         counts.released += 1;
-        return 0;
+        return freed.shift() ?? 0;
       },
     },
+    commands: { notify: async () => void counts.noticed++ },
   } as Partial<Record<keyof Joined, unknown>> as Joined;
   const failures: unknown[] = [];
   const heartbeat = new Heartbeat({
@@ -48,14 +52,15 @@ function agentWith({ tripMs = 0 } = {}) {
       member: { leaseMs: LEASE_MS } as Member,
       onFailure: (error) => failures.push(error),
     },
-    ...{ report: () => ({}) as never, onBeat: () => {}, onSummary: () => {}, onLost: () => {} },
+    ...{ report: () => ({}) as never, onBeat: () => {}, onSummary: () => {} },
+    onLost: (jobs) => void lost.push(...jobs.map(({ jobId, attempt }) => `${jobId} ${attempt}`)),
   });
   const tick = async (afterMs: number) => {
     time.ms += afterMs;
     heartbeat.tick();
     await heartbeat.ended();
   };
-  return { time, leased, counts, outage, failures, summary, heartbeat, tick };
+  return { time, leased, counts, freed, lost, outage, failures, summary, heartbeat, tick };
 }
 
 it('a lease counts from the request of the heartbeat, not from its response', async () => {
@@ -95,6 +100,18 @@ it('an agent releases the jobs of silent ones a lease after its start, after it 
   expect(counts.released).toBe(released);
   await seconds(15);
   expect(counts.released).toBeGreaterThan(released);
+});
+
+it('a job is lost with its fencing token, and others are woken for the jobs that are released', async () => {
+  const { leased, counts, freed, lost, summary, tick } = agentWith();
+  const jobs = ['1', '2', '3'].map((jobId) => ({ jobId: jobId as JobId, attempt: 2, mirror: null, isTakeover: false }));
+  leased.add(...jobs);
+  summary.own = jobs.slice(0, 2).map((job, index) => ({ ...job, attempt: job.attempt + index }));
+  await tick(0);
+  expect(lost).toEqual(['2 2', '3 2']);
+  freed.push(100, 7);
+  for (let seconds = 0; seconds < 40; seconds++) await tick(1_000);
+  expect(counts.noticed).toBe(2);
 });
 
 it('an agent takes no job for a lease after the database was restored', async () => {

@@ -240,6 +240,20 @@ it.concurrent('a job that the database has for an agent is acquired after a leas
   expect(next.leased.all().map(({ jobId }) => jobId)).toEqual([TWO]);
 });
 
+it.concurrent(
+  'an agent acquires its share of the jobs, and no more in the next round',
+  needs('postgres'),
+  async (test) => {
+    const fleet = await FleetParts.make(test);
+    const [anna, bert] = [await agentOf(fleet, 'anna', test), await agentOf(fleet, 'bert', test)];
+    await anna.joined.commands.give(watch(1, 2, 3, 4));
+    for (let rounds = 0; rounds < 2; rounds++) await anna.round();
+    expect([anna.taken.length, anna.leased.size]).toEqual([2, 2]);
+    await bert.round();
+    expect(bert.taken).toHaveLength(2);
+  },
+);
+
 it.concurrent('an agent releases no more jobs than others have room for, until they report anew', {
   ...needs('postgres'),
 }, async (test) => {

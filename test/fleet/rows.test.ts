@@ -103,6 +103,7 @@ it(
     const about = { host: 'here', pid: 1, version: '0', view: null };
     const anna = { name: 'anna', stateId: 'a', instance: '', mostJobs: 1, leaseMs: 600_000, mirror: '', about };
     await agents.join(anna);
+    const joinedAt = agents.seenAt;
     expect(await agents.join({ ...anna, stateId: 'b', instance: 'b' })).toBe(false);
     expect(await agents.nameTaken('anna')).toMatchObject({
       ...{ code: 'locked', message: 'another agent of the fleet is called anna (host here, pid 1)' },
@@ -121,6 +122,11 @@ it(
     expect([await agents.askToDrain('bert'), await agents.askToDrain('anna')]).toEqual([false, true]);
     const isAsked = () => fleet.query(`SELECT drain_asked AS asked FROM jobtail.agents WHERE name = 'anna'`);
     expect(await isAsked()).toEqual([{ asked: true }]);
+    // A backup of the moment when it joined is restored.
+    const { isRestored } = await agents.report(anna, { ...report, pollAgeMs: null });
+    await fleet.query('UPDATE jobtail.agents SET seen_at = $1', [joinedAt]);
+    const restored = await agents.report(anna, { ...report, pollAgeMs: null });
+    expect([isRestored, restored.isRestored]).toEqual([false, true]);
     await agents.leave(anna);
     expect(await agents.join(anna)).toBe(true);
     expect(await isAsked()).toEqual([{ asked: false }]);

@@ -103,9 +103,7 @@ export class Heartbeat {
     const jobs = leased.all();
     const summary = await joined.agents.report(member, report());
     const owned = new Map(summary.own.map(({ jobId, attempt }) => [jobId, attempt]));
-    // Skips jobs that were released or acquired again in the meantime.
-    const current = jobs.filter((job) => leased.get(job.jobId) === job);
-    const lost = current.filter(({ jobId, attempt }) => owned.get(jobId) !== attempt);
+    const lost = jobs.filter(({ jobId, attempt }) => owned.get(jobId) !== attempt);
     if (lost.length > 0) onLost(lost);
     leased.prolong(sentAt);
     this.#receive(summary);
