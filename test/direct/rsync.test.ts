@@ -67,13 +67,13 @@ describe('a transfer by rsync', needs('rsync'), () => {
     const arrived = path.join(place.arrival, 'rsync/11/a');
     const once = path.join(place.directory, 'once');
     rsyncIs(
-      `[ -e ${once} ] || { : > ${once}; printf '    1   0%%\\r'; exit 12; }`,
-      "printf '  900  9%%\\r  800  8%%\\r 12'; sleep 0.1; printf '00 12%%\\n'",
+      `[ -e ${once} ] || { : > ${once}; printf '  500   0%%\\r'; exit 12; }`,
+      "printf '  200  9%%\\r  180  8%%\\r 12'; sleep 0.1; printf '00 12%%\\n'",
       `mkdir -p ${path.dirname(arrived)}; echo a > ${arrived}; printf '+1 11/a\\n'`,
       `for _ in $(seq 200); do [ -e ${arrived} ] || exit 0; sleep 0.1; done; exit 13`,
     );
     await place.fetch(place.transfer(), await place.lend(), ['11/a']);
-    expect(place.progress).toEqual([1, 901, 901, 1_201]);
+    expect(place.progress).toEqual([500, 700, 700, 1_700]);
     expect([place.batches, place.reached]).toEqual([[1], 2]);
   });
 

@@ -16,9 +16,10 @@ const serve = async (server: Promise<WireServer>): Promise<WireServer> => closed
 function newClient() {
   const limits = { connectMs: 5_000, headersMs: 5_000, idleMs: 5_000, totalMs: 10_000 };
   const client = closedAtEnd(new HttpClient({ limits }));
-  return async (url: string, isRepeatable: boolean): Promise<string> => {
+  return async (url: string, isRepeatable?: boolean): Promise<string> => {
     const { signal } = new AbortController();
-    const got = await client.request({ method: 'POST', url, headers: {}, body: 'x', signal, isRepeatable });
+    const more = isRepeatable === undefined ? {} : { isRepeatable };
+    const got = await client.request({ method: 'POST', url, headers: {}, body: 'x', signal, ...more });
     const body = (await readBody(got, 1_000)).toString();
     // The connection is free again a moment later.
     for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
@@ -79,9 +80,12 @@ describe('a connection that the server closes when a request arrives', () => {
     const asked: number[] = [];
     const server = await stale(asked, () => true, end);
     const ask = newClient();
+    // One of which nothing is said must not, either: a sign-in, a notification.
+    expect(await ask(server.url)).toBe('hello');
+    await expect(ask(server.url)).rejects.toMatchObject({ code: 'interrupted' });
     expect(await ask(server.url, false)).toBe('hello');
     await expect(ask(server.url, false)).rejects.toMatchObject({ code: 'interrupted' });
-    expect(asked).toEqual([2]);
+    expect(asked).toEqual([2, 2]);
   });
 
   test.each(ways)('%s is an error if it was new, or the second one, too', async (_, end) => {
