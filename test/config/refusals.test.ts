@@ -61,6 +61,8 @@ const WRONG_VALUES = String.raw`
   results | include: ["!a"] | results.include: expected a pattern without ! before it
   results | maxFileBytes: 10 XB | results.maxFileBytes: expected a number of bytes from 1 to
   results | shareRoots: [a] | results.shareRoots: expected paths of the server with paths of this machine
+  results | shareRoots: {scratch: /mnt/s} | results.shareRoots: expected paths of the server with paths of this machine
+  results | shareRoots: {/scratch: ""} | results.shareRoots: expected paths of the server with paths of this machine
   results | shareRoots: {/scratch: /} | results.shareRoots."/scratch": expected a directory with files of the cluster
   results | shareRoots: {/scratch: /etc/../proc/self} | (it is within /proc, which no service may read)
   results | shareRoots: {/scratch: /mnt/../etc} | (it is /etc, which no service may read), found /etc
@@ -122,6 +124,8 @@ const WRONG_VALUES = String.raw`
   results | include: ["#a"] | results.include[0]: expected a pattern that a path can match
   fleet | url: xpostgres://db/x | fleet.url: expected an address such as postgresql://
   fleet | url: postgres://db/x#y | fleet.url: expected an address such as postgresql://
+  errors | patterns: ['a\_'] | errors.patterns[0]: expected a regular expression that is quick for any text
+  watch | - {job: 1, tasks: [], results: false} | watch[0].tasks: expected at least one task id
   errors | patterns: ['(?<a>x)'] | errors.patterns[0]: expected a regular expression that is quick for any text
   notify | - {on: [failed], mail: a@example.org x} | notify[0].mail: expected a mail address
   notify | - {on: [failed], mail: a@x, commandEnvironment: [A]} | notify[0].commandEnvironment: expected no such key without command
@@ -151,6 +155,22 @@ function rowsOf(table: string): string[][] {
     .split('\n')
     .map((row) => row.trim().split(' | '));
 }
+
+it('a job without results may be followed with some tasks, or all', async () => {
+  const { watch } = await load(`${MINIMAL}watch: [{job: 1, results: false}, {job: 2, tasks: [7], results: false}]\n`);
+  expect(watch.map(({ tasks, results }) => [tasks, results])).toEqual([
+    [null, false],
+    [['7'], false],
+  ]);
+});
+
+it.each(['a/\u0024{HOME}/m', '\u0024{HOME}', '~/m'])(
+  'the directory %s, which a shell would expand, is refused',
+  async (directory) => {
+    const { message } = await refusal(`${MINIMAL}mirror: {directory: "${directory}"}\n`);
+    expect(message).toContain('mirror.directory: expected a path (written in full: ');
+  },
+);
 
 describe('a wrong value', () => {
   it.each(rowsOf(WRONG_VALUES))('%s: %s', async (sectionName = '', line = '', said = '') => {
