@@ -391,11 +391,13 @@ it.concurrent('jobs of a configuration are followed until no configuration has t
     for (let rounds = 0; rounds < 2; rounds++) await anna.round();
     return Object.fromEntries(anna.store.jobs.states());
   };
-  expect(await configure(1, 2, 3)).toEqual({ 1: 'watched', 2: 'watched', 3: 'watched' });
+  expect(await configure(1, 2, 3, 4)).toEqual({ 1: 'watched', 2: 'watched', 3: 'watched', 4: 'watched' });
+  // Someone wants it, whatever the configuration has.
+  anna.store.jobs.watch({ ...orderFor(4), source: 'command' }, 0);
   await fleet.query(
     `INSERT INTO jobtail.configured SELECT 'bert', job_id, job_order FROM jobtail.configured WHERE job_id = '2'`,
   );
-  expect(await configure(3)).toEqual({ 1: 'ending', 2: 'watched', 3: 'watched' });
+  expect(await configure(3)).toEqual({ 1: 'ending', 2: 'watched', 3: 'watched', 4: 'watched' });
   // A configuration that is in force is not placed again.
   await fleet.query(`DELETE FROM jobtail.configured WHERE agent = 'anna'`);
   await anna.round();
@@ -403,6 +405,6 @@ it.concurrent('jobs of a configuration are followed until no configuration has t
   // A command overrules it.
   anna.store.jobs.unwatch(orderFor(3).jobId, 'ended');
   await anna.round();
-  expect(await configure(2, 3)).toEqual({ 1: 'ending', 2: 'watched' });
+  expect(await configure(2, 3)).toEqual({ 1: 'ending', 2: 'watched', 4: 'watched' });
   expect(anna.lines.filter((line) => line === 'configured job not followed')).toHaveLength(1);
 });

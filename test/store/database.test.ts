@@ -231,8 +231,10 @@ it('the store adds up of the watched jobs what all of the sums say of them', () 
     store.jobs.endRun(jobId, { polledAt: NOW, grownAt, refused: 0, failures: 1, error: index < 2 ? error : null });
   }
   store.jobs.unwatch('4' as JobId, 'ended');
+  // A job that was never polled waits since it is watched.
+  store.jobs.watch({ ...order, jobId: '5' as JobId }, NOW - 7);
   const { watchedJobs, ...sums } = store.totals.watched();
-  expect({ watchedJobs, ...sums }).toEqual({ watchedJobs: 3, failingJobs: 2, grownAt: NOW + 2, oldestPollAt: NOW });
+  expect({ watchedJobs, ...sums }).toEqual({ watchedJobs: 4, failingJobs: 2, grownAt: NOW + 2, oldestPollAt: NOW - 7 });
   expect(store.totals.read()).toMatchObject({ ...sums, jobs: { watched: watchedJobs } });
   store.close();
 });
