@@ -261,6 +261,13 @@ describe('a file that fails', () => {
     },
   );
 
+  it('is one of three in a row only if none between them comes', async () => {
+    const place = new ResultsPlace();
+    const broken = new JobtailError('http-status', 'broken');
+    for (const name of ['/1', '/2', '/3', '/4']) place.remote.files.set(name, name === '/3' ? Buffer.from('') : broken);
+    expect(await place.sync()).toMatchObject({ fetched: 1, failed: 3 });
+  });
+
   it.each(['session-lost', 'sign-in-refused', 'unreachable', 'rate-limited'] as const)(
     'with %s ends the look, and what came before is kept',
     async (code) => {

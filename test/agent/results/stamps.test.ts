@@ -35,15 +35,16 @@ describe('a file whose listing says when it was changed', () => {
     'is not fetched in the complete pass, if it was before and is here (shared disk: %s)',
     async (onNetwork) => {
       const place = new ResultsPlace({ onNetwork });
-      for (const name of ['/11/a', '/11/gone', '/11/undated']) place.remote.set(name, name);
-      for (const name of ['/11/a', '/11/gone']) place.remote.stamps.set(name, '2024-05-01T12:00:00');
+      for (const name of ['/11/a', '/11/cut', '/11/gone', '/11/undated']) place.remote.set(name, name);
+      for (const name of ['/11/a', '/11/cut', '/11/gone']) place.remote.stamps.set(name, '2024-05-01T12:00:00');
       // The last looks find nothing to do.
       await fetches(place, 20);
       fs.rmSync(place.path('11', 'gone'));
+      fs.truncateSync(place.path('11', 'cut'), 1);
       place.remote.downloads.length = 0;
       await place.sync(true);
-      expect(place.remote.downloads.toSorted()).toEqual(['/11/gone', '/11/undated']);
-      expect(place.read('11', 'gone')).toBe('/11/gone');
+      expect(place.remote.downloads.toSorted()).toEqual(['/11/cut', '/11/gone', '/11/undated']);
+      for (const name of ['cut', 'gone']) expect(place.read('11', name)).toBe(`/11/${name}`);
     },
   );
 

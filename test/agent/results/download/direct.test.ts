@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { TransferMethod } from '../../../../src/agent/ports/server.ts';
 import type { ResultsOptions } from '../../../../src/agent/results/results.ts';
 import { JobtailError } from '../../../../src/errors.ts';
 import type { JobId } from '../../../../src/job.ts';
@@ -15,10 +16,10 @@ import { directBy, JOB, ModelTransfer, OPTIONS, ResultsPlace } from '../place.ts
 const OTHER = '502' as JobId;
 
 /** Syncs another job, which has the same results. */
-function syncOther({ store, now, results, remote }: ResultsPlace) {
-  const order = { jobId: OTHER, tasks: [], files: [], results: true, settleAfterMs: null, source: 'command' } as const;
-  if (store.jobs.get(OTHER) === undefined) store.jobs.watch(order, now);
-  return results.sync(OTHER, { remote, isFinal: true, signal: new AbortController().signal });
+function syncOther({ store, now, results, remote }: ResultsPlace, jobId = OTHER) {
+  const order = { jobId, tasks: [], files: [], results: true, settleAfterMs: null, source: 'command' } as const;
+  if (store.jobs.get(jobId) === undefined) store.jobs.watch(order, now);
+  return results.sync(jobId, { remote, isFinal: true, signal: new AbortController().signal });
 }
 
 function placeWith(
@@ -72,12 +73,23 @@ describe('a direct transfer', () => {
     expect(transfer.orders).toEqual([['/11/large'], ['/11/large']]);
   });
 
-  it('brings many together, with auto', async () => {
+  it.each([99, 100])('brings a hundred or more together, with auto, and no fewer: %i', async (count) => {
     const { place, transfer } = placeWith('auto');
-    for (let number = 0; number < 150; number++) place.remote.set(`/11/${number}`, `${number}`);
-    expect(await place.sync()).toMatchObject({ fetched: 150 });
-    expect(place.remote.downloads).toEqual([]);
-    expect(transfer.orders).toHaveLength(1);
+    for (let number = 0; number < count; number++) place.remote.set(`/11/${number}`, `${number}`);
+    expect(await place.sync()).toMatchObject({ fetched: count });
+    expect([place.remote.downloads.length, transfer.orders.length]).toEqual(count < 100 ? [count, 0] : [0, 1]);
+  });
+
+  it('that was stopped is no failure: it is tried again at once', async () => {
+    const { place, transfer } = placeWith('direct');
+    place.remote.set('/11/a', 'a');
+    const stop = new AbortController();
+    transfer.onFetch = () => stop.abort();
+    transfer.failure = new JobtailError('aborted', 'it was stopped');
+    await expect(place.sync(true, stop.signal)).rejects.toMatchObject({ code: 'aborted' });
+    transfer.failure = undefined;
+    expect(await place.sync(true)).toMatchObject({ failed: 0 });
+    expect([place.remote.downloads, transfer.orders.length]).toEqual([[], 2]);
   });
 
   it('never asks for a method where there is nothing for it to do', async () => {
@@ -190,6 +202,16 @@ describe('a direct transfer', () => {
     expect(transfer.orders.length).toBe(3);
     expect(place.remote.transferCalls).toEqual(['get', 'get']);
     for (const jobId of [JOB, OTHER]) expect(place.store.resultSyncs.get(jobId)?.fallback).toBeNull();
+    // Beside another host that cannot be reached, a job without a known one may have that which was reached.
+    const { method } = place.remote;
+    place.remote.method = { ...method, serverHostname: 'h2' } as TransferMethod;
+    transfer.failure = new JobtailError('unreachable', 'h2 cannot be reached over SSH');
+    transfer.passesOver.add('/11/large');
+    await syncOther(place, '503' as JobId);
+    place.remote.method = method;
+    transfer.failure = undefined;
+    await syncOther(place, '504' as JobId);
+    expect(transfer.orders.length).toBe(5);
   });
 
   it('that brought bytes before it broke off is tried again as after a first failure', async () => {
