@@ -272,7 +272,13 @@ it('shows the whole of a state in which everything has happened', async () => {
     ['the list of keys', () => press('?')],
     ['no list of keys', () => click('.key-list .icon-button')],
     ['dark colours', () => click('header > .icon-button:last-child')],
-    ['light colours', () => click('header > .icon-button:last-child')],
+    [
+      'light colours',
+      () => {
+        expect(window.localStorage.getItem('jobtail-theme')).toBe('dark');
+        click('header > .icon-button:last-child');
+      },
+    ],
     ['jobs by number', () => click('.job-job button')],
     ['canceled jobs alone', () => click('.chip.canceled')],
     [
@@ -325,7 +331,29 @@ it('shows the whole of a state in which everything has happened', async () => {
     ['a job that is not there', () => go('#/job/999/live')],
     ['the service', () => go('#/service')],
     ['two files', () => go(`#/job/${FAILING}/live?file=${TASK}/stdout&file=${TASK}/stderr`)],
-    ['another file alone', () => [press(']'), press(']')]],
+    [
+      'another file alone',
+      async () => {
+        // A click on the number of a line, and another one with Shift, make a link to both and what is between.
+        const pane = (place: number) => document.querySelectorAll('.pane')[place];
+        const number = (line: number) => pane(0)?.querySelectorAll('.number')[line];
+        const clickNumber = (line: number, shiftKey: boolean) =>
+          number(line)?.dispatchEvent(new window.MouseEvent('click', { bubbles: true, shiftKey }));
+        const link = (lines: string) =>
+          `#/job/${FAILING}/live?file=${TASK}%2Fstdout%40${lines}%3Ag3&file=${TASK}%2Fstderr`;
+        clickNumber(1, false);
+        expect(window.location.hash).toBe(link('7'));
+        clickNumber(0, true);
+        expect(window.location.hash).toBe(link('0-7'));
+        // A task is folded, and unfolded.
+        click('.task-row .fold');
+        await seen('.task-row [aria-expanded="false"]');
+        click('.task-row .fold');
+        await seen('.task-list:not(:has([aria-expanded="false"]))');
+        press(']');
+        press(']');
+      },
+    ],
     ['it grows', () => write(written, 'stderr', 'fatal\u001b[2J: two\nmore\n')],
     ['a former generation', () => go(`#/job/${FAILING}/live?file=${TASK}/stdout:g2`)],
     ['a result on its way', () => [go(`#/job/${FAILING}/results?name=/${TASK}/b.dat`), arrive(written, 1_024)]],

@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { Window } from 'happy-dom';
 import { type ComponentType, h, render } from 'preact';
 import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
-import { pause, sendBy } from '../../../../src/view/page/api.ts';
+import { ask, pause, sendBy } from '../../../../src/view/page/api.ts';
 import type { OpenFile } from '../../../../src/view/page/file/open-file.ts';
 import type { Search } from '../../../../src/view/page/file/search.ts';
 import { until } from '../../../support/e2e-until.ts';
@@ -316,4 +316,16 @@ it('the toolbar marks a line that is not there until another one is typed, and c
     await close();
     expect(menu.hasAttribute('open')).toBe(false);
   }
+});
+
+it('a refusal has the words of the server, and its pause; without words, its status', async () => {
+  const refused = (body: string, headers = {}) => {
+    sendBy(async () => new Response(body, { status: 429, headers }));
+    return ask('api/x').catch((error: unknown) => error);
+  };
+  const error = { message: 'busy', hint: 'wait', version: 'g2' };
+  expect(await refused(JSON.stringify({ error }), { 'retry-after': '2' })).toMatchObject({
+    ...{ ...error, status: 429, retryAfterMs: 2_000 },
+  });
+  expect(await refused('<html>')).toMatchObject({ message: 'the server answered with 429', retryAfterMs: undefined });
 });
