@@ -4,6 +4,7 @@ import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { tail } from '../../src/cli/commands/tail.ts';
+import { wait } from '../../src/cli/commands/wait.ts';
 import { watchHere } from '../../src/cli/commands/watch-foreground.ts';
 import { withServedState } from '../../src/cli/serve-state.ts';
 import { openOwnStore } from '../../src/daemon/own-state.ts';
@@ -121,6 +122,50 @@ it('watch --foreground of a job that is removed meanwhile ends, and reports that
   job.store.transaction(() => job.store.jobs.forget(JOB, Date.now()));
   await watching;
   expect(job.printed()).toMatch(/job 501 is ended\n$/);
+});
+
+it('wait --tail prints the last lines of jobs that are over, and requests each until then only', async () => {
+  const job = await followedJob([TASK]);
+  const [other, { exitCode }] = ['502' as JobId, process];
+  onTestFinished(() => {
+    process.exitCode = exitCode;
+  });
+  job.store.transaction(() => job.store.jobs.watch({ ...job.request, jobId: other }, Date.now()));
+  job.append('first\n');
+  const waiting = wait([JOB, other, JOB], { config: job.file, tail: true });
+  await job.shown('first');
+  const requested = () => job.store.requests.open('follow').map(({ jobId }) => jobId);
+  expect(requested().sort()).toEqual([JOB, other]);
+  job.reported('Finished');
+  job.store.jobs.setState(JOB, 'settled');
+  await until('its end', () => requested().length === 1);
+  job.append('last');
+  job.store.jobs.setState(other, 'settled');
+  await waiting;
+  expect([requested(), process.exitCode]).toEqual([[], 1]);
+  const lines = stripVTControlCharacters(job.printed()).split('\n');
+  expect(lines.slice(0, 3)).toEqual([
+    ...[`${JOB} ${TASK} stdout   | first`, `${JOB} ${TASK} stdout   | last`],
+    `job ${JOB} is Finished: 0 of 2 live files verified, 0 results`,
+  ]);
+  expect(lines).toContain(`job ${other} is settled: 0 of 2 live files verified, 0 results`);
+});
+
+it('wait reports what is still to come when its time is up', async () => {
+  const job = await followedJob([TASK]);
+  const { exitCode } = process;
+  onTestFinished(() => {
+    process.exitCode = exitCode;
+  });
+  const other = '502' as JobId;
+  job.store.transaction(() => job.store.jobs.watch({ ...job.request, jobId: other }, Date.now()));
+  job.reported('Finished');
+  await wait([JOB, other], { config: job.file, timeout: 2_000 });
+  expect([job.printed(), process.exitCode]).toEqual([
+    `job ${JOB} is Finished, and its last complete pass is not done, and the time is up\n` +
+      `job ${other} is not reported yet, and the time is up\n`,
+    12,
+  ]);
 });
 
 it('a command waits out two minutes of failures to take over, anew after each time that another process served', async () => {
