@@ -5,6 +5,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { tail } from '../../src/cli/commands/tail.ts';
 import { wait } from '../../src/cli/commands/wait.ts';
+import { watchEach } from '../../src/cli/commands/watch.ts';
 import { watchHere } from '../../src/cli/commands/watch-foreground.ts';
 import { withServedState } from '../../src/cli/serve-state.ts';
 import { openOwnStore } from '../../src/daemon/own-state.ts';
@@ -20,8 +21,8 @@ const JOB = '501' as JobId;
 const TASK = '601' as TaskId;
 
 /** The state of an agent, its mirror of one file, and what a command prints on a terminal while seconds pass quickly. */
-async function followedJob(tasks: readonly TaskId[] | null) {
-  const { file, config, store } = await ownState();
+async function followedJob(tasks: readonly TaskId[] | null, sections = {}) {
+  const { file, config, store } = await ownState(sections);
   const mirror = path.join(config.mirror.directory, JOB, 'live', TASK, 'stdout.log');
   fs.mkdirSync(path.dirname(mirror), { recursive: true });
   fs.writeFileSync(mirror, '');
@@ -85,6 +86,20 @@ it('tail --follow prints each error and each state once, below the line that has
     ...['half a line', 'half', `job ${JOB} is Running`, 'halfhalf\rhalfhalf is over', 'last'],
     ...[`job ${JOB} is Finishing`, `job ${JOB} is settled: no more lines`, ''],
   ]);
+});
+
+it('watch of a job that was settled reports that, and fetches no results where none are wanted', async () => {
+  const job = await followedJob([TASK], { results: { enabled: false } });
+  const files = ['stdout', 'stdout'] as const;
+  const options = { config: job.file, task: [TASK], file: files, results: true, wait: true };
+  for (const state of ['is watched', 'was settled, and is watched again until it settles anew']) {
+    await watchEach([JOB], options);
+    const [shown, ...notes] = stripVTControlCharacters(job.printed()).split('\n');
+    expect(shown).toBe(path.join(job.config.mirror.directory, JOB, 'live', TASK, 'stdout.log'));
+    expect(notes.at(-3)).toBe(`job ${JOB} ${state}; the running agent follows it`);
+    expect(job.store.jobs.get(JOB)).toMatchObject({ state: 'watched', results: false });
+    job.store.jobs.setState(JOB, 'settled');
+  }
 });
 
 it('watch --foreground prints each line and each state once, while its last row shows the progress', async () => {
@@ -161,6 +176,7 @@ it('wait reports what is still to come when its time is up', async () => {
   job.store.transaction(() => job.store.jobs.watch({ ...job.request, jobId: other }, Date.now()));
   job.reported('Finished');
   await wait([JOB, other], { config: job.file, timeout: 2_000 });
+  expect(job.store.requests.open('follow')).toEqual([]);
   expect([job.printed(), process.exitCode]).toEqual([
     `job ${JOB} is Finished, and its last complete pass is not done, and the time is up\n` +
       `job ${other} is not reported yet, and the time is up\n`,
