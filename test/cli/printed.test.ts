@@ -94,6 +94,7 @@ const LINES: readonly (readonly string[])[] = [
   ['unwatch', '--mine'],
   ['forget', '--older-than', '10m', '--dry-run'],
   ['forget', '--older-than', '10m', '--dry-run', '--unproven', '--delete-files'],
+  ['forget', SETTLED, '--older-than', '100d', '--dry-run', '--unproven'],
   ['forget', SETTLED, '--dry-run'],
   ['forget', SETTLED, '--unproven'],
   ['forget'],

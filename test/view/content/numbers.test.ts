@@ -1,7 +1,7 @@
 /** Numbers of lines that are alike. */
 import { describe, expect, it } from 'vitest';
 import { shapeOf } from '../../../src/number-lines.ts';
-import { numbersOf, shapeAt } from '../../../src/view/content/numbers.ts';
+import { numbersOf, shapeAt, thinnedRows } from '../../../src/view/content/numbers.ts';
 import { sourceOf } from '../../support/view-models.ts';
 
 describe('the shape of a line', () => {
@@ -53,6 +53,16 @@ describe('the numbers', () => {
     expect(rows).toEqual(Array.from({ length: 19_999 }, (_, index) => [1 / (index + 1)]));
     expect(at.every((byte) => text.startsWith('residual', byte))).toBe(true);
     expect(to).toBe(text.length);
+  });
+
+  it('beyond 50,000 are every second one, and after as many of these every fourth', async () => {
+    const source = sourceOf(Buffer.from(Array.from({ length: 180_000 }, (_, step) => `step ${step}\n`).join('')));
+    const steps: number[] = [];
+    for await (const line of thinnedRows(source as never, shapeAt(source, 0), 0))
+      if ('rows' in line) for (const [step] of line.rows) steps.push(Number(step));
+    const gaps = steps.slice(1).map((step, index) => step - (steps[index] ?? 0));
+    expect([1, 2, 4].map((gap) => gaps.filter((each) => each === gap).length)).toEqual([50_000, 50_000, 7_499]);
+    expect(gaps).toHaveLength(107_499);
   });
 
   it('of a line that has none are refused', () => {
