@@ -1,8 +1,8 @@
 /** Old jobs: which are removed, in which order of steps, and by which clocks. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
-import { forgetJob } from '../../src/agent/forget.ts';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { forgetJob, removeJobFiles } from '../../src/agent/forget.ts';
 import { Retention } from '../../src/agent/retention.ts';
 import { clockLines, ServiceClock, storedAheadMs } from '../../src/agent/service-clock.ts';
 import { JobtailError } from '../../src/errors.ts';
@@ -176,9 +176,53 @@ it('removes nothing before the first response of the service', async () => {
   place.retention.start();
   await place.clock.pass(2 * HOUR_MS);
   expect(place.removed).toEqual([]);
-  place.serviceAheadMs = 1_000;
-  await place.clock.pass(60_000);
+  place.serviceAheadMs = DAY_MS;
+  await place.clock.pass(9_999);
+  expect(place.removed).toEqual([]);
+  await place.clock.pass(1);
   expect(place.removed).toEqual(['501']);
+});
+
+it('jobs that cannot be read are logged each time, but not after a stop', async () => {
+  const clock = new HeldClock();
+  const log: string[] = [];
+  let release = () => {};
+  const retention = new Retention({
+    ...{ rule: { settledMs: 1, deleteFiles: false }, clock, serviceAheadMs: () => 0 },
+    log: { ...SILENT, warn: (fields, phrase) => void log.push(logLine({ ...fields }, phrase)) },
+    withJobs: async () => {
+      await new Promise<void>((resolve) => (release = resolve));
+      throw new JobtailError('store', 'it is locked');
+    },
+  });
+  retention.start();
+  for (const rounds of [1, 2]) {
+    release();
+    await clock.pass(HOUR_MS);
+    expect(log).toEqual(Array(rounds).fill('old jobs not read: it is locked'));
+  }
+  let isStopped = false;
+  const stopped = retention.stop().then(() => (isStopped = true));
+  await clock.pass(1);
+  expect(isStopped, 'before the round has ended').toBe(false);
+  release();
+  await stopped;
+  expect([log.length, clock.timers]).toEqual([2, 0]);
+});
+
+it('the files of a job are counted with those that a kill left, and reported while its rows are removed', async () => {
+  const place = new Place();
+  place.put('501');
+  const { store, clock, mirrorDirectory } = place;
+  fs.cpSync(path.join(mirrorDirectory, '501'), path.join(mirrorDirectory, '501.removed'), { recursive: true });
+  const reported: unknown[] = [];
+  const onForgotten = (removed: object) => reported.push(removed, store.jobs.get('501' as JobId));
+  const options = { mirrorDirectory, deleteFiles: true, now: clock.now, onForgotten };
+  const removed = { files: 2, bytes: 8 };
+  expect(await forgetJob(store, '501' as JobId, options)).toEqual(removed);
+  expect([reported, place.directories]).toEqual([[removed, undefined], []]);
+  const claim = () => expect.unreachable();
+  await expect(removeJobFiles(mirrorDirectory, '../state' as JobId, claim)).rejects.toThrow('not an id: "../state"');
 });
 
 it.each([31, -31])(
@@ -238,11 +282,16 @@ it('the clock of the service runs on since its last response', () => {
   // The wall clock of this machine is set.
   time.wall -= 40 * DAY_MS;
   expect(clock.aheadMs).toBe(39 * DAY_MS + HOUR_MS);
-  for (const aheadMs of [29_000, 600_000, 640_000, 31_000]) clock.responded(time.wall + aheadMs);
+  const set = vi.spyOn(capabilities, 'set');
+  for (const aheadMs of [29_000, 29_500, 600_000, 640_000, 31_000]) clock.responded(time.wall + aheadMs);
   expect(said).toEqual([expect.stringMatching(/clock of the service ahead.*600000/)]);
   expect(clockLines(capabilities, false)).toEqual([expect.stringMatching(/about 30 s ahead.*never listed/)]);
-  clock.responded(time.wall);
-  expect(clockLines(capabilities, true)).toEqual([]);
+  // Stored if it changed, in steps of half a minute.
+  expect(set.mock.calls.map(([, value]) => value)).toEqual(['600000', '630000', '30000']);
+  for (const aheadMs of [0, 30_000, -DAY_MS]) {
+    clock.responded(time.wall + aheadMs);
+    expect(clockLines(capabilities, true)).toHaveLength(aheadMs > 0 ? 1 : 0);
+  }
   // A machine whose clock is a month ahead.
   clock.responded(time.wall - 31 * DAY_MS);
   expect(storedAheadMs(capabilities)).toBe(-31 * DAY_MS);
