@@ -97,44 +97,53 @@ it('the first poll that a pass admits comes after the given time, even if one wa
   expect(begun).toEqual([`pass at ${from}`, `poll at ${from + 3 * RUN_MS}`]);
 });
 
-it('polls begin beside a pass while it waits for results, and once it admits them; nothing else does', async () => {
-  const clock = new HeldClock();
-  const steps: string[] = [];
-  const times: Readonly<Record<DueRun, number>> = { poll: RUN_MS, results: 10 * RUN_MS, search: 0, pass: 10 * RUN_MS };
-  const run = async (kind: DueRun) => {
-    steps.push(`${kind} begins`);
-    if (kind === 'pass')
-      clock.timer(5 * RUN_MS, () => {
-        steps.push('pass admits polls');
-        due.admitPolls(0);
-      });
-    await new Promise<void>((resolve) => void clock.timer(times[kind], resolve));
-    steps.push(`${kind} ends`);
-    if (kind === 'poll') due.plan('poll', RUN_MS);
-  };
-  const due = new DueRuns({
-    clock,
-    scheduler: new Scheduler(clock),
-    run,
-    onIdle: () => {},
-    signal: new AbortController().signal,
-  });
-  due.plan('results', 0);
-  await clock.pass(1);
-  due.plan('pass', 0);
-  for (let ms = 0; ms < 25 * RUN_MS; ms += RUN_MS / 2) {
-    due.plan('poll');
-    due.plan('search', 0);
-    await clock.pass(RUN_MS / 2);
-  }
-  const between = (from: string, to: string) => steps.slice(steps.indexOf(from) + 1, steps.indexOf(to));
-  const polls = (of: readonly string[]) => of.filter((step) => step === 'poll begins').length;
-  const waiting = between('results begins', 'pass begins');
-  expect(polls(waiting)).toBeGreaterThanOrEqual(3);
-  // It begins with none under way, whatever ended last.
-  expect(waiting.filter((step) => step === 'poll ends').length).toBe(polls(waiting));
-  expect(between('pass begins', 'pass admits polls')).toEqual([]);
-  const admitted = between('pass admits polls', 'pass ends');
-  expect(polls(admitted)).toBeGreaterThanOrEqual(1);
-  expect([...waiting, ...admitted].filter((step) => step.startsWith('search'))).toEqual([]);
-});
+it.each(['results', 'search'] as const)(
+  'polls begin beside a pass while it waits for %s, and once it admits them; nothing else does',
+  async (first) => {
+    const clock = new HeldClock();
+    const steps: string[] = [];
+    const other = first === 'results' ? 'search' : 'results';
+    const times: Readonly<Record<string, number>> = {
+      poll: RUN_MS,
+      [first]: 10 * RUN_MS,
+      [other]: 0,
+      pass: 10 * RUN_MS,
+    };
+    const run = async (kind: DueRun) => {
+      steps.push(`${kind} begins`);
+      if (kind === 'pass')
+        clock.timer(5 * RUN_MS, () => {
+          steps.push('pass admits polls');
+          due.admitPolls(0);
+        });
+      await new Promise<void>((resolve) => void clock.timer(times[kind] ?? 0, resolve));
+      steps.push(`${kind} ends`);
+      if (kind === 'poll') due.plan('poll', RUN_MS);
+    };
+    const due = new DueRuns({
+      clock,
+      scheduler: new Scheduler(clock),
+      run,
+      onIdle: () => {},
+      signal: new AbortController().signal,
+    });
+    due.plan(first, 0);
+    await clock.pass(1);
+    due.plan('pass', 0);
+    for (let ms = 0; ms < 25 * RUN_MS; ms += RUN_MS / 2) {
+      due.plan('poll');
+      due.plan(other, 0);
+      await clock.pass(RUN_MS / 2);
+    }
+    const between = (from: string, to: string) => steps.slice(steps.indexOf(from) + 1, steps.indexOf(to));
+    const polls = (of: readonly string[]) => of.filter((step) => step === 'poll begins').length;
+    const waiting = between(`${first} begins`, 'pass begins');
+    expect(polls(waiting)).toBeGreaterThanOrEqual(3);
+    // It begins with none under way, whatever ended last.
+    expect(waiting.filter((step) => step === 'poll ends').length).toBe(polls(waiting));
+    expect(between('pass begins', 'pass admits polls')).toEqual([]);
+    const admitted = between('pass admits polls', 'pass ends');
+    expect(polls(admitted)).toBeGreaterThanOrEqual(1);
+    expect([...waiting, ...admitted].filter((step) => step.startsWith(other))).toEqual([]);
+  },
+);
