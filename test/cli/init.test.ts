@@ -2,11 +2,12 @@
 import fs from 'node:fs';
 import type http from 'node:http';
 import path from 'node:path';
-import { PassThrough } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { freePort } from '../../simulator/free-port.ts';
 import { jobsUrlBeside, namespaceOf } from '../../src/cli/check/description.ts';
+import { init } from '../../src/cli/commands/init.ts';
 import { answersOf, configText } from '../../src/cli/init/answers.ts';
 import { serviceAt } from '../../src/cli/init/service.ts';
 import { putFile } from '../../src/cli/put-file.ts';
@@ -216,6 +217,31 @@ it.each([
   expect((await answers).sections['auth']).toMatchObject(auth);
   expect(printed).toContain(`How to sign in (${methods}) [password]: `);
   expect(printed).toContain('it is one of those named');
+});
+
+it('init writes private files, keeps former ones aside, and leaves no part of new ones where it fails', async () => {
+  const directory = temporaryDirectory();
+  const [file, secret] = ['c.yaml', 'password'].map((name) => path.join(directory, name)) as [string, string];
+  const stdin = vi.spyOn(process, 'stdin', 'get');
+  vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const initAs = async (username: string, force: boolean) => {
+    stdin.mockReturnValue(Readable.from([`of ${username}\n`]) as never);
+    const flags = { url: 'http://127.0.0.1:9/heappe', protocol: 'rest', method: 'password' } as const;
+    await init({ ...flags, username, force, secretStdin: true, check: false, output: file });
+  };
+  const read = (name: string) => fs.readFileSync(path.join(directory, name), 'utf8');
+  await initAs('alice', false);
+  expect([file, secret].map((each) => fs.statSync(each).mode & 0o777)).toEqual([0o600, 0o600]);
+  const before = read('c.yaml');
+  await expect(initAs('bob', false)).rejects.toMatchObject({ code: 'usage', message: `${file} is there already` });
+  expect([read('c.yaml'), read('password')]).toEqual([before, 'of alice\n']);
+  await initAs('bob', true);
+  expect(read('c.yaml')).toContain('username: "bob"');
+  expect(['password', 'c.yaml.bak', 'password.bak'].map(read)).toEqual(['of bob\n', before, 'of alice\n']);
+  fs.writeFileSync(`${secret}.${process.pid}.new`, '');
+  await expect(initAs('carol', true)).rejects.toThrow(`cannot write ${secret}`);
+  expect(fs.readdirSync(directory).sort()).toEqual(['c.yaml.bak', 'password.bak']);
 });
 
 describe('a file that a command writes', () => {
