@@ -1,4 +1,4 @@
-/** What components show of answers that come late, fail, or are wanted no more. */
+/** What components show of answers that come late, fail, or are wanted no more; and lists that a reader unfolds. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { Window } from 'happy-dom';
 import { h, render, type VNode } from 'preact';
@@ -26,11 +26,19 @@ interface Hooks {
 // It is import('../../../../src/view/page/parts/banner.tsx').
 const BANNER = '../../../../src/view/page/parts/banner.tsx';
 const LIVE = '../../../../src/view/page/live.ts';
+// It is import('../../../../src/view/page/results/results-page.tsx').
+const RESULTS = '../../../../src/view/page/results/results-page.tsx';
+// It is import('../../../../src/view/page/results/csv.tsx').
+const CSV = '../../../../src/view/page/results/csv.tsx';
 
 let hooks: Hooks;
 
 beforeEach(async () => {
-  const { document } = new Window();
+  const window = new Window();
+  const { document } = window;
+  // Without a layout, all has a size.
+  for (const side of ['offsetWidth', 'offsetHeight', 'clientWidth', 'clientHeight'])
+    Object.defineProperty(window.HTMLElement.prototype, side, { get: () => 600 });
   const globals = { document, location: { pathname: '/', search: '' }, localStorage: { getItem: () => null } };
   for (const [name, value] of Object.entries(globals)) vi.stubGlobal(name, value);
   hooks = (await import(HOOKS)) as Hooks;
@@ -54,6 +62,7 @@ function rendered<Props extends object, T>(use: (props: Props) => Shown<T>, isDr
     for (let turns = 0; turns < 5; turns++) await turn();
   };
   return {
+    place,
     pass,
     show: async (props: Props) => {
       render(h(Component, props), place);
@@ -154,5 +163,57 @@ it('the page is marked as outdated while the view is lost, and no longer', async
     stale.push(document.documentElement.dataset['stale']);
   }
   expect(stale).toEqual([undefined, 'view-lost', undefined, 'refused', undefined]);
+  end();
+});
+
+type Page = (props: object) => null;
+
+/** A component on its own. */
+const component = (drawn: Page, props: object) =>
+  rendered(() => ({ answer: h(drawn, props), problem: undefined }), true);
+
+it('a directory of results is unfolded and folded by clicks, and more of its entries are requested', async () => {
+  const { ResultsPage } = (await import(RESULTS)) as { ResultsPage: Page };
+  const file = (name: string) => ({
+    ...{ kind: 'file', name, state: 'synced', reason: null, bytes: 1, sha256: null, fetchedAt: 1, live: null },
+    preview: 'text',
+  });
+  const folder = { kind: 'directory', name: '/a/', task: null, files: 1, bytes: 1, states: {} };
+  const levels = new Map<string, object>([
+    ['under=', { entries: [folder, file('/x')], more: true }],
+    ['under=&after=%2Fx', { entries: [file('/y')], more: false }],
+    ['under=%2Fa%2F', { entries: [file('/a/b')], more: false }],
+  ]);
+  sendBy(async (to) => Response.json(levels.get(to.replace(/.*job=5&/, ''))));
+  const { show, pass, place, end } = component(ResultsPage, { route: { page: 'results', jobId: '5' } });
+  await show({});
+  const names = () =>
+    [...place.querySelectorAll('.entry-row')].map((row) => row.querySelector('bdi, button')?.textContent);
+  const click = async (selector: string) => {
+    place.querySelector<HTMLElement>(selector)?.click();
+    await pass();
+  };
+  expect(names()).toEqual(['/a/', '/x', 'More']);
+  await click('[aria-expanded="false"]');
+  expect(names()).toEqual(['/a/', 'b', '/x', 'More']);
+  await click('[aria-expanded="true"]');
+  expect(names()).toEqual(['/a/', '/x', 'More']);
+  await click('button.button');
+  expect(names()).toEqual(['/a/', '/x', '/y']);
+  end();
+});
+
+it('a large CSV file is a table of its first MiB, without the row that is cut', async () => {
+  const { Csv } = (await import(CSV)) as { Csv: Page };
+  const content = Buffer.from(`name,n\n${`${'x'.repeat(1_021)},1\n`.repeat(1_100)}`);
+  sendBy(async (to) => {
+    const query = new URLSearchParams(to.split('?')[1]);
+    const at = Number(query.get('at'));
+    const headers = { 'view-start': String(at), 'view-bytes': String(content.length) };
+    return new Response(content.subarray(at, at + Number(query.get('bytes'))), { headers });
+  });
+  const { show, place, end } = component(Csv, { content: {}, bytes: content.length, onText: () => {} });
+  await show({});
+  expect(place.querySelector('.notice')?.textContent).toMatch(/^1,023 rows of the first 1.0 MiB/);
   end();
 });
