@@ -215,7 +215,17 @@ it.each([
   expect((await load(`${MINIMAL}state: {directory: ${state}}\n`)).api).toEqual({ directory, controlGroup: null });
 });
 
-describe('a file that cannot be read', () => {
+describe('a file that cannot be used', () => {
+  it('has more than a MiB', async () => {
+    const [text, bytes] = [`${MINIMAL}#`, 1024 * 1024];
+    expect((await load(text.padEnd(bytes, 'x'))).service.protocol).toBe('soap');
+    expect((await refusal(text.padEnd(bytes + 1, 'x'))).message).toContain('the file is larger than 1048576 bytes');
+  });
+
+  it('has a key that is unknown after a byte-order mark', async () => {
+    expect((await refusal('\ufeffcolours: 1\n')).message).toContain('.yaml:1:1: colours: unknown key');
+  });
+
   it.each([
     ['nothing there', async () => path('missing.yaml'), 'there is no such file'],
     ['a file in place of a directory', async () => join(await write('x'), 'config.yaml'), 'there is no such file'],

@@ -106,6 +106,8 @@ const WRONG_VALUES = String.raw`
   view | token: x | view.token: expected no secret in this file
   service | fileTransferUrl: xhttp://m/ | service.fileTransferUrl: expected an address that starts with http://
   service | fileTransferUrl: http://m/#x | service.fileTransferUrl: expected an address that starts with http://
+  service | fileTransferUrl: "http://m/a b" | service.fileTransferUrl: expected an address that starts with http://
+  service | fileTransferUrl: http://:hunter2@m/ | service.fileTransferUrl: expected an address that starts with http://
   service | fileTransferUrl: http://alice@m/ | service.fileTransferUrl: expected an address that starts with http://
   service | path: a b | service.path: expected a path such as /heappe, found "a b" (text)
   auth | passwordCredential: a/b | auth.passwordCredential: expected the name of a systemd credential

@@ -40,11 +40,11 @@ describe('service.protocol: rest', () => {
 
   it('lets the configuration win', async () => {
     const { service, auth } = await load(`
-service: {protocol: rest, baseUrl: https://m/, path: mw//v1/, concurrency: 3}
+service: {protocol: rest, baseUrl: https://m/, path: mw//v1//x/, concurrency: 3}
 auth: {username: alice, passwordFile: password, operation: Login}
 `);
-    expect(service).toMatchObject({ path: '/mw/v1', concurrency: 3 });
-    expect(auth).toMatchObject({ path: '/mw/v1/UserAndLimitationManagement', operation: 'Login' });
+    expect(service).toMatchObject({ path: '/mw/v1/x', concurrency: 3 });
+    expect(auth).toMatchObject({ path: '/mw/v1/x/UserAndLimitationManagement', operation: 'Login' });
     const own = await load(
       REST.replace('username', 'path: /sign/in, username').replace('m.example.org/', 'm/x, path: ""'),
     );

@@ -1,4 +1,5 @@
 /** Agents of a fleet round by round: what each has of a job that it loses or hands off, and that comes back. */
+import { type EventEmitter, once } from 'node:events';
 import { expect, it, type TestContext, vi } from 'vitest';
 import { JobtailError } from '../../src/errors.ts';
 import type { FleetSummary } from '../../src/fleet/agents/agents.ts';
@@ -35,14 +36,17 @@ async function agentOf(fleet: FleetParts, name: string, test: TestContext, mirro
   const leased = new LeasedJobs(clock, LEASE_MS);
   leased.prolong(leased.moment());
   const [taken, ended, failures]: [JobId[], JobId[], string[]] = [[], [], []];
-  const acts = { refreshes: 0, release: async (_: JobId) => {} };
+  const acts = { refreshes: 0, release: async (_: JobId) => {}, endTransfer: async () => {} };
   const changes = store.noteChanges();
   const onLost: Rounds['following']['lost'] = (jobs) => rounds.following.lost(jobs);
   const { database, claims, agents } = joined;
   const context: FleetContext = {
     ...{ store, clock, mirror, leased, joined, member },
     log: { debug: say, info: say, warn: say, error: say },
-    endTransfer: async (jobId) => void ended.push(jobId),
+    async endTransfer(jobId) {
+      await acts.endTransfer();
+      ended.push(jobId);
+    },
     onFailure: (error) => void failures.push(error.message),
     handover: new Handover({ store, database, claims, mirror, onLost }, changes),
     attached: {
@@ -205,7 +209,21 @@ it.concurrent('a job that is lost is forgotten after its release, and is not acq
     await until('it to be acquired', () => anna.leased.size === 1);
     expect([anna.taken.length, anna.store.jobs.get(ONE)?.polledAt]).toEqual([times, times]);
     expect(anna.ended).toHaveLength(times - 1);
+    let revoke = () => {};
+    const revoking = new Promise<void>((begun) => {
+      anna.acts.endTransfer = () =>
+        new Promise((resolve) => {
+          revoke = resolve;
+          begun();
+        });
+    });
     release();
+    await revoking;
+    // It is left only when its key was revoked.
+    const left = anna.rounds.following.left(anna.leased.all()).then(() => anna.ended.length);
+    await new Promise((resolve) => setImmediate(resolve));
+    revoke();
+    expect(await left).toBe(times);
     await next;
     expect([anna.taken.length, anna.ended.length]).toEqual([times + 1, times]);
   }
@@ -293,7 +311,11 @@ it.concurrent('a drained agent also releases jobs that it does not follow, and k
     expect(anna.leased.all('paused')).toHaveLength(2);
   }
   anna.acts.release = async () => {};
+  const session = await fleet.session();
+  await session.query('LISTEN jobtail_orders');
+  const woken = once(session as unknown as EventEmitter, 'notification');
   await anna.round(true);
+  await woken;
   expect([anna.leased.size, anna.ended]).toEqual([0, [ONE, TWO]]);
   // After a restored backup.
   const summary = await anna.joined.agents.report(anna.member, { ...REPORT, isDraining: false });
