@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import { type Element, type Node, Window } from 'happy-dom';
+import { type Element, type HTMLElement, type Node, Window } from 'happy-dom';
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { viewSettingsOf } from '../../../src/daemon/view-thread.ts';
 import { JobtailError } from '../../../src/errors.ts';
@@ -57,11 +57,17 @@ function writeProgress({ store, config }: Written, content: string): void {
   store.liveFiles.save({ ...progress, grownAt: NOW });
 }
 
-/** A pass in which a result has so many bytes so far. */
+/** A pass that lists the size of a result, so many bytes of which have arrived, and some of another one. */
 function arrive({ store }: Written, bytes: number): void {
   const last = store.resultSyncs.get(FAILING);
-  const now = { jobId: FAILING, endedAt: null, updatedAt: bytes, arriving: [[`/${TASK}/b.dat`, bytes]] } as const;
+  const arriving: [string, number][] = [
+    [`/${TASK}/b.dat`, bytes],
+    [`/${TASK}/c.dat`, 512],
+  ];
+  const now = { jobId: FAILING, endedAt: null, updatedAt: bytes, arriving } as const;
   if (last !== undefined) store.resultSyncs.save({ ...last, ...now });
+  const result = store.results.get(FAILING, `/${TASK}/b.dat`);
+  if (result !== undefined) store.results.saveAll([{ ...result, bytes: 4_096 }]);
 }
 
 /** Two more agents, one of which has the mirrors of a job on its own machine. */
@@ -102,19 +108,50 @@ interface Network {
   cut: AbortController;
   /** Holds the places of lines. */
   held: Promise<void>;
-  /** The last answer. */
-  answered: Promise<unknown>;
+  /** The last answer with a place: all of it has come. */
+  answered?: Promise<Response> | undefined;
   /** What ends a request, where the page can end it. */
   readonly signals: Map<AbortSignal, string>;
 }
 
-/** A document of happy-dom as that of a browser: without a layout, so all that has a size has one. */
+/** Rows are as high as the page expects: when they are measured must not matter. Of a file, five are on the screen. */
+function layOut(window: Window): void {
+  const tops = new WeakMap<HTMLElement, number>();
+  Object.defineProperties(window.HTMLElement.prototype, {
+    offsetWidth: { get: () => 600 },
+    offsetHeight: { get: () => 20 },
+    clientWidth: { get: () => 600 },
+    clientHeight: {
+      get(this: HTMLElement) {
+        return this.classList.contains('rows') ? 100 : 600;
+      },
+    },
+    scrollHeight: {
+      get(this: HTMLElement) {
+        const inside = this.querySelector('.rows-all') as unknown as HTMLElement | null;
+        return Math.max(this.clientHeight, Number.parseFloat(inside?.style.height ?? '0'));
+      },
+    },
+    scrollTop: {
+      get(this: HTMLElement) {
+        return tops.get(this) ?? 0;
+      },
+      set(this: HTMLElement, to: number) {
+        const top = Math.max(0, Math.min(to, this.scrollHeight - this.clientHeight));
+        if (top === this.scrollTop) return;
+        tops.set(this, top);
+        window.requestAnimationFrame(() => this.dispatchEvent(new window.Event('scroll')));
+      },
+    },
+  });
+}
+
+/** A document of happy-dom as that of a browser. */
 function openWindow(url: string, network: Network): Window {
   const window = new Window({ url, width: 1280, height: 800 });
   const html = fs.readFileSync(path.join(import.meta.dirname, '../../../src/view/page/index.html'), 'utf8');
   window.document.write(html.replaceAll(/<(?:script|link rel="stylesheet").*/g, ''));
-  for (const side of ['offsetWidth', 'offsetHeight', 'clientWidth', 'clientHeight'])
-    Object.defineProperty(window.HTMLElement.prototype, side, { get: () => 600 });
+  layOut(window);
   const own = [
     'document',
     'location',
@@ -154,7 +191,9 @@ function openWindow(url: string, network: Network): Window {
     if (signal != null) network.signals.set(signal, to);
     const signals = [network.cut.signal, ...(signal == null ? [] : [signal])];
     const answer = ask(new URL(to, url), { ...options, signal: AbortSignal.any(signals) });
-    network.answered = to.startsWith('api/place') ? network.held.then(() => answer) : answer;
+    if (!to.startsWith('api/place')) return answer;
+    const whole = answer.then(async (response) => new Response(await response.text(), response));
+    network.answered = network.held.then(() => whole);
     return network.answered;
   });
   return window;
@@ -225,8 +264,7 @@ it('shows the whole of a state in which everything has happened', async () => {
   onTestFinished(() => view.close());
   const asked: string[] = [];
   const network: Network = {
-    ...{ asked, cut: new AbortController(), signals: new Map() },
-    ...{ held: Promise.resolve(), answered: Promise.resolve() },
+    ...{ asked, cut: new AbortController(), signals: new Map(), held: Promise.resolve() },
   };
   const isTree = (address: string) => address.includes('api/results?');
   let trees = 0;
@@ -356,15 +394,23 @@ it('shows the whole of a state in which everything has happened', async () => {
     ],
     ['it grows', () => write(written, 'stderr', 'fatal\u001b[2J: two\nmore\n')],
     ['a former generation', () => go(`#/job/${FAILING}/live?file=${TASK}/stdout:g2`)],
-    ['a result on its way', () => [go(`#/job/${FAILING}/results?name=/${TASK}/b.dat`), arrive(written, 1_024)]],
-    ['more of it', () => arrive(written, 2_048)],
     [
-      'yet more of it',
-      () => {
-        trees = asked.filter(isTree).length;
-        arrive(written, 3_072);
+      'a result on its way',
+      async () => {
+        go(`#/job/${FAILING}/results?name=/${TASK}/b.dat`);
+        // What is requested again for the new pass shows the size.
+        await seen('.results:has(.result) .entry-row.open');
+        arrive(written, 1_024);
       },
     ],
+    [
+      'more of it',
+      () => {
+        trees = asked.filter(isTree).length;
+        arrive(written, 2_048);
+      },
+    ],
+    ['yet more of it', () => arrive(written, 3_072)],
     ['a job of another machine', () => go(`#/job/${SEARCHED}/live`)],
     ['a page that nothing is at', () => go('#/nothing')],
     ['a search that is no regular expression', () => go('#/search?text=(&regex=1')],
@@ -374,8 +420,10 @@ it('shows the whole of a state in which everything has happened', async () => {
       async () => {
         let release = () => {};
         network.held = new Promise((resolve) => (release = resolve));
+        network.answered = undefined;
         click('.found-line');
         go('#/service');
+        await vi.waitFor(() => expect(network.answered).toBeDefined(), { timeout: PATIENCE_MS });
         release();
         await network.answered;
         for (let turns = 0; turns < 20; turns++) await turn();
