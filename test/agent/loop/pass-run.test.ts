@@ -226,13 +226,19 @@ it('a job is removed beside the request of a command that was killed, not beside
   const waits = store.requests.add(JOB, 'sync', clock.now());
   agent.refresh();
   await clock.passUntil('its pass', () => downloads > 0);
-  expect(await forget()).toContain('another command works on job');
+  const release = vi.spyOn(agent, 'release');
+  expect(JSON.parse((await forget()) ?? '')).toEqual({
+    error: `another command works on job ${JOB}`,
+    code: 'unavailable',
+    hint: 'run the command again when the other one (sync, wait, verify, watch --foreground) has ended',
+  });
+  expect(release.mock.calls).toEqual([]);
   isHeld = false;
   await clock.passUntil('the answer of the pass', () => store.requests.get(waits)?.answer != null);
   expect(downloads).toBe(1);
   store.requests.add(JOB, 'sync', clock.now() - 120_000);
   expect(await forget()).toContain('"files":0');
-  expect(store.jobs.get(JOB)).toBeUndefined();
+  expect([store.jobs.get(JOB), release.mock.calls]).toEqual([undefined, [[JOB]]]);
 });
 
 it('jobs are removed each by its own requests once its notifications exist; the next agent does what a stop interrupts', async () => {
