@@ -80,6 +80,18 @@ describe('a direct transfer', () => {
     expect([place.remote.downloads.length, transfer.orders.length]).toEqual(count < 100 ? [count, 0] : [0, 1]);
   });
 
+  it('that brings results again for a comparison has one copy at a time beside them', async () => {
+    const { place } = placeWith('direct');
+    for (const name of ['/11/a', '/11/b', '/11/c']) place.remote.set(name, name);
+    await place.sync();
+    const copies: string[][] = [];
+    const onFile = async (_: unknown, arrived: string) => void copies.push(fs.readdirSync(path.dirname(arrived)));
+    const { signal } = new AbortController();
+    await place.results.bringAgain(JOB, { remote: place.remote, signal, onFile, onIrregular() {} });
+    expect(copies).toEqual([['0'], ['1'], ['2']]);
+    expect(fs.readdirSync(path.join(place.mirror, JOB))).toEqual(['results']);
+  });
+
   it('that was stopped is no failure: it is tried again at once', async () => {
     const { place, transfer } = placeWith('direct');
     place.remote.set('/11/a', 'a');
