@@ -106,6 +106,14 @@ it('a body of the greatest length is read, and one byte more is too long', async
   expect(longer).toMatchObject({ status: 400, message: 'the body is too long' });
 });
 
+it('a job is ended at once only by request', async () => {
+  const { ask } = await served(new JobtailError('store', 'asked'));
+  // The other way asks the agent, of which there is none.
+  const at = ['/v1/jobs/501?now=1', '/v1/jobs/501?now=0', '/v1/jobs/501'];
+  const answers: Readonly<Record<string, unknown>>[] = await Promise.all(at.map((each) => ask('DELETE', each)));
+  expect(answers.map((answer) => answer['message'] === 'asked')).toEqual([true, false, false]);
+});
+
 it('a body without an end is refused when a MiB of it came', async () => {
   const { socketPath } = await served(new JobtailError('job-unknown', 'asked'));
   const request = http.request({ socketPath, method: 'POST', path: '/v1/jobs', agent: false });

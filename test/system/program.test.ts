@@ -116,6 +116,13 @@ it.concurrent('a program that ends has ended, whatever it left in the background
   expect(printed).toMatchObject({ code: 0, printed: Buffer.from('word\n') });
 });
 
+it.concurrent('what a program left without its output goes on after its end', async (context) => {
+  const file = path.join(temporaryDirectory(undefined, context), 'made');
+  const args = ['-c', `(sleep 0.5; echo > ${file}) >/dev/null 2>&1 &`];
+  expect(await runProgram({ command: 'sh', args, limit, signal })).toMatchObject({ code: 0 });
+  await until('its file', () => fs.existsSync(file), 20_000);
+});
+
 it('a program is installed if a directory of the path has it, and it can be run', () => {
   const [first, second] = [temporaryDirectory(), temporaryDirectory()];
   vi.stubEnv('PATH', `${first}::${second}`);
