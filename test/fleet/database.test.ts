@@ -28,3 +28,28 @@ it.each(['postgresql://anna:100%@db/jobs', 'postgresql://anna:%zz@db/jobs', 'pos
     expect(() => isPlainDatabase(url)).not.toThrow();
   },
 );
+
+it.each([
+  ['28P01', 'check the user and the password'],
+  ['3D000', 'createdb'],
+  ['42501', 'the right to create a schema'],
+  ['53300', 'raise max_connections'],
+  ['533001', 'check it with agent check'],
+  ['X53300', 'check it with agent check'],
+  ['ECONNREFUSED', 'check the address'],
+  ['ENOTFOUND', 'check the address'],
+  ['CERT_HAS_EXPIRED', 'sslrootcert='],
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', 'sslrootcert='],
+  [undefined, 'check it with agent check'],
+])('the hint of a failure with the code %s is %s', async (code, hint) => {
+  const failure = Object.assign(new Error(''), code && { code });
+  for (const thrown of [failure, new AggregateError([failure, new Error('of another address')])]) {
+    const pool = { query: () => Promise.reject(thrown), end: async () => {} };
+    const address = { url: 'postgresql://db/jobs', schema: 'jobtail', secrets: new Secrets() };
+    const connect = async () => ({ ...pool, connect: pool.query });
+    const database = await Database.open({ ...address, connect }, { name: 'test' });
+    const message = `the database of the fleet (db/jobs) cannot be used: ${code}`;
+    const error = { code: 'fleet', message, hint: expect.stringContaining(hint) };
+    await expect(database.query('SELECT 1')).rejects.toMatchObject(error);
+  }
+});
