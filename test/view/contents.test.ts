@@ -1,7 +1,9 @@
 /** Contents over real HTTP: bytes of the mirrors and results, lines, generations, searches, downloads. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { Worker } from 'node:worker_threads';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { JobId, TaskId } from '../../src/job.ts';
 import { FileContent } from '../../src/view/content/content.ts';
 import type {
   Generations,
@@ -10,6 +12,7 @@ import type {
   ResultEntries,
   SearchLine,
 } from '../../src/view/contract/addresses.ts';
+import { until } from '../support/e2e-until.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { type Answer, STDOUT, ViewPlace } from '../support/view-place.ts';
 
@@ -95,6 +98,12 @@ describe('the lines of a mirror', () => {
     expect(former[1]?.version).toBe(first?.version);
     expect((await place.ask(`/api/lines?${STDOUT}&version=${first?.version}`)).text).toBe('first\n');
     expect((await place.ask(`/api/raw?${STDOUT}&version=${former[0]?.version}`)).text).toBe('second\n');
+    // The youngest first, however many digits their numbers have.
+    for (let number = 3; number <= 11; number++) fs.writeFileSync(`${place.mirrorOf()}.${number}`, 'x'.repeat(number));
+    place.commit('stdout', { generation: 12 });
+    const all = (await place.json<Generations>(`/api/generations?${STDOUT}`)).former;
+    expect(all.map(({ generation }) => generation)).toEqual([11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1]);
+    place.commit('stdout', { generation: 3 });
     fs.rmSync(`${place.mirrorOf()}.2`);
     expect((await place.ask(`/api/lines?${STDOUT}&version=${first?.version}`)).status).toBe(409);
   });
@@ -153,6 +162,15 @@ describe('a search', () => {
       [10, 23],
       [34, 12],
     ]);
+  });
+
+  it('by an expression ends the thread of its expression', async () => {
+    const place = await placeWith('a needle\n');
+    const terminate = vi.spyOn(Worker.prototype, 'terminate');
+    onTestFinished(() => terminate.mockRestore());
+    const said = await place.lines<SearchLine>(`/api/search?${STDOUT}&text=n.*e&regex=1`);
+    expect(said[0]).toEqual({ at: [[2, 6]] });
+    await until('its end', () => terminate.mock.calls.length === 1);
   });
 
   it('that nobody reads any more ends, and gives its place back', async () => {
@@ -301,6 +319,12 @@ describe('results', () => {
       { name: '/out/b.html', preview: 'text' },
       { kind: 'directory', name: '/out/deep/', files: 2 },
     ]);
+    // Named by the task whose live files are in it, if it is one.
+    const taskOfOut = async () => (await place.json<ResultEntries>('/api/results?job=501')).entries[2];
+    place.commit('stdout', { listedName: '/out/stdout' });
+    expect(await taskOfOut()).toMatchObject({ name: '/out/', task: '9001' });
+    place.commit('stdout', { listedName: '/out/other' }, '501' as JobId, '9002' as TaskId);
+    expect(await taskOfOut()).toMatchObject({ name: '/out/', task: null });
     const one = await place.json<ResultEntries>('/api/results?job=501&name=/out/a.csv');
     expect(one).toEqual({ entries: [out.entries[0]], more: false });
     expect((await place.ask('/api/results?job=501&name=/out/')).status).toBe(404);

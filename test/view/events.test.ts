@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { JobId } from '../../src/job.ts';
+import { lockDirectory } from '../../src/store/lock.ts';
 import type { StoredError } from '../../src/store/rows.ts';
 import type { FileLength } from '../../src/view/contract/events.ts';
 import { AgentCounts, Figures } from '../../src/view/events/figures.ts';
@@ -204,6 +205,21 @@ describe('the service', () => {
     figures.add({ ...counts, bytes: 3_500 } as AgentCounts, 4_000);
     const news = await page.until('figures', (all) => all?.some(({ at }) => at === 4_000) ?? false);
     expect(news).toEqual([{ at: 4_000, bytes: 500, calls: {}, failures: {} }]);
+  });
+
+  it('fails only while an agent runs; that one starts and stops is reported, though nothing is written', async () => {
+    const place = await placeWithJob();
+    const error = { code: 'unreachable', message: 'connection refused', hint: null, since: 9_500 } as const;
+    place.store.jobs.endRun(JOB, { polledAt: 9_000, grownAt: null, refused: 0, failures: 3, error });
+    const page = place.look('');
+    for (let times = 0; times < 2; times++) {
+      const none = await page.until('agent', ({ running }) => !running);
+      expect(none).toMatchObject({ pid: null, serviceError: null, lastPolledAt: 9_000 });
+      const lock = lockDirectory(place.settings.stateDirectory);
+      const agent = await page.until('agent', ({ running }) => running);
+      expect(agent).toMatchObject({ pid: process.pid, serviceError: { message: error.message }, lastPolledAt: null });
+      lock.release();
+    }
   });
 
   it('is reported without an agent and figures where none runs', async () => {
