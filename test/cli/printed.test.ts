@@ -142,6 +142,9 @@ it('each command that an agent works for prints what the agent did', async () =>
   await run('sync', FAILING);
   await run('verify', FAILING);
   await run('verify', FAILING, '--json');
+  remote.files.set('9001/new', Buffer.from('x'));
+  await run('verify', FAILING);
+  remote.files.delete('9001/new');
   await run('watch', '--mine', '--include', 'none-*', '--exclude', 'x*', '--max-age', '2h', '--max-jobs', '7');
   const rule = { include: ['none-*'], exclude: ['x*'], maxAgeMs: 7_200_000, maxJobs: 7 };
   expect(store.watchMine.of('command')).toMatchObject(rule);
