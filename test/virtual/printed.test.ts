@@ -4,7 +4,7 @@
  */
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, test } from 'vitest';
+import { test } from 'vitest';
 import { resultsDirectory } from '../../src/agent/results/results.ts';
 import type { JobId, LiveFileName } from '../../src/job.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -13,7 +13,7 @@ import { type ResultKind, SimulatedJob } from './cluster.ts';
 import { ended, mendSecret, reload, verified } from './commands.ts';
 import type { Fault } from './faults.ts';
 import { JOB, MINUTE_MS, order } from './one-job.ts';
-import { rowsOf, Trace, treeOf } from './trace.ts';
+import { expectNoOthers, expectPrinted, play, rowsOf, type StepOf, Trace, treeOf } from './trace.ts';
 import { World } from './world.ts';
 
 const SETTINGS: Settings = {
@@ -27,10 +27,8 @@ const filesOf = (world: World) => jobOf(world).tasks[0]?.files as NonNullable<Jo
 type Job = ReturnType<World['service']['job']>;
 const jobOf = ({ service }: World, jobId = JOB): Job => service.job(jobId);
 
-/** What happens in a step of a scenario, and how long it is looked at. */
-type Step = readonly [what: string, act: (world: World) => unknown, minutes?: number];
+type Step = StepOf<World>;
 
-/** Below, each line is one thing that happens. */
 const lines = (name: LiveFileName, count: number): Step => [
   `${name} grows by ${count} lines`,
   (world) => filesOf(world)[name].append(count),
@@ -279,7 +277,7 @@ const SCENARIOS: Readonly<Record<string, readonly Step[]>> = {
         ),
       3,
     ],
-    ['the configuration is broken', (world) => reload(world, { ...world.settings, username: 'bob' }, true), 1],
+    ['the configuration has another user', (world) => reload(world, { username: 'bob' }, true), 1],
     ...[to('Finished'), settled],
   ],
 };
@@ -302,19 +300,17 @@ test.each(Object.entries(SCENARIOS))('%s: all that the agent does', async (name,
     const trace = new Trace(world, () => '');
     world.service.submit(JOB).to('Running', world.time.wallMs);
     order(world, true);
-    for (const [what, act, minutes = 0] of steps) {
-      world.note(`- ${what}`);
-      await act(world);
-      await world.time.pass(minutes * MINUTE_MS);
-    }
+    await play(world, steps);
     const { directory, agent } = world;
     if (world.isUp) await ended(world, agent.stop());
     const stored = world.disk.aside(() => rowsOf(path.join(directory, 'state', 'agent.db')));
     const all = `${trace.text}\n${trace.transactions} transactions\n\nmirror\n${treeOf(world.mirrors)}\nstate\n${stored}`;
-    await expect(all).toMatchFileSnapshot(`printed/${name.replaceAll(/\W+/g, '-')}.txt`);
+    await expectPrinted(import.meta.dirname, name, all);
   } catch (error) {
     throw new Error(`${(error as Error).message}\n${world.shown()}`, { cause: error });
   } finally {
     world.end();
   }
 });
+
+test('each text is one of these lives', () => expectNoOthers(import.meta.dirname, Object.keys(SCENARIOS)));

@@ -2,17 +2,20 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { expect } from 'vitest';
 import { keepAlive, openNative } from '../../src/store/sql.ts';
+import type { SimulatedWorld } from './simulated-world.ts';
 import type { World } from './world.ts';
 
 /** Of a call, so many files are shown. */
 const MAX_FILES = 12;
 /** Calls that change nothing. */
 const LOOKS = /^(?:l?stat|fstat|read|readdir|opendir|readFile|readlink|statfs|close|open)$/;
-const RANDOM = ['inode', 'modified_ns', 'delivery_id', 'rule', 'request_id'];
+/** Columns with another value in each run. */
+const RANDOM = ['inode', 'modified_ns', 'delivery_id', 'request_id'];
 
 /** Without what is another text in each process. */
-export const shown = (text: string) =>
+const shown = (text: string) =>
   text
     .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID')
     .replaceAll(/(?<=\.jobtail-)[0-9a-f]+/g, '*')
@@ -20,6 +23,29 @@ export const shown = (text: string) =>
     .replaceAll(/(?<="pid":)\d+/g, '*')
     .replaceAll(`"host":"${os.hostname()}"`, '"host":"HOST"')
     .replaceAll(`jobtail/${os.hostname()}`, 'jobtail/HOST');
+
+/** What happens in a step of a life, and for how long it is looked at. */
+export type StepOf<Of> = readonly [what: string, act: (world: Of) => unknown, minutes?: number];
+
+export async function play<Of extends SimulatedWorld>(world: Of, steps: readonly StepOf<Of>[]): Promise<void> {
+  for (const [what, act, minutes = 0] of steps) {
+    world.note(`- ${what}`);
+    await act(world);
+    await world.time.pass(minutes * 60_000);
+  }
+}
+
+const fileOf = (name: string) => `${name.replaceAll(/\W+/g, '-')}.txt`;
+
+/** Compares with the file of that name in printed/. */
+export async function expectPrinted(directory: string, name: string, text: string): Promise<void> {
+  await expect(text).toMatchFileSnapshot(path.join(directory, 'printed', fileOf(name)));
+}
+
+/** Those of no life any more would be read for nothing. */
+export function expectNoOthers(directory: string, names: readonly string[]): void {
+  expect(fs.readdirSync(path.join(directory, 'printed')).sort()).toEqual(names.map(fileOf).sort());
+}
 
 type Traced = Pick<World, 'service' | 'disk' | 'receiver' | 'note' | 'time' | 'directory'>;
 
@@ -35,10 +61,10 @@ export class Trace {
     const { onCall } = service;
     this.#world = world;
     const note = world.note.bind(world);
-    const done = (what: string) => this.add(`${who()} ${what}`.trimStart());
+    const done = (what: string) => this.#add(`${who()} ${what}`.trimStart());
     world.note = (line) => {
       note(line);
-      if (!line.endsWith(' ok')) this.add(line);
+      if (!line.endsWith(' ok')) this.#add(line);
     };
     service.onCall = (call) => {
       onCall(call);
@@ -55,7 +81,7 @@ export class Trace {
     receiver.onRequest = (body) => done(`reports ${body}`);
   }
 
-  add(line: string): void {
+  #add(line: string): void {
     const text = shown(line.replaceAll(this.#world.directory, '')).trimEnd();
     const at = (this.#world.time.passedMs / 1000).toFixed(1);
     const last = this.#lines.at(-1);
@@ -76,9 +102,9 @@ export function treeOf(directory: string): string {
   const names = fs.readdirSync(directory, { recursive: true, encoding: 'utf8' }).sort();
   const lines = names.map((name) => {
     const at = path.join(directory, name);
-    const { mode, size } = fs.lstatSync(at);
-    if (fs.lstatSync(at).isSymbolicLink()) return `${name} -> ${fs.readlinkSync(at)}`;
-    return `${(mode & 0o777).toString(8)} ${name} ${fs.lstatSync(at).isFile() ? size : ''}`.trimEnd();
+    const stat = fs.lstatSync(at);
+    if (stat.isSymbolicLink()) return `${name} -> ${fs.readlinkSync(at)}`;
+    return `${(stat.mode & 0o777).toString(8)} ${name}${stat.isFile() ? ` ${stat.size}` : ''}`;
   });
   return lines.map((line) => `  ${line}\n`).join('');
 }

@@ -2,11 +2,11 @@
  * What the agents of a fleet do, moment by moment: how they share jobs and take them over, what they ask of the service, what
  * they write, log and report; how often each statement is sent to the database, and what is there in the end.
  */
-import { expect, test } from 'vitest';
+import { test } from 'vitest';
 import type { JobId } from '../../../src/job.ts';
 import { LIVE_FILE_NAMES } from '../../../src/job.ts';
 import type { Settings } from '../agent.ts';
-import { rowText, Trace, treeOf } from '../trace.ts';
+import { expectNoOthers, expectPrinted, play, rowText, type StepOf, Trace, treeOf } from '../trace.ts';
 import { mendWay, restoreLater } from './happenings.ts';
 import { FleetWorld } from './world.ts';
 
@@ -18,7 +18,7 @@ const SETTINGS: Partial<Settings> = {
 };
 const TABLES = ['agents', 'attempts', 'configured', 'habits', 'jobs', 'orders', 'rows', 'rules'] as const;
 
-type Step = readonly [what: string, act: (world: FleetWorld) => unknown, minutes?: number];
+type Step = StepOf<FleetWorld>;
 
 const [ANNA, BEN, CLEO] = [0, 1, 2];
 const machineOf = ({ machines }: FleetWorld, index: number) => {
@@ -101,21 +101,19 @@ test.each(Object.entries(SCENARIOS))('%s: all that the agents of a fleet do', as
       const shown = text.replaceAll(/\s+/g, ' ').trim().slice(0, 100);
       statements.set(shown, (statements.get(shown) ?? 0) + 1);
     };
-    for (const [what, act, minutes = 0] of steps) {
-      world.note(`- ${what}`);
-      await act(world);
-      await world.time.pass(minutes * MINUTE_MS);
-    }
+    await play(world, steps);
     for (const machine of world.machines) await world.stop(machine);
     const sent = [...statements].sort(([a], [b]) => (a < b ? -1 : 1)).map(([text, times]) => `  ${times} ${text}\n`);
     const rows = TABLES.flatMap((table) =>
       [...world.postgres.tables.of(table)].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => rowText(table, row)),
     );
     const all = `${trace.text}\nmirror\n${treeOf(world.mirrors)}\nstatements\n${sent.join('')}\ndatabase\n${rows.join('')}`;
-    await expect(all).toMatchFileSnapshot(`printed/${name.replaceAll(/\W+/g, '-')}.txt`);
+    await expectPrinted(import.meta.dirname, name, all);
   } catch (error) {
     throw new Error(`${(error as Error).message}\n${world.shown()}`, { cause: error });
   } finally {
     world.end();
   }
 });
+
+test('each text is one of these lives', () => expectNoOthers(import.meta.dirname, Object.keys(SCENARIOS)));
