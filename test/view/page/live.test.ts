@@ -8,11 +8,9 @@ import { tokenFileOf } from '../../../src/view/token.ts';
 import { until } from '../../support/e2e-until.ts';
 import { JOB, STDOUT, TASK, ViewPlace } from '../../support/view-place.ts';
 
-// They are import('../../../src/view/page/api.ts'), and so on: the page has types of its own.
+// Imported by name: the page has types of its own, which the compiler checks elsewhere.
 const API = '../../../src/view/page/api.ts';
-// It is import('../../../src/view/page/session.ts').
 const SESSION = '../../../src/view/page/session.ts';
-// It is import('../../../src/view/page/live.ts').
 const LIVE = '../../../src/view/page/live.ts';
 const LINES = `api/lines?${STDOUT}`;
 

@@ -3,7 +3,7 @@ import { beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import type { JobSummary } from '../../../src/view/contract/events.ts';
 import type { Route } from '../../../src/view/page/route.ts';
 
-// They are import('../../../src/view/page/navigation.ts') and its neighbour: the page has types of its own.
+// Imported by name: the page has types of its own, which the compiler checks elsewhere.
 const NAVIGATION = '../../../src/view/page/navigation.ts';
 const LIVE = '../../../src/view/page/live.ts';
 

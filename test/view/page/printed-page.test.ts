@@ -13,7 +13,7 @@ import { serveView } from '../../../src/view/serve.ts';
 import { FAILING, NOW, SEARCHED, SETTLED, TASK, writeState } from '../../support/full-state.ts';
 import { directoryOfFile } from '../../support/temp-directory.ts';
 
-// It is import('../../../src/view/page/main.tsx'): the page has types of its own, which the compiler checks elsewhere.
+// Imported by name: the page has types of its own, which the compiler checks elsewhere.
 const MAIN = '../../../src/view/page/main.tsx';
 const EXPECTED = path.join(import.meta.dirname, 'printed-page.txt');
 /** Far beyond what the page takes to show something on a busy machine. */

@@ -2,7 +2,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import type { Generations } from '../../../../src/view/contract/addresses.ts';
 import type { OpenedFile } from '../../../../src/view/page/route.ts';
 
-// It is import('../../../../src/view/page/job/generations.tsx'): the page has types of its own.
+// Imported by name: the page has types of its own, which the compiler checks elsewhere.
 const GENERATIONS = '../../../../src/view/page/job/generations.tsx';
 
 type Resolve = (opened: OpenedFile, generations: Generations | undefined) => object | undefined;

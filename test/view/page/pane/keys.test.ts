@@ -2,7 +2,7 @@
 import { Window } from 'happy-dom';
 import { expect, it, onTestFinished, vi } from 'vitest';
 
-// It is import('../../../../src/view/page/pane/keys.ts'): the page has types of its own.
+// Imported by name: the page has types of its own, which the compiler checks elsewhere.
 const KEYS = '../../../../src/view/page/pane/keys.ts';
 
 interface Keys {

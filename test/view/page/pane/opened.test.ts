@@ -10,11 +10,9 @@ import type { Search } from '../../../../src/view/page/file/search.ts';
 import { until } from '../../../support/e2e-until.ts';
 import { JOB, TASK, ViewPlace } from '../../../support/view-place.ts';
 
-// It is import('../../../../src/view/page/pane/opened.ts'): the page has types of its own.
+// Imported by name: the page has types of its own, which the compiler checks elsewhere.
 const OPENED = '../../../../src/view/page/pane/opened.ts';
-// It is import('../../../../src/view/page/pane/search-bar.tsx').
 const SEARCH_BAR = '../../../../src/view/page/pane/search-bar.tsx';
-// It is import('../../../../src/view/page/pane/toolbar.tsx').
 const TOOLBAR = '../../../../src/view/page/pane/toolbar.tsx';
 
 interface Opened {

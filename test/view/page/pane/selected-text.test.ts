@@ -1,7 +1,7 @@
 import { type Element, Window } from 'happy-dom';
 import { expect, it, onTestFinished, vi } from 'vitest';
 
-// It is import('../../../../src/view/page/pane/selected-text.ts'): the page has types of its own.
+// Imported by name: the page has types of its own, which the compiler checks elsewhere.
 const SELECTED = '../../../../src/view/page/pane/selected-text.ts';
 
 it('selected rows are copied as the lines of the file, and text within one row as the browser does', async () => {

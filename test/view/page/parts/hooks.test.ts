@@ -5,7 +5,7 @@ import { h, render, type VNode } from 'preact';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { sendBy } from '../../../../src/view/page/api.ts';
 
-// It is import('../../../../src/view/page/parts/hooks.ts'): the page has types of its own.
+// Imported by name: the page has types of its own, which the compiler checks elsewhere.
 const HOOKS = '../../../../src/view/page/parts/hooks.ts';
 
 interface Shown<T> {
@@ -23,12 +23,9 @@ interface Hooks {
   ): Shown<T>;
 }
 
-// It is import('../../../../src/view/page/parts/banner.tsx').
 const BANNER = '../../../../src/view/page/parts/banner.tsx';
 const LIVE = '../../../../src/view/page/live.ts';
-// It is import('../../../../src/view/page/results/results-page.tsx').
 const RESULTS = '../../../../src/view/page/results/results-page.tsx';
-// It is import('../../../../src/view/page/results/csv.tsx').
 const CSV = '../../../../src/view/page/results/csv.tsx';
 
 let hooks: Hooks;

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 
-// It is import('../../../../src/view/page/results/binary.tsx'): the page has types of its own.
+// Imported by name: the page has types of its own, which the compiler checks elsewhere.
 const BINARY = '../../../../src/view/page/results/binary.tsx';
 
 interface Binary {
