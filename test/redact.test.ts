@@ -155,6 +155,11 @@ describe('safeText', () => {
   });
 });
 
+it.each(['in XML', 'in an attribute'])('a secret with a sign in each of its words is hidden whole: %s', (way) => {
+  const secret = `ab&cd<ef>gh"ij'kl&mn`;
+  expect(safeText(`it is ${WAYS[way]?.(secret)}, it is`, [secret])).toBe('it is ***, it is');
+});
+
 describe('a message of the program', () => {
   it('keeps its own words, though pieces of a short password are in them', () => {
     const secrets = new Secrets();
