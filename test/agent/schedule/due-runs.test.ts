@@ -1,4 +1,4 @@
-/** What ends runs of a job that are due or under way, and what makes them due again. */
+/** What ends runs of a job that are due or under way, what makes them due again, and which begin beside others. */
 import { getEventListeners } from 'node:events';
 import { expect, it } from 'vitest';
 import { DUE_RUNS, type DueRun, DueRuns } from '../../../src/agent/schedule/due-runs.ts';
@@ -27,6 +27,11 @@ function setUp() {
   const scheduler = new Scheduler(clock);
   const due = new DueRuns({ clock, scheduler, run, onIdle: () => idle++, signal: stop.signal });
   return { clock, stop, steps, due, idle: () => idle };
+}
+
+function dueRunsBy(clock: HeldClock, run: (kind: DueRun) => Promise<void>): DueRuns {
+  const { signal } = new AbortController();
+  return new DueRuns({ clock, scheduler: new Scheduler(clock), run, onIdle: () => {}, signal });
 }
 
 it('a run that becomes due while it is under way runs again, once, and one that waits for another does not', async () => {
@@ -94,3 +99,80 @@ it('a recurring run begins together with others of about the same delay, any oth
   await clock.pass(2_000);
   expect(steps).toEqual(['poll at 1088', 'search at 1100']);
 });
+
+it.each(['poll', 'results', 'search'] as const)('a pass begins when the %s run of its job has ended', async (other) => {
+  const clock = new HeldClock();
+  const steps: string[] = [];
+  const run = async (kind: DueRun) => {
+    steps.push(`${kind} begins`);
+    await new Promise<void>((resolve) => void clock.timer(RUN_MS, resolve));
+    steps.push(`${kind} ends`);
+  };
+  const due = dueRunsBy(clock, run);
+  due.plan(other);
+  due.plan('pass', RUN_MS / 2);
+  await clock.pass(3 * RUN_MS);
+  expect(steps).toEqual([`${other} begins`, `${other} ends`, 'pass begins', 'pass ends']);
+});
+
+it('the first poll that a pass admits comes after the given time, even if one was due before', async () => {
+  const clock = new HeldClock();
+  const begun: string[] = [];
+  const run = async (kind: DueRun) => {
+    begun.push(`${kind} at ${clock.monotonic()}`);
+    if (kind === 'poll') return;
+    due.plan('poll', RUN_MS);
+    due.admitPolls(3 * RUN_MS);
+    await new Promise<void>((resolve) => void clock.timer(9 * RUN_MS, resolve));
+  };
+  const due = dueRunsBy(clock, run);
+  due.plan('pass');
+  const from = clock.monotonic();
+  await clock.pass(10 * RUN_MS);
+  expect(begun).toEqual([`pass at ${from}`, `poll at ${from + 3 * RUN_MS}`]);
+});
+
+it.each(['results', 'search'] as const)(
+  'polls begin beside a pass while it waits for %s, and once it admits them; nothing else does',
+  async (first) => {
+    const clock = new HeldClock();
+    const steps: string[] = [];
+    const other = first === 'results' ? 'search' : 'results';
+    const times: Readonly<Record<string, number>> = {
+      poll: RUN_MS,
+      [first]: 10 * RUN_MS,
+      [other]: 0,
+      pass: 10 * RUN_MS,
+    };
+    const run = async (kind: DueRun) => {
+      steps.push(`${kind} begins`);
+      if (kind === 'pass')
+        clock.timer(5 * RUN_MS, () => {
+          steps.push('pass admits polls');
+          due.admitPolls(0);
+        });
+      await new Promise<void>((resolve) => void clock.timer(times[kind] ?? 0, resolve));
+      steps.push(`${kind} ends`);
+      if (kind === 'poll') due.plan('poll', RUN_MS);
+    };
+    const due = dueRunsBy(clock, run);
+    due.plan(first, 0);
+    await clock.pass(1);
+    due.plan('pass', 0);
+    for (let ms = 0; ms < 25 * RUN_MS; ms += RUN_MS / 2) {
+      due.plan('poll');
+      due.plan(other, 0);
+      await clock.pass(RUN_MS / 2);
+    }
+    const between = (from: string, to: string) => steps.slice(steps.indexOf(from) + 1, steps.indexOf(to));
+    const polls = (of: readonly string[]) => of.filter((step) => step === 'poll begins').length;
+    const waiting = between(`${first} begins`, 'pass begins');
+    expect(polls(waiting)).toBeGreaterThanOrEqual(3);
+    // It begins with none under way, whatever ended last.
+    expect(waiting.filter((step) => step === 'poll ends').length).toBe(polls(waiting));
+    expect(between('pass begins', 'pass admits polls')).toEqual([]);
+    const admitted = between('pass admits polls', 'pass ends');
+    expect(polls(admitted)).toBeGreaterThanOrEqual(1);
+    expect([...waiting, ...admitted].filter((step) => step.startsWith(other))).toEqual([]);
+  },
+);
