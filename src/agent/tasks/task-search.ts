@@ -48,7 +48,8 @@ export class TaskSearch {
   #specifications: readonly bigint[] | undefined;
   /** How many of the less likely candidates were probed. */
   #passed = 0;
-  #rounds = 0;
+  /** Decides which file the next round requests. */
+  #turn = 0;
   /** How often all candidates were probed. */
   #cycles = 0;
 
@@ -64,7 +65,7 @@ export class TaskSearch {
     if (before === undefined) return true;
     const known = new Set(before);
     const isAnother = found.length !== known.size || found.some((id) => !known.has(id));
-    if (isAnother) [this.#passed, this.#rounds] = [0, 0];
+    if (isAnother) [this.#passed, this.#turn] = [0, 0];
     return isAnother;
   }
 
@@ -88,7 +89,7 @@ export class TaskSearch {
     if (search === undefined) return nothing;
     const found = await keepFound({ ...search, foundBy: 'probes' }, probed.found, this.#options);
     // The order of candidates is different now.
-    if (found > 0) [this.#passed, this.#rounds] = [0, 0];
+    if (found > 0) [this.#passed, this.#turn] = [0, 0];
     const tasks = taskSearches.knownTasks(jobId);
     const shift = found > 0 ? shiftBetween(specifications, tasks) : undefined;
     if (shift !== undefined) capabilities.set(SHIFT_CAPABILITY, String(shift));
@@ -126,12 +127,12 @@ export class TaskSearch {
       maxEntries: batchLimit.files,
       isEnough: (found) => missing > 0 && found.length >= missing,
     });
-    this.#rounds += 1;
+    this.#turn += 1;
     this.#passed += Math.max(0, probed.asked - window.eachTime);
     if (candidates.next().done === true) {
       // Each candidate gets another file in the next cycle, however many rounds this one had.
       this.#cycles += 1;
-      [this.#passed, this.#rounds] = [0, this.#cycles];
+      [this.#passed, this.#turn] = [0, this.#cycles];
     }
     return probed;
   }
@@ -157,7 +158,7 @@ export class TaskSearch {
   /** Most tasks have a standard output first; every other round requests another file. */
   #fileOfRound(): LiveFileName {
     const [first, ...others] = LIVE_FILE_NAMES;
-    return this.#rounds % 2 === 0 ? first : (others[((this.#rounds - 1) / 2) % others.length] ?? first);
+    return this.#turn % 2 === 0 ? first : (others[((this.#turn - 1) / 2) % others.length] ?? first);
   }
 }
 
