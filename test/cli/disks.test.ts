@@ -112,16 +112,21 @@ it('a file system that does not answer is named, and keeps status waiting for mo
   const { file, state, served } = await diskWithState(context);
   const owned = served();
   const { stat } = fs.promises;
+  let answer = () => {};
+  const server = new Promise<void>((resolve) => (answer = resolve));
   const hanging = vi
     .spyOn(fs.promises, 'stat')
-    .mockImplementation(((at: fs.PathLike) => (at === state ? new Promise(() => {}) : stat(at))) as typeof stat);
+    .mockImplementation((async (at: fs.PathLike) => (at === state && (await server), stat(at))) as typeof stat);
   const exit = vi.spyOn(process, 'exit').mockImplementation((() => {}) as never);
   context.onTestFinished(() => [hanging, exit].forEach((spy) => void spy.mockRestore()));
   const page = await statusOf(file);
-  owned.close();
   expect(page).toMatch(/501.*watched/);
   expect(page).toContain(`state.directory ${state}: its file system does not answer`);
   expect(exit, 'Node.js would wait for the call').toHaveBeenCalledOnce();
+  answer();
+  expect(await statusOf(file)).not.toContain('does not answer');
+  owned.close();
+  expect(exit, 'nothing waits any more').toHaveBeenCalledOnce();
 });
 
 it('check and run name a read-only disk, whoever asks and whether the directory is there', async (context) => {
