@@ -78,7 +78,9 @@ export function configSchema(directory: string) {
   });
   const checked = withRule(sections, ({ service, auth, watchMine, fleet, api }, report) => {
     const isSoap = service?.protocol === 'soap';
-    if (service?.baseUrl === null && (auth?.method ?? 'session-code') !== 'session-code')
+    const signsIn = (auth?.method ?? 'session-code') !== 'session-code';
+    // REST needs it for all requests, and reports that itself.
+    if (service?.baseUrl === null && service.protocol !== 'rest' && signsIn)
       report('the address of the sign-in, which starts with http:// or https://', ['service', 'baseUrl']);
     if (isSoap && auth?.method === API_KEY) {
       const methods = AUTH_METHODS.join(', ');

@@ -114,9 +114,10 @@ it('a file system that does not answer is named, and keeps status waiting for mo
   const { stat } = fs.promises;
   let answer = () => {};
   const server = new Promise<void>((resolve) => (answer = resolve));
-  const hanging = vi
-    .spyOn(fs.promises, 'stat')
-    .mockImplementation((async (at: fs.PathLike) => (at === state && (await server), stat(at))) as typeof stat);
+  const hanging = vi.spyOn(fs.promises, 'stat').mockImplementation((async (at: fs.PathLike) => {
+    if (at === state) await server;
+    return await stat(at);
+  }) as typeof stat);
   const exit = vi.spyOn(process, 'exit').mockImplementation((() => {}) as never);
   context.onTestFinished(() => [hanging, exit].forEach((spy) => void spy.mockRestore()));
   const page = await statusOf(file);

@@ -9,7 +9,7 @@ import { Secrets } from '../../src/redact.ts';
 import { secretKeysOf } from '../support/schema-keys.ts';
 import { configDirectory, MINIMAL } from './files.ts';
 
-const { path, load, refusal } = configDirectory();
+const { path, load } = configDirectory();
 
 it('a secret key that is added to the schema is found', () => {
   const more = section({ mail: orNull(section({ passwordFile: v.optional(pathValue('/')) })) });
@@ -80,15 +80,6 @@ it('redaction hides each secret that a configuration names, and no usual word', 
     each.secrets.hideInMessage('8641975237'),
   );
   expect(printed).toEqual(['8641975237', '***']);
-});
-
-it.each([
-  ['notify', 'notify: [{on: [failed], url: "https://h.example.org/", secretFile: shared/hook.key}]'],
-  ['view', 'view: {tokenFile: shared/token}'],
-  ['fleet', 'fleet: {urlFile: shared/url}'],
-])('a share root that contains the secret of the section %s is refused', async (_, section_) => {
-  const refused = await refusal(`${MINIMAL}${section_}\nresults: {shareRoots: {/scratch: shared}}\n`);
-  expect(refused.message).toContain('which no service may read');
 });
 
 it('the file of a credential is known by the directory of credentials', async () => {
