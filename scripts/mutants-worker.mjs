@@ -27,7 +27,7 @@ class AsGiven extends BaseSequencer {
 }
 const reporter = {
   onTestModuleEnd: (module) => {
-    if (isFailed(module)) void vitest.cancelCurrentRun('test-failure');
+    if (hasFailed(module)) void vitest.cancelCurrentRun('test-failure');
     else process.send({ ended: path.relative(root, module.moduleId) });
   },
 };
@@ -53,13 +53,14 @@ process.on('message', async ({ tests, sources }) => {
   });
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications);
   const [unhandled] = unhandledErrors;
-  const failed = testModules.find(isFailed)?.moduleId ?? unhandled?.VITEST_TEST_PATH;
+  const failed = testModules.find(hasFailed)?.moduleId ?? unhandled?.VITEST_TEST_PATH;
   const isOk = testModules.length > 0 && unhandled === undefined && failed === undefined;
   process.send({ isOk, failed: failed && path.relative(root, failed) });
 });
 
-function isFailed(module) {
-  return !module.ok() && module.state() !== 'skipped';
+/** One that ended the process has no result. */
+function hasFailed(module) {
+  return !['passed', 'skipped'].includes(module.state());
 }
 
 async function build() {
