@@ -134,7 +134,7 @@ export class SimulatedPorts implements Remote, JobService {
 
   listJobs(signal: AbortSignal): Promise<readonly JobInformation[]> {
     return this.#call({ operation: 'ListJobsForCurrentUser', signal }, () =>
-      [...this.#options.service.jobs.values()].map((job) => job.information()),
+      [...this.#options.service.jobs.values()].filter(({ isListed }) => isListed).map((job) => job.information()),
     );
   }
 

@@ -5,8 +5,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'vitest';
+import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
 import { resultsDirectory } from '../../src/agent/results/results.ts';
-import type { JobId, LiveFileName } from '../../src/job.ts';
+import type { JobId, LiveFileName, TaskId } from '../../src/job.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Settings } from './agent.ts';
 import { type ResultKind, SimulatedJob } from './cluster.ts';
@@ -73,7 +74,23 @@ const settled: Step = [
   },
 ];
 
+/** Somebody changes a mirror. */
+const edited = (what: string, name: LiveFileName, change: (file: string) => void, minutes = 0): Step => [
+  what,
+  ({ disk, mirrors }) => disk.aside(() => change(mirrorPath(mirrors, JOB, { taskId: '5010' as TaskId, file: name }))),
+  minutes,
+];
+const changeByte = (file: string) => {
+  const content = fs.readFileSync(file);
+  content[20] = 0x21;
+  fs.writeFileSync(file, content);
+};
 const OTHER = '502' as JobId;
+const ending = (jobId: JobId): Step => [
+  `${jobId} fails`,
+  ({ service, time }) => service.job(jobId).end('Failed', time.wallMs),
+  2,
+];
 /** A fault of one file without them would be one of sign-ins as well. */
 const OF_RESULTS = { operations: ['DownloadFileFromCluster'] } as const;
 
@@ -254,6 +271,77 @@ const SCENARIOS: Readonly<Record<string, readonly Step[]>> = {
     command('agent sync', (store, now) => store.requests.add(JOB, 'sync', now), 2),
     ...[to('Finished'), settled],
   ],
+  'mirrors that people change': [
+    ...[lines('stdout', 9), lines('log', 4), lines('progress', 2), lines('stderr', 3), pause(2)],
+    ...[edited('a byte of stdout is another one', 'stdout', changeByte), lines('stdout', 1), pause(2)],
+    edited('log is shorter', 'log', (file) => fs.truncateSync(file, 40), 2),
+    edited('progress is gone', 'progress', (file) => fs.rmSync(file), 2),
+    edited('a line is added to stderr', 'stderr', (file) => fs.appendFileSync(file, 'of a person\n')),
+    ...[lines('stderr', 2), pause(2)],
+    edited('stdout is a link', 'stdout', (file) => {
+      fs.renameSync(file, `${file}.moved`);
+      fs.symlinkSync(`${file}.moved`, file);
+    }),
+    ...[lines('stdout', 2), pause(2)],
+    edited('log is a directory', 'log', (file) => {
+      fs.rmSync(file);
+      fs.mkdirSync(file);
+    }),
+    ...[lines('log', 2), pause(3)],
+    edited('log is no directory any more', 'log', (file) => fs.rmdirSync(file), 3),
+    ['the mirrors are gone', ({ mirrors, disk }) => disk.aside(() => fs.rmSync(mirrors, { recursive: true })), 2],
+    ...[lines('stdout', 1), pause(2)],
+    ['a rotation is killed', ({ disk, agent }) => disk.endAfter(42, () => agent.kill())],
+    ['stdout is rewritten', (world) => filesOf(world).stdout.rewrite(3), 2],
+    ['it is started again, and is to keep nothing', (world) => restartedWith(world, { keepGenerations: 0 }), 2],
+    ['stdout is rewritten', (world) => filesOf(world).stdout.rewrite(2), 2],
+    ...[to('Finished'), settled],
+  ],
+  'jobs that are reported one by one': [
+    ['nobody is notified', (world) => reload(world, { notify: false, stallAfterMinutes: null }, false)],
+    [
+      'jobs that no list has are watched',
+      (world) => {
+        for (let number = 11; number <= 21; number += 1) {
+          const jobId = `5${number}` as JobId;
+          const job = new SimulatedJob(jobId, { isListed: false, namesTasks: number % 3 > 0, listsLiveFiles: false });
+          world.service.jobs.set(jobId, job);
+          job.to('Running', world.time.wallMs);
+          job.write(0, 'stdout', 1);
+          order(world, false, jobId);
+        }
+      },
+      2,
+    ],
+    fault({ code: 'fault', operations: ['GetCurrentInfoForJob'], jobId: '512' as JobId }, 6),
+    fault({ code: 'http-status', operations: ['GetCurrentInfoForJob'], jobId: '513' as JobId }, 3),
+    ...['511', '512', '520'].map((id) => ending(id as JobId)),
+    fault({ code: 'malformed', operations: ['ListJobsForCurrentUser'] }, 2),
+    ...[to('Finished'), settled],
+  ],
+  'jobs that are over for long': [
+    [
+      'old jobs are removed',
+      (world) => reload(world, { retention: '{settledDays: 0.05, deleteFiles: true}' }, false),
+      1,
+    ],
+    [
+      'a job of another user is watched',
+      (world) => {
+        const job = world.service.submit(OTHER);
+        job.to('Running', world.time.wallMs);
+        order(world, true, OTHER);
+        job.write(0, 'log', 2);
+        job.result('/out/secret', 'unreadable', world.time.wallMs);
+      },
+      2,
+    ],
+    ...[lines('stdout', 2), result('/out/a', 'a'), pause(2), ending(OTHER), pause(2), to('Finished'), settled],
+    ['an hour passes', () => {}, 60],
+    ['the clock is set back', ({ time }) => time.stepWall(-3_600_000), 5],
+    ['an hour passes', () => {}, 60],
+    ['the clock is right', ({ time }) => time.stepWall(3_600_000), 60],
+  ],
   'a receiver that is away, and a configuration that changes': [
     ['the receiver refuses', ({ receiver }) => Object.assign(receiver, { state: 'refuses' })],
     ...[lines('stdout', 10), pause(3)],
@@ -285,6 +373,11 @@ const SCENARIOS: Readonly<Record<string, readonly Step[]>> = {
 async function restarted(world: World, hasPower: boolean): Promise<void> {
   await world.kill(hasPower);
   world.start();
+}
+
+async function restartedWith(world: World, changes: Partial<Settings>): Promise<void> {
+  await world.configure({ ...world.settings, ...changes });
+  await restarted(world, true);
 }
 
 async function lostState(world: World): Promise<void> {

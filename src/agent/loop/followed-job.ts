@@ -49,8 +49,8 @@ export class FollowedJob implements OneJob {
   readonly stall: Stall;
   /** The text of the last report, if it is stored and the job was not requested since. */
   storedReport: string | undefined;
-  /** When its own report was requested last, by the monotonic clock. */
-  requestedAt = 0;
+  /** The number of the last request for its own report; 0 if there was none. */
+  lastRequest = 0;
   readonly #onOver: () => void;
   readonly #poll: PollRun;
   readonly #search: SearchRun;

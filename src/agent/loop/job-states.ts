@@ -61,6 +61,8 @@ export class JobStates implements Scheduled {
   /** In the last list. */
   #seen: SeenJobs | undefined;
   #waiting = 0;
+  /** Reports of single jobs, so far. */
+  #requests = 0;
   /** To be stored at the end of the round. */
   readonly #reports: JobInformation[] = [];
 
@@ -190,9 +192,10 @@ export class JobStates implements Scheduled {
    */
   async #askFor(jobs: readonly FollowedJob[], isAlone: boolean): Promise<void> {
     const { service, signal } = this.#options;
-    const due = jobs.filter(({ jobId }) => this.#pauses.isDue(jobId)).sort((a, b) => a.requestedAt - b.requestedAt);
+    const due = jobs.filter(({ jobId }) => this.#pauses.isDue(jobId)).sort((a, b) => a.lastRequest - b.lastRequest);
     const turn = due.slice(0, MAX_REQUESTED);
-    for (const job of turn) job.requestedAt = this.#context.clock.monotonic();
+    // By number, for many are requested at one moment.
+    for (const job of turn) job.lastRequest = ++this.#requests;
     const failed = await eachAlone(turn, async (job) => this.#ask(job, service, signal), signal);
     const [first] = failed;
     if (isAlone && first !== undefined && failed.length === turn.length) throw first.error;

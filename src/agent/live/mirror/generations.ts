@@ -56,7 +56,9 @@ export async function finishRotation(row: LiveFileRow, mirror: Mirror, options: 
   }
   await ownership.fence(at);
   await checkpoint('rotation:number');
-  if (keep > 0 && (await exists(copyOf(at, mirror)))) await numberCopy(at, mirror, options);
+  // A copy from before a reload, after which none is kept, would stay.
+  if (keep === 0) await fs.rm(copyOf(at, mirror), { force: true });
+  else if (await exists(copyOf(at, mirror))) await numberCopy(at, mirror, options);
   await checkpoint('rotation:cut');
   await mirror.cut(0);
   await mirror.flush();
