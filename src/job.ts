@@ -21,7 +21,7 @@ export function parseLong(value: unknown): string | undefined {
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'bigint') return undefined;
   const text = String(value);
   if (!/^[+-]?[0-9]{1,40}$/.test(text)) return undefined;
-  const long = BigInt(text.startsWith('+') ? text.slice(1) : text);
+  const long = BigInt(text);
   return long >= LONG_MIN && long <= LONG_MAX ? long.toString() : undefined;
 }
 

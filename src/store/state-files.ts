@@ -15,7 +15,7 @@ const BESIDE_DATABASE = ['', '-wal', '-shm', '-journal'];
 export function writeStateFile(file: string, text: string): void {
   const opened = openRegular(file, notRegular, constants.O_WRONLY | constants.O_CREAT, PRIVATE_MODE);
   try {
-    fs.ftruncateSync(opened, fs.writeSync(opened, text, 0));
+    fs.ftruncateSync(opened, fs.writeSync(opened, text));
   } finally {
     fs.closeSync(opened);
   }

@@ -3,7 +3,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { EventFeed } from '../../src/api/events.ts';
 import { SharedState } from '../../src/daemon/state.ts';
 import { JobtailError } from '../../src/errors.ts';
-import type { JobId } from '../../src/job.ts';
+import type { JobId, TaskId } from '../../src/job.ts';
 import type { NotifyEvent } from '../../src/notification.ts';
 import { ownState } from '../cli/own-state.ts';
 import { until } from '../support/e2e-until.ts';
@@ -13,10 +13,10 @@ async function setUp(maxEvents?: number) {
   const { config, store } = await ownState();
   const failures: unknown[] = [];
   const feed = new EventFeed(new SharedState(config), (error) => failures.push(error), maxEvents);
-  const report = (jobId: string, state: string) =>
+  const report = (jobId: string, state: string, results = false) =>
     store.transaction(() => {
-      const order = { jobId: jobId as JobId, tasks: [], files: [], results: false, settleAfterMs: null } as const;
-      store.jobs.watch({ ...order, source: 'command' }, 1);
+      const order = { jobId: jobId as JobId, results, settleAfterMs: null, source: 'command' } as const;
+      store.jobs.watch({ ...order, tasks: ['9001' as TaskId], files: ['stdout'] }, 1);
       const information = jobOf(jobId, state);
       store.jobInformation.save({ jobId: order.jobId, information, since: 1, reportedAt: 1 });
     });
@@ -29,7 +29,7 @@ async function setUp(maxEvents?: number) {
       });
     return { read, heard, hears };
   };
-  return { report, listen, failures };
+  return { report, listen, failures, store };
 }
 
 it('each client gets the same events, once and in order, but none from before it began', async () => {
@@ -44,6 +44,16 @@ it('each client gets the same events, once and in order, but none from before it
   await first.hears('501 finished', '502 started');
   expect(second.heard).toEqual(first.heard.slice(1));
   expect(failures).toEqual([]);
+});
+
+it('a settled job has all its results only where that is proven', async () => {
+  const { report, listen, store } = await setUp();
+  const both = ['501', '502'] as JobId[];
+  for (const jobId of both) report(jobId, 'Finished', true);
+  for (const row of store.liveFiles.ofJob('502' as JobId)) store.liveFiles.save({ ...row, verified: 0 });
+  const client = listen();
+  store.transaction(() => both.forEach((jobId) => void store.jobs.setState(jobId, 'settled')));
+  await client.hears('502 results-complete');
 });
 
 it('an error of the agent while events are read is reported, an absent state is not; no event is missed', async () => {

@@ -65,6 +65,8 @@ test('each route responds as docs/openapi.json says, and the snippet of docs/gat
     expect(store.jobs.get(other as JobId)?.stallAfterMs).toBe(90 * 60_000);
     store.close();
   }
+  const jobsAt = async (at: string) => JSON.stringify((await ask(control, at)).json).includes(`"${other}"`);
+  expect([await jobsAt('/v1/jobs'), await jobsAt('/v1/jobs?all=1')]).toEqual([false, true]);
   expect([...new Set(asked.map(([route]) => route)), 'GET /v1/events'].sort()).toEqual(documentedRoutes().sort());
   await until('an event', async () => streamed.includes('"started"'));
   for (const line of streamed.split('\n').slice(0, -1).filter(Boolean))

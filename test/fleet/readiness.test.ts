@@ -44,6 +44,13 @@ it('a trouble that stays is tried with one job, after pauses that grow, and logg
   expect(after(1, 1)).toBe(MOST);
   expect(readiness.lacks).toBeNull();
   expect(lines).toEqual(['agent not ready', 'agent takes jobs again']);
+  // Trouble that returns soon is one that was there before; after ten minutes without it, it is a new one.
+  world.unready = 'the service cannot be reached';
+  expect([after(0, 5), after(10, 5), after(119, 0), after(1, 0)]).toEqual([MOST, 0, 0, 1]);
+  world.unready = undefined;
+  expect([after(1, 1), after(601, 5)]).toEqual([MOST, MOST]);
+  world.unready = 'the service cannot be reached';
+  expect([after(0, 5), after(10, 5), after(29, 0), after(1, 0)]).toEqual([MOST, 0, 0, 1]);
 });
 
 it.each(['disk-full', 'store', 'permission', 'local-io'] as const)(

@@ -60,6 +60,15 @@ it.concurrent.each([
   await until('the end of them', () => !pids().some(isThere));
 });
 
+it.concurrent('a program is asked to end before it is killed, so that it can keep what it has', async (context) => {
+  const file = path.join(temporaryDirectory(undefined, context), 'kept');
+  const { running } = script(`trap "echo asked > ${file}; exit 0" TERM; while :; do sleep 0.1; done`, {
+    limit: { totalMs: 300 },
+  });
+  await expect(running).rejects.toMatchObject({ code: 'timeout' });
+  expect(fs.readFileSync(file, 'utf8')).toBe('asked\n');
+});
+
 it.concurrent('a program that goes on and on is ended when its whole time is over', async () => {
   const { running, pids } = script('echo $$; while :; do echo; sleep 0.05; done', { limit: { totalMs: 500 } });
   await expect(running).rejects.toMatchObject({ message: 'the program sh did not end within 0.5 s' });

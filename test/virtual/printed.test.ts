@@ -181,6 +181,7 @@ const SCENARIOS: Readonly<Record<string, readonly Step[]>> = {
   'commands of people': [
     ...[lines('stdout', 3), result('/out/a', 'a'), pause(1)],
     command('agent sync', (store, now) => store.requests.add(JOB, 'sync', now)),
+    command('agent sync of a job that is not watched', (store, now) => store.requests.add('999' as JobId, 'sync', now)),
     [
       'agent verify',
       async (world) => {

@@ -1,6 +1,7 @@
 /** The table of src/agent/live/decide.ts, row by row. */
 import fs from 'node:fs';
 import { expect, test } from 'vitest';
+import { PERSISTS_MS, Symptoms } from '../../../src/agent/live/debounce.ts';
 import { type Decision, decide, type Facts } from '../../../src/agent/live/decide.ts';
 
 const INTACT = { length: 100, undisputed: 100, integrity: 'intact' } as const;
@@ -103,4 +104,18 @@ test('each row of the table has a case', () => {
   const source = fs.readFileSync(new URL('../../../src/agent/live/decide.ts', import.meta.url), 'utf8');
   const table = [...source.matchAll(/^ \* {3}(\d+) /gm)].map(([, row]) => Number(row));
   expect([...new Set(ROWS.map(([row]) => row))]).toEqual(table);
+});
+
+test('a symptom counts when it lasts, whatever others come and go meanwhile', () => {
+  let now = 0;
+  const symptoms = new Symptoms(() => now);
+  const kinds = Object.keys(PERSISTS_MS) as (keyof typeof PERSISTS_MS)[];
+  for (const kind of kinds) expect(symptoms.note(kind, 100), kind).toBe(false);
+  for (const kind of kinds) {
+    now = PERSISTS_MS[kind] - 1;
+    if (now >= 0) expect(symptoms.note(kind, 100), kind).toBe(false);
+    now = PERSISTS_MS[kind];
+    expect(symptoms.note(kind, 100), kind).toBe(true);
+  }
+  expect(symptoms.note('stuck', 101), 'of another length').toBe(false);
 });

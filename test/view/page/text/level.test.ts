@@ -15,6 +15,9 @@ describe('a line of a log', () => {
     ['ValueError: could not convert', 'error'],
     ['INFO - 0 ERROR lines', 'info'],
     ['TRACE enter', 'debug'],
+    ...['FATAL', 'CRITICAL', 'SEVERE'].map((word) => [`${word}: x`, 'error']),
+    ...['WARN', 'WARNING'].map((word) => [`${word}: x`, 'warning']),
+    ['NOTICE: x', 'info'],
   ])('%j names its level', (line, level) => {
     expect(levelOf(line)).toBe(level);
   });
