@@ -56,13 +56,6 @@ it.each(Object.keys(ERROR_POLICIES) as ErrorCode[])(
   },
 );
 
-it('a defect of the program is a response, too, and is reported', async () => {
-  const defect = new TypeError('undefined is not a function');
-  const { ask, failures } = await served(defect);
-  expect(await ask('GET', '/v1/jobs')).toMatchObject({ status: 500, code: 'internal' });
-  expect(failures).toHaveLength(1);
-});
-
 it('a change at the socket for reading names the other one', async () => {
   const { ask } = await served(undefined, 'read');
   for (const [method, at] of [

@@ -41,7 +41,7 @@ const FAULT = /^the service answered \w+ with a fault: \w[\w-]*:(?<code>\w+): (?
 /** Over REST, nobody is blamed; what stands before the text is its title. */
 const PROBLEM = /^the service answered \w+ with status \d+: (?:External (?:Problem|Service Error): )?(?<text>.*)$/s;
 
-export function faultContract(serve: Serve, { protocol, version }: Dialect): void {
+export function faultContract(serve: Serve, { protocol, version, tokens }: Dialect): void {
   const code = STALE[protocol];
   describe.each(CALLS)('of %s', (operation, call) => {
     test('a fault is reported with its code and text', async () => {
@@ -70,6 +70,13 @@ export function faultContract(serve: Serve, { protocol, version }: Dialect): voi
       // Over REST, the file may have to be asked for by another path.
       expect(others.length).toBeLessThanOrEqual(protocol === 'soap' ? 1 : 2);
     });
+
+    if (tokens)
+      test('a token stands in the place of a session code', async () => {
+        const { remote, jobId, service } = await serve(SERVED, { grant: 'bearer' });
+        await call(remote, jobId);
+        expect(service.sandbox.calls.at(-1)).toMatchObject({ operation, jobId: '501' });
+      });
 
     test('a session that stays lost is reported apart, without a word of it', async () => {
       const { remote, jobId, service } = await serve(SERVED, { stale: { codes: [code], only: true } });

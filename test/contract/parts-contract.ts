@@ -5,7 +5,7 @@ import { LIVE_FILE_NAMES, type LiveFileName } from '../../src/job.ts';
 import { taskId as taskIdOf } from '../support/wire-remote.ts';
 import { type Place, readPart, type Serve, signal } from './contract-place.ts';
 import { type Dialect, JOB_ENDS, RELATIVE_PATHS, type ServedHabits, type ServedTask, taskEndsOf } from './service.ts';
-import { blocksOfText, HOSTILE_TEXTS } from './texts.ts';
+import { HOSTILE_TEXTS } from './texts.ts';
 
 const OPERATION = 'DownloadPartsOfJobFilesFromCluster';
 
@@ -54,7 +54,7 @@ async function beginningOf({ remote, jobId }: Place, wanted: readonly PartReques
 const ONE: ServedTask = { taskId: '9001', live: { stdout: 'first\nsecond\n', stderr: '' } };
 
 export function partsContract(serve: Serve, dialect: Dialect): void {
-  const { protocol, tokens, swallowsMarks } = dialect;
+  const { protocol, swallowsMarks } = dialect;
   // Over REST, the name in the task's directory (docs/dev/rest.md 3.1).
   const pathOf = (file: LiveFileName) => (protocol === 'soap' ? RELATIVE_PATHS[file] : RELATIVE_PATHS[file].slice(1));
 
@@ -73,19 +73,6 @@ export function partsContract(serve: Serve, dialect: Dialect): void {
     expect(await read(place, wanted)).toEqual(expected);
     place.understood(OPERATION, { entries: asSent(wanted) });
   });
-
-  test('asks for nothing', async () => {
-    const place = await serve({ jobId: '501', tasks: [ONE] });
-    expect(await read(place, [])).toEqual([]);
-    place.understood(OPERATION, { entries: [] });
-  });
-
-  if (tokens)
-    test('with a token instead of a session code', async () => {
-      const place = await serve({ jobId: '501', tasks: [ONE] }, { grant: 'bearer' });
-      expect(await read(place, [want('9001')])).toMatchObject([{ text: 'first\nsecond\n' }]);
-      place.understood(OPERATION, { entries: asSent([want('9001')]) });
-    });
 
   test('gives every text as it is', async () => {
     const tasks = HOSTILE_TEXTS.map((stdout, index) => ({ taskId: String(index + 1), live: { stdout } }));
@@ -130,35 +117,17 @@ export function partsContract(serve: Serve, dialect: Dialect): void {
     ['an empty content', { emptyContent: 'empty' }],
     ['an absent content', { emptyContent: 'none' }],
     ['a nil content', { emptyContent: 'none', nullMembers: true }],
-  ])('takes %s for an empty text', async (_, habits) => {
-    const place = await serve({ jobId: '501', tasks: [ONE], habits });
-    const wanted = [want('9001'), want('9001', 'stderr')];
-    expect(await read(place, wanted)).toMatchObject([{ text: 'first\nsecond\n' }, { text: '' }]);
-  });
-
-  test.each<[string, Partial<ServedHabits>]>([
-    ['absent', { relativePath: 'none' }],
-    ['nil', { relativePath: 'none', nullMembers: true }],
-  ])('tells a path that is %s as null', async (_, habits) => {
-    const place = await serve({ jobId: '501', tasks: [ONE], habits });
-    expect(await read(place, [want('9001')])).toMatchObject([{ text: 'first\nsecond\n', relativePath: null }]);
-  });
-
-  test.each<[string, Partial<ServedHabits>]>([
+    ['no path', { relativePath: 'none' }],
+    ['a nil path', { relativePath: 'none', nullMembers: true }],
     ['a nil offset', { offsetEcho: 'nil' }],
     ['the offset 0', { offsetEcho: 'zero' }],
     ['nil entries', { nilEntries: true }],
   ])('takes the answer of a server that writes %s', async (_, habits) => {
     const place = await serve({ jobId: '501', tasks: [ONE], habits });
-    expect(await read(place, [want('9001', 'stdout', 6)])).toMatchObject([{ offset: 6, text: 'second\n' }]);
-  });
-
-  test('gives more than a megabyte of text', async () => {
-    const blocks = 1024 + 1;
-    const stdout = blocksOfText(blocks);
-    const place = await serve({ jobId: '501', tasks: [{ taskId: '9001', live: { stdout } }] });
-    const [part] = await read(place, [want('9001', 'stdout', 1024)]);
-    // Not toBe: the difference would be printed.
-    expect(part?.text === stdout.slice(stdout.length / blocks)).toBe(true);
+    const relativePath = habits.relativePath === 'none' ? null : pathOf('stdout');
+    expect(await read(place, [want('9001', 'stdout', 6), want('9001', 'stderr')])).toMatchObject([
+      { offset: 6, text: 'second\n', relativePath },
+      { text: '' },
+    ]);
   });
 }

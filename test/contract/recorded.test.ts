@@ -1,6 +1,5 @@
 /** The simulated cluster answers as real servers of five releases did, names and numbers aside. */
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -94,19 +93,13 @@ async function startRecorded(directory: string, recorded: RecordedRelease): Prom
   return sandbox;
 }
 
-interface Examples {
-  readonly job: unknown;
-  readonly key: { readonly Credentials: { readonly PrivateKey: string } };
-  readonly 'key closed': string;
-  readonly 'listing of odd names': readonly { readonly FileName: string }[];
-}
+type Listed = readonly { readonly FileName: string }[];
 
 describe('the examples of V6.3.2', () => {
-  const examples = JSON.parse(
-    readFileSync(new URL('recorded/examples-6.3.2.json', import.meta.url), 'utf8'),
-  ) as Examples;
+  const lines = linesOf<{ readonly name: string; readonly answer: unknown }>('examples-6.3.2.jsonl');
+  const exampleOf = (wanted: string) => lines.find(({ name }) => name === wanted)?.answer;
   /** Under these names, files, links and a pipe were made on the cluster. */
-  const ODD = examples['listing of odd names'].map(({ FileName }) => FileName.replace('/76/', ''));
+  const ODD = (exampleOf('listing of odd names') as Listed).map(({ FileName }) => FileName.replace('/76/', ''));
 
   it('are what the simulated cluster answers with', async () => {
     const directory = temporaryDirectory();
@@ -121,19 +114,19 @@ describe('the examples of V6.3.2', () => {
     const post = async (path: string, more: object) =>
       (await send(sandbox, 'POST', path, JSON.stringify({ SubmittedJobInfoId: 76, SessionCode: own, ...more }))).body;
 
-    const listed = JSON.parse(await get('/FileTransfer/ListChangedFilesForJob')) as Examples['listing of odd names'];
+    const listed = JSON.parse(await get('/FileTransfer/ListChangedFilesForJob')) as Listed;
     const recordedNames = ODD.map((name) => `/76/${name}`);
     // These two the recorded job did not have.
     const live = ['/76/log.txt', '/76/progress.txt'];
     expect(listed.map(({ FileName }) => FileName).sort()).toEqual([...recordedNames, ...live].sort());
 
     const like = (body: string) => comparable({ status: 200, type: 'application/json', body }).body;
-    expect(like(await get('/JobManagement/CurrentInfoForJob'))).toBe(like(JSON.stringify(examples.job)));
+    expect(like(await get('/JobManagement/CurrentInfoForJob'))).toBe(like(JSON.stringify(exampleOf('job'))));
     const key = await post('/FileTransfer/RequestFileTransfer', {});
-    expect(like(key)).toBe(like(JSON.stringify(examples.key)));
+    expect(like(key)).toBe(like(JSON.stringify(exampleOf('key'))));
     const { Credentials } = JSON.parse(key) as { Credentials: { PublicKey: string } };
     const closed = await post('/FileTransfer/CloseFileTransfer', { PublicKey: Credentials.PublicKey });
-    expect(JSON.parse(closed)).toBe(examples['key closed']);
+    expect(JSON.parse(closed)).toBe(exampleOf('key closed'));
   });
 });
 

@@ -48,12 +48,6 @@ export const IMPOSSIBLE_NAMES: readonly string[] = [
   '/701\\x',
 ];
 
-/** So many times 1,024 bytes, each beginning with `EVERYTHING` and ending with a line end. */
-export function blocksOfText(blocks: number): string {
-  const rest = 1024 - Buffer.byteLength(EVERYTHING) - 2;
-  return `${EVERYTHING}${'.'.repeat(rest)}\r\n`.repeat(blocks);
-}
-
 /** So many bytes; each byte value stands among the first 256. */
 export function allBytes(length: number): Buffer {
   const bytes = Buffer.alloc(length);

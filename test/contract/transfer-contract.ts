@@ -30,7 +30,7 @@ async function methodOf({ remote, jobId }: Place): Promise<TransferMethod> {
 }
 
 export function transferContract(serve: Serve, dialect: Dialect): void {
-  const { tokens, longIds } = dialect;
+  const { longIds } = dialect;
   test.each(longIds ? JOB_ENDS : ['501'])('gives the method of job %s, and ends it', async (jobId) => {
     const place = await serve({ jobId, habits: HABITS });
     const method = await methodOf(place);
@@ -54,15 +54,6 @@ export function transferContract(serve: Serve, dialect: Dialect): void {
     const error = await failureOf(place.remote.endTransfer(place.jobId, method, signal));
     expect([error.code, error.message]).toEqual(['fault', expect.stringContaining('public key')]);
   });
-
-  if (tokens)
-    test('with a token instead of a session code', async () => {
-      const place = await serve({ jobId: '501' }, { grant: 'bearer' });
-      const method = await methodOf(place);
-      place.understood(GET);
-      await place.remote.endTransfer(place.jobId, method, signal);
-      place.understood(END);
-    });
 
   test('ends a method of which only the public key is left', async () => {
     const place = await serve({ jobId: '501' });

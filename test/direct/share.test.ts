@@ -8,7 +8,7 @@ import type { DirectRequest } from '../../src/agent/ports/transfer.ts';
 import { coveringRoot, shareTransfer } from '../../src/direct/share.ts';
 import { Throttle } from '../../src/system/clock.ts';
 import { openFilesIn } from '../support/temp-directory.ts';
-import { TransferPlace } from './transfers.ts';
+import { type NamedFile, TransferPlace } from './transfers.ts';
 
 const methodOf = (sharedBasepath: string): TransferMethod => ({
   serverHostname: null,
@@ -17,15 +17,22 @@ const methodOf = (sharedBasepath: string): TransferMethod => ({
   credentials: null,
 });
 
+const fetchShared = (
+  place: TransferPlace,
+  ...of: [names: readonly string[], more?: Partial<DirectRequest<NamedFile>>]
+) => {
+  const transfer = shareTransfer({ roots: { '/scratch': path.join(place.directory, 'cluster') }, guarded: [] });
+  return place.fetch(transfer, methodOf('/scratch/jobs/501'), ...of);
+};
+
 it('a copy keeps to the bandwidth, over all its files together', async () => {
   const place = new TransferPlace();
   const names = ['11/a', '11/b', '11/c', '11/d'];
   for (const name of names) place.put(name, Buffer.alloc(150_000, name));
-  const transfer = shareTransfer({ roots: { '/scratch': path.join(place.directory, 'cluster') }, guarded: [] });
   const pay = vi.spyOn(Throttle.prototype, 'pay');
   onTestFinished(() => pay.mockRestore());
   const startedMs = performance.now();
-  await place.fetch(transfer, methodOf('/scratch/jobs/501'), names, { bytesPerSecond: 1_000_000 });
+  await fetchShared(place, names, { bytesPerSecond: 1_000_000 });
   expect(pay.mock.calls.map(([bytes]) => bytes)).toEqual(Array(4).fill(150_000));
   // A busy machine only makes it longer.
   expect(performance.now() - startedMs).toBeGreaterThan(590);
@@ -46,8 +53,7 @@ it('a file that cannot be read keeps none of the others from coming', async () =
     return handle;
   });
   onTestFinished(() => spy.mockRestore());
-  const transfer = shareTransfer({ roots: { '/scratch': path.join(place.directory, 'cluster') }, guarded: [] });
-  await place.fetch(transfer, methodOf('/scratch/jobs/501'), ['11/a', '11/bad', '11/c']);
+  await fetchShared(place, ['11/a', '11/bad', '11/c']);
   expect([...place.came.keys()]).toEqual(['11/a', '11/c']);
 });
 
@@ -56,7 +62,6 @@ it('a file that changes while it is read is read up to three times, and comes on
   let now = 0;
   const spy = vi.spyOn(performance, 'now').mockImplementation(() => now);
   onTestFinished(() => spy.mockRestore());
-  const transfer = shareTransfer({ roots: { '/scratch': path.join(place.directory, 'cluster') }, guarded: [] });
   const file = path.join(place.cluster, '11/a');
   place.put('11/b', 'b');
   for (const changes of [2, 3]) {
@@ -69,7 +74,7 @@ it('a file that changes while it is read is read up to three times, and comes on
       fs.writeFileSync(file, String(bytes));
       fs.utimesSync(file, bytes, bytes);
     };
-    await place.fetch(transfer, methodOf('/scratch/jobs/501'), ['11/a', '11/b'], { onBytes });
+    await fetchShared(place, ['11/a', '11/b'], { onBytes });
     expect(place.progress).toEqual([1, 2, 3, 4]);
     expect(place.came.get('11/a')?.toString()).toBe(changes === 2 ? '2' : undefined);
     expect(place.files(place.arrival)).toEqual([]);
@@ -77,7 +82,7 @@ it('a file that changes while it is read is read up to three times, and comes on
   }
   // Alone after three seconds; nothing is handed over where nothing came.
   expect(place.batches).toEqual([1, 1, 1]);
-  await place.fetch(transfer, methodOf('/scratch/jobs/501'), ['11/gone']);
+  await fetchShared(place, ['11/gone']);
   expect(place.batches).toHaveLength(3);
   if (fs.existsSync('/proc/self/fd')) expect(openFilesIn(place.directory)).toBe(0);
 });
@@ -89,8 +94,7 @@ it('files of a mounted share are handed over together, at least every two second
   let now = 0;
   const spy = vi.spyOn(performance, 'now').mockImplementation(() => now);
   onTestFinished(() => spy.mockRestore());
-  const transfer = shareTransfer({ roots: { '/scratch': path.join(place.directory, 'cluster') }, guarded: [] });
-  await place.fetch(transfer, methodOf('/scratch/jobs/501'), names, {
+  await fetchShared(place, names, {
     onBytes: () => {
       now += 1_000;
     },
@@ -104,7 +108,7 @@ it('files of a mounted share are handed over together, at least every two second
     const onBytes = () => {
       now += ms;
     };
-    const fetched = place.fetch(transfer, methodOf('/scratch/jobs/501'), ['11/a', '11/gone'], { onFiles, onBytes });
+    const fetched = fetchShared(place, ['11/a', '11/gone'], { onFiles, onBytes });
     await expect(fetched).rejects.toThrow('no room with mode 600');
   }
 });
@@ -282,27 +286,6 @@ it('a file that is swapped for a link while it is opened is not read', async () 
   expect(openFilesIn(path.dirname(secret))).toBe(0);
 });
 
-it('a mounted share lists all regular files of a job with their sizes, and follows no link', async () => {
-  const place = new TransferPlace();
-  place.put('11/a', 'a');
-  place.put('11/deep/two\nlines', 'four');
-  const root = path.join(place.directory, 'cluster');
-  fs.symlinkSync('/etc', path.join(root, 'jobs/501/11/link'));
-  const { signal } = new AbortController();
-  const list = await shareTransfer({ roots: { '/scratch': root }, guarded: [] }).list({
-    method: methodOf('/scratch/jobs/501'),
-    signal,
-  });
-  const byName = [...list.files].sort((a, b) => (a.name < b.name ? -1 : 1));
-  expect({ ...list, files: byName }).toEqual({
-    files: [
-      { name: '11/a', bytes: 1 },
-      { name: '11/deep/two\nlines', bytes: 4 },
-    ],
-    links: 1,
-  });
-});
-
 describe('the list of a mounted share', () => {
   function rootWith(files: number): { readonly root: string; readonly task: string } {
     const place = new TransferPlace();
@@ -317,12 +300,17 @@ describe('the list of a mounted share', () => {
   const list = (root: string, signal = new AbortController().signal) =>
     shareTransfer({ roots: { '/scratch': root }, guarded: [] }).list({ method: methodOf('/scratch/501'), signal });
 
-  it('has a name that is not UTF-8, which is no name here', async () => {
+  it('has all regular files with their sizes, in any directory and by any name, and follows no link', async () => {
     const { root, task } = rootWith(0);
     const latin1 = Buffer.concat([Buffer.from(`${task}/gr`), Buffer.from([0xf6, 0xdf]), Buffer.from('e.txt')]);
     fs.writeFileSync(latin1, 'x');
-    const { files } = await list(root);
-    expect(files.map(({ name }) => name).sort()).toEqual(['9001/gr\uFFFD\uFFFDe.txt', '9001/out.dat']);
+    fs.writeFileSync(path.join(task, 'deep', 'two\nlines'), 'four');
+    fs.symlinkSync('/etc', path.join(task, 'link'));
+    const { files, links } = await list(root);
+    const sizes = Object.fromEntries(files.map(({ name, bytes }) => [name, bytes]));
+    // A name that is not UTF-8 is no name here.
+    expect(sizes).toEqual({ '9001/gr\uFFFD\uFFFDe.txt': 1, '9001/out.dat': 8, '9001/deep/two\nlines': 4 });
+    expect(links).toBe(1);
   });
 
   it.each<[what: string, happens: (task: string) => void, left: readonly string[]]>([

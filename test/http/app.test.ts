@@ -27,9 +27,6 @@ it.each<[number, unknown, object]>([
   [409, changed('v2'), { code: 'superseded', message: expect.stringContaining('rewritten'), version: 'v2' }],
   [415, new Refused(415, 'no'), { code: 'usage' }],
   [429, new Refused(429, 'no'), { code: 'rate-limited' }],
-  [400, new JobtailError('usage', 'no', { hint: 'ask again' }), { code: 'usage', message: 'no', hint: 'ask again' }],
-  [404, new JobtailError('job-unknown', 'no'), { code: 'job-unknown' }],
-  [409, new JobtailError('superseded', 'no'), { code: 'superseded' }],
   [500, defect, { code: 'internal', message: 'x is no function' }],
   [503, new JobtailError('store', 'no'), { code: 'store' }],
 ])('status %i is that of %s', async (status, thrown, error) => {

@@ -132,6 +132,12 @@ test.each([
   [500, 'Unable to create connection', 'unavailable'],
   [400, 'the connection pool exhausted', 'unavailable'],
   [500, 'no such thing', 'fault'],
+  // What the service itself refuses with the status of a proxy.
+  [502, { title: 'External Service Error', detail: 'The limit was reached.' }, 'fault'],
+  [502, { title: 'SSH Problem', detail: "No such file. Path: '/home/u/501/502'." }, 'fault'],
+  [502, { title: 'SSH Problem', detail: 'Permission denied' }, 'fault'],
+  [502, { title: 'SSH Problem', detail: 'Permission denied (publickey).' }, 'unavailable'],
+  [502, { title: 'SSH Problem', detail: 'An established connection was aborted by the server.' }, 'unavailable'],
 ] as const)('a refusal with status %i and the words %j is %s', (status, words, code) => {
   const refused = { status, retryAfterMs: undefined, problem: problemOf(JSON.stringify(words)), urlKey: '' };
   expect(refusalOf({ operation: 'ListChangedFilesForJob', ...refused }, remoteParts([])).code).toBe(code);

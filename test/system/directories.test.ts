@@ -49,6 +49,7 @@ it.each([
   ['33 files, if that fails', 33, false, '6.1.0', 'exit 1', 'both'],
   ['33 files without that program', 33, false, '6.1.0', null, 'each'],
   ['33 files, if that has a message', 33, false, '6.1.0', 'echo failed >&2', 'both'],
+  ['33 files on another system', 33, false, '6.1.0 darwin', '', 'each'],
 ])('%s are flushed by themselves, or with their file system', async (_, count, onNetwork, release, script, how) => {
   const [programs, directory] = [temporaryDirectory(), temporaryDirectory()];
   const calls = path.join(programs, 'calls');
@@ -60,6 +61,7 @@ it.each([
   for (const file of files) fs.writeFileSync(file, '');
   const flushed = opened();
   vi.spyOn(os, 'release').mockReturnValue(release);
+  if (release.endsWith('darwin')) vi.spyOn(os, 'platform').mockReturnValue('darwin');
   await flushAll(files, onNetwork);
   expect(flushed.sort()).toEqual(how === 'together' ? [] : files.sort());
   const called = fs.existsSync(calls) ? fs.readFileSync(calls, 'utf8') : '';

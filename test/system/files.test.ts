@@ -1,9 +1,6 @@
-/** Calls on files: the same answers at once and by a thread, and no thread of ours waits for a network file system. */
-import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { digestOf } from '../../src/agent/results/place/temporary-files.ts';
 import { makeDirectories } from '../../src/system/directories.ts';
 import {
   AT_ONCE_BYTES,
@@ -123,25 +120,6 @@ describe.each([
     expect(await make(3)).toMatchObject({ bytes: 3 * AT_ONCE_BYTES });
     await expect(make(4)).rejects.toMatchObject({ code: 'EEXIST' });
     expect([fs.statSync(path.join(directory, 'new')).size, openFilesIn(directory)]).toEqual([3 * AT_ONCE_BYTES, 0]);
-  });
-
-  it('give the digests of files of all sizes, several at a time, and of nothing but files', async () => {
-    const directory = temporaryDirectory();
-    const sizes = [0, 1, AT_ONCE_BYTES - 1, AT_ONCE_BYTES, AT_ONCE_BYTES + 1, 5 * AT_ONCE_BYTES];
-    const digests = sizes.flatMap((size) => [Number.POSITIVE_INFINITY, 0, AT_ONCE_BYTES].map((end) => ({ size, end })));
-    const found = await Promise.all(
-      digests.map(async ({ size, end }, index) => {
-        const file = path.join(directory, `${index}`);
-        const content = Buffer.alloc(size, `${index} `);
-        fs.writeFileSync(file, content);
-        const wanted = content.subarray(0, end);
-        const expected = { bytes: wanted.length, sha256: createHash('sha256').update(wanted).digest('hex') };
-        return [await digestOf(calls, file, end), expected];
-      }),
-    );
-    for (const [digest, expected] of found) expect(digest).toEqual(expected);
-    fs.symlinkSync('0', path.join(directory, 'link'));
-    for (const name of ['none', 'link', '.']) expect(await digestOf(calls, path.join(directory, name))).toBeUndefined();
   });
 });
 

@@ -120,14 +120,13 @@ describe('a host', needs(...SSH), () => {
     it.each<[string, string, string, boolean, boolean]>([
       ['another file', '11/asked', '11/plant', true, false],
       ['another file, which rsync believes', '11/asked', '11/plant', true, true],
-      ['a file of another directory, which rsync believes', '11/asked', '12/plant', true, true],
       ['a way up', '11/asked', '../plant', false, false],
       ['a way up, which rsync believes', '11/asked', '../plant', false, true],
       ['a link', '11/asked', '11/alink', false, true],
       ['a pipe', '11/asked', '11/apipe', false, true],
     ])('%s is found out, and nothing of it stays', async (_, from, to, isFile, isTrusting) => {
       const place = new SshPlace();
-      for (const name of ['11/asked', '11/plant', '12/plant', '../plant']) place.put(name, `the content of ${name}`);
+      for (const name of ['11/asked', '11/plant', '../plant']) place.put(name, `the content of ${name}`);
       fs.symlinkSync('/etc/passwd', path.join(place.cluster, '11/alink'));
       execFileSync('mkfifo', [path.join(place.cluster, '11/apipe')]);
       place.hostSwaps(from, to);

@@ -1,6 +1,5 @@
 /** Compressed responses over real HTTP: what comes out, and what is refused. */
 
-import type { Socket } from 'node:net';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
@@ -8,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { Compression, MEASURED_BYTES, MEASUREMENTS, SLOW_RATE } from '../../../src/remote/http/compression.ts';
 import { HttpClient, type HttpLimits, readBeginning, readBody } from '../../../src/remote/http/http-client.ts';
 import { numRuns } from '../../support/property-runs.ts';
-import { closedAtEnd, startHttpServer, startTcpServer, until, type WireServer } from '../../support/wire-server.ts';
+import { closedAtEnd, startHttpServer, until, type WireServer } from '../../support/wire-server.ts';
 
 function wantedCompression(): Compression {
   const compression = new Compression();
@@ -31,12 +30,15 @@ interface ServeOptions {
   readonly header?: string;
   /** The body does not end. */
   readonly isOpen?: boolean;
+  /** Its connection ends before it. */
+  readonly isCut?: boolean;
+  readonly idleMs?: number;
 }
 
 /** A server that sends the pieces one after the other, to a client that requests gzip. */
 async function serve(
   pieces: () => readonly Buffer[],
-  { header = 'gzip', isOpen = false }: ServeOptions = {},
+  { header = 'gzip', isOpen = false, isCut = false, idleMs = LIMITS.idleMs }: ServeOptions = {},
 ): Promise<Served> {
   const accepted: Served['accepted'] = [];
   const server = closedAtEnd(
@@ -47,11 +49,12 @@ async function serve(
         response.write(piece);
         await immediate();
       }
-      if (!isOpen) response.end();
+      if (isCut) response.destroy();
+      else if (!isOpen) response.end();
     }),
   );
   const compression = wantedCompression();
-  const http = closedAtEnd(new HttpClient({ limits: LIMITS, compression }));
+  const http = closedAtEnd(new HttpClient({ limits: { ...LIMITS, idleMs }, compression }));
   const request = (signal = new AbortController().signal) =>
     http.request({ method: 'GET', url: server.url, headers: {}, signal });
   return { server, compression, accepted, request };
@@ -148,30 +151,11 @@ describe('what is refused, and gzip is not requested again', () => {
 });
 
 describe('failures on the way', () => {
-  /** A server that announces more than it sends. */
-  async function short(then: (socket: Socket) => void, idleMs = 20_000): Promise<Served> {
-    const packed = gzipSync(LOG);
-    const head = `HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: ${packed.length}\r\n\r\n`;
-    const server = closedAtEnd(
-      await startTcpServer((socket) => {
-        socket.once('data', () => {
-          socket.write(head);
-          socket.write(packed.subarray(0, -1), () => then(socket));
-        });
-      }),
-    );
-    const compression = wantedCompression();
-    const http = closedAtEnd(new HttpClient({ limits: { ...LIMITS, idleMs }, compression }));
-    const request = (signal = new AbortController().signal) =>
-      http.request({ method: 'GET', url: server.url, headers: {}, signal });
-    return { server, compression, accepted: [], request };
-  }
-
   test.each([
-    ['a connection that ends', (socket: Socket) => void socket.end(), 20_000, 'interrupted'],
-    ['silence', () => undefined, 80, 'timeout'],
-  ])('%s within the body counts by the bytes on the wire', async (_, then, idleMs, code) => {
-    const { request, compression } = await short(then, idleMs);
+    ['a connection that ends', { isCut: true }, 'interrupted'],
+    ['silence', { isOpen: true, idleMs: 80 }, 'timeout'],
+  ])('%s within the body counts by the bytes on the wire', async (_, how, code) => {
+    const { request, compression } = await serve(() => [gzipSync(LOG).subarray(0, -1)], how);
     await expect(request().then((got) => readBody(got, LOG.length))).rejects.toMatchObject({ code });
     expect(compression.isWanted).toBe(true);
   });

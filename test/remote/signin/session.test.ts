@@ -21,14 +21,6 @@ function heldAnswers(answer: Answer = { body: `"${CODE}"` }) {
 }
 
 describe('the session', () => {
-  it('is got when it is first needed, and kept', async () => {
-    const { session } = signIn(await settings());
-    expect(service.received).toHaveLength(0);
-    const grant = await session.current(NEVER);
-    expect(await session.current(NEVER)).toBe(grant);
-    expect(service.received).toHaveLength(1);
-  });
-
   it('is got once for all who ask at the same time', async () => {
     const { held, go } = heldAnswers();
     const { session, events } = signIn(await settings());

@@ -22,7 +22,6 @@ import {
   SESSION_CODE,
   spillTo,
   TASK,
-  TEST_LIMITS,
   type TestRemote,
   taskId,
 } from '../../support/wire-remote.ts';
@@ -180,20 +179,6 @@ describe('DownloadFileFromCluster', () => {
     expect(events.map(({ outcome }) => outcome)).toEqual(['aborted']);
   });
 
-  test('has the limits of the call, not those of other calls: a file may begin late and take long', async () => {
-    const server = closedAtEnd(
-      await startHttpServer((_, response) => {
-        // The limit of the header counts exactly from here on.
-        response.writeProcessing();
-        setTimeout(() => write(response, fileResponse('AAAA')), 300);
-      }),
-    );
-    const limits = { ...TEST_LIMITS, headersMs: 50, totalMs: 50 };
-    const { remote } = closedAtEnd(createRemote(server.url, { limits }));
-    expect(await remote.downloadFile(JOB, '/a', () => {}, signal, 60_000)).toBe(3);
-    expect((await failureOf(remote.listChangedFiles(JOB, signal))).code).toBe('timeout');
-  });
-
   test('a sink that hangs does not outlive the signal', async () => {
     const { remote } = await serve([fileResponse('AAAA')]);
     const stop = new AbortController();
@@ -206,38 +191,12 @@ describe('DownloadFileFromCluster', () => {
 });
 
 describe('GetFileTransferMethod and EndFileTransfer', () => {
-  test('a method is requested once although its open connection breaks, a listing again', async () => {
-    let breaks = 0;
-    const server = closedAtEnd(
-      await startHttpServer(async (request, serverResponse) => {
-        await bodyOf(request);
-        breaks -= 1;
-        if (breaks === 0) request.socket.destroy();
-        else write(serverResponse, listResponse());
-      }),
-    );
-    const { remote } = closedAtEnd(createRemote(server.url));
-    const list = async () => {
-      expect(await remote.listChangedFiles(JOB, signal)).toEqual([]);
-      // The connection is free again a moment later.
-      for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
-    };
-    await list();
-    breaks = 1;
-    await list();
-    breaks = 1;
-    expect((await failureOf(remote.getTransferMethod(JOB, signal))).code).toBe('interrupted');
-  });
-
-  test('a method with everything nil or absent', async () => {
-    const { remote } = await serve([
-      response(
-        'GetFileTransferMethod',
-        '<GetFileTransferMethodResult><serverHostname xsi:nil="true"/><protocol xsi:nil="true" /></GetFileTransferMethodResult>',
-      ),
-    ]);
-    const nothing = { serverHostname: null, sharedBasepath: null, protocol: null, credentials: null };
-    expect(await remote.getTransferMethod(JOB, signal)).toEqual(nothing);
+  test('a method may have a protocol alone', async () => {
+    const fields = '<serverHostname xsi:nil="true"/><protocol>SftpScp</protocol>';
+    const result = `<GetFileTransferMethodResult>${fields}</GetFileTransferMethodResult>`;
+    const { remote } = await serve([response('GetFileTransferMethod', result)]);
+    const nothing = { serverHostname: null, sharedBasepath: null, credentials: null };
+    expect(await remote.getTransferMethod(JOB, signal)).toEqual({ ...nothing, protocol: 'SftpScp' });
   });
 
   test.each([

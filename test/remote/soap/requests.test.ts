@@ -45,8 +45,10 @@ const METHOD: TransferMethod = {
 };
 const OFFSETS = [
   { taskId: TASK, file: 'stdout', offset: Number.MAX_SAFE_INTEGER },
-  { taskId: TASK, file: 'log', offset: 0 },
+  ...(['log', 'progress', 'stderr'] as const).map((file) => ({ taskId: TASK, file, offset: 0 })),
 ] as const;
+const entryOf = (fileType: string, offset: number) =>
+  `<TaskFileOffsetExt><submittedTaskInfoId>9001</submittedTaskInfoId><fileType>${fileType}</fileType><offset>${offset}</offset></TaskFileOffsetExt>`;
 
 const REQUESTS: readonly (readonly [operation: Operation, call: Call, fields: string])[] = [
   ['GetFileTransferMethod', (remote) => remote.getTransferMethod(JOB, signal), ''],
@@ -63,7 +65,7 @@ const REQUESTS: readonly (readonly [operation: Operation, call: Call, fields: st
   [
     'DownloadPartsOfJobFilesFromCluster',
     (remote) => remote.readParts(JOB, OFFSETS, signal),
-    '<taskFileOffsets><TaskFileOffsetExt><submittedTaskInfoId>9001</submittedTaskInfoId><fileType>StandardOutputFile</fileType><offset>9007199254740991</offset></TaskFileOffsetExt><TaskFileOffsetExt><submittedTaskInfoId>9001</submittedTaskInfoId><fileType>LogFile</fileType><offset>0</offset></TaskFileOffsetExt></taskFileOffsets>',
+    `<taskFileOffsets>${entryOf('StandardOutputFile', Number.MAX_SAFE_INTEGER)}${['LogFile', 'ProgressFile', 'StandardErrorFile'].map((type) => entryOf(type, 0)).join('')}</taskFileOffsets>`,
   ],
   [
     'DownloadPartsOfJobFilesFromCluster',
@@ -98,6 +100,7 @@ describe.each(['1.1', '1.2'] as const)('over SOAP %s', (version) => {
       expect(lineOf('soapaction')).toBe(version === '1.1' ? action : undefined);
       expect(lineOf('accept')).toBe(type.replace(/;.*/, ''));
       expect(lineOf('authorization')).toBe(line);
+      expect(head).not.toContain('c<&>');
     }
   });
 });
