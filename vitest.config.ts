@@ -40,7 +40,7 @@ const NIGHTLY =
     ? []
     : [
         'test/view/long/slow-readers.test.ts',
-        'test/view/page/browser/long/{accessible-all,big-log,firefox,long-lines,many}.test.ts',
+        'test/view/page/browser/long/{accessible-all,big-log,firefox,long-lines}.test.ts',
       ];
 
 /** Minutes of processes that wait for one another, and sweeps: only where they are asked for (`npm run test:long`). */

@@ -72,6 +72,7 @@ const LINES: readonly (readonly string[])[] = [
   ['tail', FAILING, '--since', '1h'],
   ['tail', FAILING, '--file', 'stderr', '--no-prefix', '--raw', '-n', 'all'],
   ['tail', '4711'],
+  ['tail', SEARCHED],
   ['tail', FAILING, '--task', '9009'],
   ['tail', FAILING, SETTLED, '-f'],
   ['errors'],
@@ -130,9 +131,17 @@ it('each command that an agent works for prints what the agent did', async () =>
   const ofAgent = path.join(path.dirname(mirrorDirectory), 'config.yaml');
   const file = path.join(path.dirname(mirrorDirectory), 'with-jobs.yaml');
   const jobsUrl = '\n  jobsUrl: "https://m.example.org/JobManagementWs"\nauth:';
-  fs.writeFileSync(file, fs.readFileSync(ofAgent, 'utf8').replace('\nauth:', jobsUrl), { mode: 0o600 });
+  // The target works once the gate is there.
+  const gate = path.join(path.dirname(file), 'gate');
+  const rule = JSON.stringify({ on: ['failed'], command: ['sh', '-c', '[ -e "$0" ] && cat >> "$0"', gate] });
+  const text = fs.readFileSync(ofAgent, 'utf8').replace('\nauth:', jobsUrl);
+  fs.writeFileSync(file, `${text}\nnotify: [${rule}]\n`, { mode: 0o600 });
   let all = '';
   const run = async (...line: readonly string[]) => (all += await printed(file, ...line));
+  await run('notify', '--test');
+  fs.writeFileSync(gate, '');
+  await run('notify', '--test');
+  expect(JSON.parse(fs.readFileSync(gate, 'utf8'))).toMatchObject({ type: 'test', count: 1 });
   await run('jobs');
   await run('watch', '999');
   await run('watch', FAILING, '--file', 'stdout', '--no-results', '--task', TASK, '--stall-after', '2h');
@@ -146,8 +155,8 @@ it('each command that an agent works for prints what the agent did', async () =>
   await run('verify', FAILING);
   remote.files.delete('9001/new');
   await run('watch', '--mine', '--include', 'none-*', '--exclude', 'x*', '--max-age', '2h', '--max-jobs', '7');
-  const rule = { include: ['none-*'], exclude: ['x*'], maxAgeMs: 7_200_000, maxJobs: 7 };
-  expect(store.watchMine.of('command')).toMatchObject(rule);
+  const mine = { include: ['none-*'], exclude: ['x*'], maxAgeMs: 7_200_000, maxJobs: 7 };
+  expect(store.watchMine.of('command')).toMatchObject(mine);
   await run('unwatch', '--mine');
   await run('unwatch', FAILING);
   await run('forget', '999', '--yes');

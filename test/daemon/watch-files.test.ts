@@ -49,7 +49,7 @@ const replace = (_: string, file: string) => {
 };
 const version = (directory: string, name: string) => {
   fs.mkdirSync(path.join(directory, name), { recursive: true });
-  write(path.join(directory, name, 'file'), name);
+  writeOld(path.join(directory, name, 'file'), name);
 };
 /** Lets a link lead elsewhere in one step. */
 const swap = (directory: string, link: string, target: string) => {
@@ -252,8 +252,13 @@ test('every file that the configuration can name is watched, or read when it is 
     const file = path.join(directory, 'config.yaml');
     fs.writeFileSync(path.join(directory, key), 'a:b\n', { mode: 0o600 });
     fs.writeFileSync(file, JSON.stringify(config));
-    const reporters = { onWake() {}, onConfig() {}, onSecret() {} };
-    return [...watchedFiles([await loadConfig(file)], '/wake', reporters).keys()].map((at) => path.basename(at));
+    const [onConfig, onSecret] = [vi.fn(), vi.fn()];
+    const reporters = { onWake() {}, onConfig, onSecret };
+    const reporterOf = watchedFiles([await loadConfig(file)], '/wake', reporters);
+    reporterOf.get(path.join(directory, key))?.();
+    // A certificate is read anew though the configuration is the same.
+    expect([key, onConfig.mock.calls]).toEqual([key, key.startsWith('auth.') ? [] : [[{ asked: true }]]]);
+    return [...reporterOf.keys()].map((at) => path.basename(at));
   };
   const [, fileTransferUrl = ''] = /fileTransferUrl: (.*)/.exec(MINIMAL) ?? [];
   const service = {

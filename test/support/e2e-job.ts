@@ -2,9 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import type { TestContext } from 'vitest';
-import type { JobSpec } from '../../simulator/cluster/specs.ts';
 import type { JobDescription } from '../../simulator/control.ts';
-import type { SandboxHabits } from '../../simulator/habits.ts';
 import { NOBODY, Place } from './e2e-place.ts';
 
 /** The first task of a job. */
@@ -48,33 +46,4 @@ export async function foreignPlace(context: TestContext) {
   for (const directory of ['cluster', 'cluster/secrets']) fs.chmodSync(path.join(place.directory, directory), 0o755);
   place.configure(set.sandbox, { watch: [requestOf(set.job)], results: { enabled: false } });
   return { place, ...set };
-}
-
-type Context = Parameters<typeof Place.make>[0];
-
-const FILES = ['stdout', 'stderr', 'log', 'progress'];
-
-interface ByNumber {
-  readonly habits?: Partial<SandboxHabits>;
-  readonly spec?: JobSpec;
-  /** Without the service that tells of jobs. */
-  readonly unreported?: boolean;
-}
-
-/** A place with a sandbox, a configuration for it, and a job of two tasks unless `spec` says otherwise. */
-export async function placeWithJob(
-  context: Context,
-  { habits = {}, spec = { tasks: [{}, {}] }, unreported = false }: ByNumber = {},
-) {
-  const place = Place.make(context);
-  const sandbox = await place.startSandbox();
-  await sandbox.setHabits(habits);
-  const job = await sandbox.submit(spec);
-  const { jobsUrl } = sandbox;
-  place.configure(sandbox, { ...(unreported ? {} : { service: { jobsUrl } }), results: { enabled: false } });
-  const mirrors = (files = FILES, tasks = job.tasks) =>
-    tasks.flatMap(({ taskId }) => files.map((file) => place.mirrorOf(job.jobId, taskId, file)));
-  /** Has the agent look at once, which it does for each order. */
-  const look = () => place.agent('watch', job.jobId, '--no-wait');
-  return { place, sandbox, job, mirrors, look };
 }

@@ -1,14 +1,8 @@
-/** Secrets, servers that quote them, and the search for them in all that an agent leaves. */
-import fs from 'node:fs';
-import path from 'node:path';
+/** Secrets in other ways to write them, and the search for them. */
 import { expect } from 'vitest';
-import type { Place } from './e2e-place.ts';
-import type { Program } from './e2e-program.ts';
 
 /** With characters that are written in another way in JSON, XML and URLs; either half alone would be a leak, too. */
 export const PASSWORD = 'ključ&<"Vault">%/+ 0123456789abcdef';
-/** Stands beside the secret in what a server says, to show that its words arrive where they may. */
-export const MARK = 'words-of-the-server';
 
 const hexOf = (text: string) => Buffer.from(text).toString('hex');
 const inPercent = (text: string) => hexOf(text).replaceAll(/../g, '%$&');
@@ -43,25 +37,6 @@ function runsOf(secret: string): Set<string> {
   add(inPercent(secret), 24);
   for (const before of ['', ':', '::']) add(inBase64(`${before}${secret}`).slice(before.length * 2), 10);
   return runs;
-}
-
-/** All that the agent left: what its commands said, how they were called, and every file it wrote, by name. */
-export function traces(place: Place, running: Program): Map<string, Buffer> {
-  const traces = new Map<string, Buffer>();
-  for (const [index, { args, stdout, stderr }] of place.programs.entries()) {
-    traces.set(`agent ${args.join(' ')} (${index})`, Buffer.from(`${args.join('\0')}\n${stdout}\n${stderr}`));
-  }
-  for (const name of ['cmdline', 'environ']) {
-    const file = `/proc/${running.pid}/${name}`;
-    if (fs.existsSync(file)) traces.set(file, fs.readFileSync(file));
-  }
-  for (const directory of [place.state, place.mirror]) {
-    for (const entry of fs.readdirSync(directory, { recursive: true, withFileTypes: true })) {
-      const file = path.join(entry.parentPath, entry.name);
-      if (entry.isFile()) traces.set(file, fs.readFileSync(file));
-    }
-  }
-  return traces;
 }
 
 export function expectNoSecret(found: ReadonlyMap<string, Buffer>, secrets: readonly string[]): void {

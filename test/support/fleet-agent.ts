@@ -50,13 +50,8 @@ export class FleetAgent {
 
   /** Starts `agent run` and waits until it is one of the fleet. */
   async start(): Promise<void> {
-    this.begin();
-    await this.program.logs('joined the fleet');
-  }
-
-  begin(): void {
-    if (this.isRunning) throw new Error(`${this.name} runs`);
     this.#programs.push(this.#place.startAt(this.configFile, ['run'], { node: this.#node }));
+    await this.program.logs('joined the fleet');
   }
 
   async kill(): Promise<void> {
@@ -72,11 +67,6 @@ export class FleetAgent {
   resume(): void {
     this.#resumedAt.push(Date.now());
     this.program.signal('SIGCONT');
-  }
-
-  async terminate(): Promise<Ended> {
-    this.program.signal('SIGTERM');
-    return this.program.ended;
   }
 
   /** When it said that a mirror of a job grew. What it wrote before it was stopped, it says when it goes on: left out. */
@@ -104,19 +94,7 @@ export class FleetAgent {
 /** The parts of it that tests of the fleet look at. */
 interface FleetStatus {
   readonly agents: readonly { readonly name: string; readonly state: string; readonly jobs: number }[];
-  readonly jobs: readonly {
-    readonly jobId: string;
-    readonly state: string;
-    readonly owner: string | null;
-    readonly attempt: number;
-    readonly error: { readonly code: string; readonly message: string } | null;
-    readonly files: readonly {
-      readonly taskId: string;
-      readonly file: string;
-      readonly bytes: number;
-      readonly generation: number;
-    }[];
-  }[];
+  readonly jobs: readonly { readonly jobId: string; readonly owner: string | null }[];
 }
 
 /** What stands behind the name of the program. */

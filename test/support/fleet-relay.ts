@@ -86,10 +86,10 @@ interface Client {
   on(event: 'error', listener: () => void): void;
 }
 
-/** A session of its own; `options` are those of the server. It has to be ended. */
-export async function connectTo(url: string, options?: string): Promise<Client> {
+/** A session of its own, which has to be ended. */
+export async function connectTo(url: string): Promise<Client> {
   const { Client } = createRequire(import.meta.url)('pg') as { Client: new (config: object) => Client };
-  const client = new Client({ connectionString: url, options });
+  const client = new Client({ connectionString: url });
   // One that the server ends says so by its next query.
   client.on('error', () => {});
   await client.connect();

@@ -17,9 +17,6 @@ import { query, Relay } from './fleet-relay.ts';
 /** The shortest that the configuration takes. */
 export const HEARTBEAT_SECONDS = 10;
 const SCHEMA = 'jobtail';
-/** What is shown of mirrors that are not their files: so many of them, and lines of the log. */
-const EVIDENCE_FILES = 3;
-const EVIDENCE_LINES = 30;
 
 interface FleetOptions {
   readonly jobs: number;
@@ -176,11 +173,6 @@ export class Fleet {
     return shares;
   }
 
-  /** Until an agent takes part again. */
-  async untilSharing(name: string): Promise<void> {
-    await until(`${name} to have jobs again`, async () => ((await this.shares()).get(name) ?? 0) > 0);
-  }
-
   /** Until every job has an owner, and each agent that runs as many as any other, but for one. */
   async untilSpread(): Promise<void> {
     const running = this.agents.filter(({ isRunning }) => isRunning);
@@ -213,30 +205,9 @@ export class Fleet {
 
   async untilEqual(files: readonly WrittenFile[] = this.files): Promise<void> {
     const others = () => files.filter(({ isEqual }) => !isEqual);
-    try {
-      await until('the mirrors to be the files', () => others().length === 0);
-    } catch (error) {
-      const found = await Promise.all(
-        others()
-          .slice(0, EVIDENCE_FILES)
-          .map((file) => this.#evidenceOf(file)),
-      );
-      throw new Error([error, ...found].join('\n'));
-    }
-  }
-
-  /** All that is known of a mirror that is not its file. */
-  async #evidenceOf(file: WrittenFile): Promise<string> {
-    const [jobId] = file.name.split('/');
-    const tables = ['jobs', 'orders', 'attempts'];
-    const rows = await Promise.all(
-      tables.map((table) => this.query(`SELECT * FROM ${SCHEMA}.${table} WHERE job_id = $1`, [jobId])),
-    );
-    const said = this.agents.flatMap(({ name, program }) =>
-      program.log.filter((line) => String(line['jobId']) === jobId).map((line) => `${name}: ${JSON.stringify(line)}`),
-    );
-    const shown = rows.flatMap((found, index) => found.map((row) => `${tables[index]}: ${JSON.stringify(row)}`));
-    return [file.wrongInTheEnd(), ...shown, ...said.slice(-EVIDENCE_LINES)].join('\n');
+    await until('the mirrors to be the files', () => others().length === 0).catch((error: unknown) => {
+      throw new Error([error, ...others().map((file) => file.wrongInTheEnd())].join('\n'));
+    });
   }
 
   async #closeRelays(): Promise<void> {

@@ -1,7 +1,7 @@
 /** What the middleware tells of jobs, in lines and tables for people. */
 import { describe, expect, it } from 'vitest';
 import { jobsTable } from '../../../src/cli/commands/jobs.ts';
-import { jobStateChanges, showJobState, showTime, taskLine } from '../../../src/cli/show/job-text.ts';
+import { jobStateChanges, searchLines, showJobState, showTime, taskLine } from '../../../src/cli/show/job-text.ts';
 import type { ListedJob } from '../../../src/cli/show/lists.ts';
 import type { JobId, TaskId } from '../../../src/job.ts';
 import { jobTimeOf, shownTask, type TaskInformation } from '../../../src/job-information.ts';
@@ -33,6 +33,16 @@ it('a word of the middleware is shown as text, and no longer than words are', ()
   expect(showJobState(null)).toBe('');
   const task = { taskId: '7' as TaskId, name: 'a\nb', taskState: 'Failed', ...NEVER, errorMessage: 'c\u0007' };
   expect(taskLine(task)).toBe('task 7 (a\\u{000A}b) Failed: c\\u{0007}');
+});
+
+it('what found the tasks of a job is named, and that others are searched for', () => {
+  const shown = (by: string, searching: boolean, found: number) =>
+    searchLines({ tasks: { found, by, searching, nextSearchAt: null, hint: null } } as never).join();
+  expect([shown('job-service', false, 2), shown('probes', true, 1), shown('named', false, 1)]).toEqual([
+    'tasks: 2, reported by the middleware',
+    'tasks: 1, found by probes for their files; probes search for others',
+    '',
+  ]);
 });
 
 describe('changes of a job state', () => {

@@ -47,7 +47,7 @@ describe('the progress of results', () => {
 
   it('is a bar with files, bytes, rate and time left on a terminal, which is gone at the end', () => {
     const shown = show(true, [row(500, 0, 0), row(2_000, 20, 2_097_152)]);
-    expect(shown).toContain('20 of 100 files, 2.0 MiB, 1.0 MiB/s, 8 s left');
+    expect(shown.slice(shown.indexOf(']') + 2)).toBe('20 of 100 files, 2.0 MiB, 1.0 MiB/s, 8 s left\r\u001b[J');
     expect(show(true, [row(500, 0, 0)])).toBe('');
   });
 

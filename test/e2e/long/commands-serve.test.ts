@@ -8,7 +8,6 @@ import { openSharedStore } from '../../../src/daemon/state.ts';
 import type { JobId } from '../../../src/job.ts';
 import { lockHolder } from '../../../src/store/lock.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { placeWithJob } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import type { Program } from '../../support/e2e-program.ts';
 import { until } from '../../support/e2e-until.ts';
@@ -158,9 +157,9 @@ it.concurrent('agent run takes the state from a command that waits, which outliv
 });
 
 it.concurrent('a state that is removed under a command that waits is made anew, and the job watched again', async (context) => {
-  const { place, job } = await placeWithJob(context, { spec: { tasks: [{}] } });
+  const { place, submit } = await placeOfCommands(context);
+  const job = await submit();
   const [{ files } = { files: { stdout: '' } }] = job.tasks;
-  fs.writeFileSync(files.stdout, 'hello\n');
   const holding = place.start(['wait', job.jobId]);
   const beside = place.start(['wait', job.jobId]);
   await place.mirrored(job, 'stdout');

@@ -3,12 +3,27 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
+import { Sandbox } from '../../../simulator/sandbox.ts';
+import { privateDirectoryPrefix } from '../../../src/direct/private-directory.ts';
+import { restrictedCommand } from '../../direct/sshd.ts';
+import { Place } from '../../support/e2e-place.ts';
 import { until } from '../../support/e2e-until.ts';
 import { needs, SSH } from '../../support/needs.ts';
-import { ResultsE2e } from '../../support/results-place.ts';
 import { Sshd } from '../../support/sshd.ts';
 
 const OLD = new Date('2020-01-01');
+
+/** Files of this agent that hold a private key; those of agents of other tests, in the directory of all, do not count. */
+function privateKeysOf({ state, mirror }: Place): string[] {
+  const shared = process.env['XDG_RUNTIME_DIR'] ?? '/dev/shm';
+  const ours = fs.readdirSync(shared).filter((name) => name.startsWith(privateDirectoryPrefix(state)));
+  return [state, mirror, ...ours.map((name) => path.join(shared, name))].flatMap((directory) =>
+    fs
+      .readdirSync(directory, { recursive: true, withFileTypes: true })
+      .map((entry) => path.join(entry.parentPath, entry.name))
+      .filter((file) => fs.statSync(file).isFile() && fs.readFileSync(file).includes('PRIVATE KEY-----')),
+  );
+}
 
 describe('agent verify --complete', needs(...SSH), () => {
   let sshd: Sshd;
@@ -18,24 +33,46 @@ describe('agent verify --complete', needs(...SSH), () => {
   afterAll(() => sshd.stop());
 
   /** A job whose listed files are all here, and one with an old date that the service never lists. */
-  async function verified(context: TestContext, options: Partial<Parameters<typeof ResultsE2e.start>[1]> = {}) {
-    const e2e = await ResultsE2e.start(context, { sshd, ...options });
-    const { place, sandbox } = e2e;
-    e2e.put('a.dat', 'a');
+  async function verified(context: TestContext, { transfer = 'direct', isAllowed = true } = {}) {
+    const place = Place.make(context);
+    const cluster = path.join(place.directory, 'cluster');
+    const user = { username: 'alice', password: 'correct horse', token: 'token' };
+    const sandbox = await Sandbox.start({
+      ...{ directory: cluster, users: [user] },
+      habits: { keyFormat: 'ed25519-openssh', serverHostname: sshd.host },
+      onKeyIssued: (jobId, publicKey) => {
+        const root = path.join(fs.realpathSync(cluster), 'jobs', jobId);
+        sshd.allow(publicKey, isAllowed ? undefined : restrictedCommand(place.directory, root, false));
+      },
+      onKeyEnded: (_, publicKey) => sshd.refuse(publicKey),
+    });
+    context.onTestFinished(() => sandbox.close());
+    const passwordFile = path.join(place.directory, 'password');
+    fs.writeFileSync(passwordFile, user.password, { mode: 0o600 });
+    const { baseUrl } = sandbox;
+    place.configure({ baseUrl, username: user.username, passwordFile }, { results: { intervalSeconds: 1, transfer } });
+    const job = await sandbox.submitJob({ jobId: '501', tasks: [{ taskId: '9001', specificationId: '11' }] });
+    const put = (name: string, content: string | Buffer) => {
+      const file = path.join(job.tasks[0]?.directory ?? '', name);
+      fs.mkdirSync(path.dirname(file), { recursive: true });
+      fs.writeFileSync(file, content);
+      return file;
+    };
+    put('a.dat', 'a');
     await place.watch('501', ['9001']);
     expect(await place.agent('sync', '501')).toMatchObject({ code: 0 });
-    const unpacked = (name: string) => fs.utimesSync(e2e.put(name, 'unpacked by tar'), OLD, OLD);
-    return { e2e, place, sandbox, unpacked };
+    const unpacked = (name: string) => fs.utimesSync(put(name, 'unpacked by tar'), OLD, OLD);
+    return { place, sandbox, put, unpacked };
   }
 
   it('names what the service never lists, also with line breaks and other bytes in its name', async (context) => {
-    const { e2e, place, sandbox, unpacked } = await verified(context);
+    const { place, sandbox, put, unpacked } = await verified(context);
     const all = await place.agent('verify', '501', '--complete');
     expect(all.stdout).toMatch(/^compared with the list of the cluster: 1 file$/m);
     expect(all).toMatchObject({ code: 0, stderr: '' });
     unpacked('old/input.dat');
     unpacked('two\nlines -> \\#012 é');
-    fs.symlinkSync('/etc/passwd', path.join(path.dirname(e2e.put('b', '')), 'link'));
+    fs.symlinkSync('/etc/passwd', path.join(path.dirname(put('b', '')), 'link'));
     expect(await place.agent('sync', '501')).toMatchObject({ code: 0 });
     expect(await place.agent('verify', '501')).toMatchObject({ code: 0 });
     const found = await place.agent('verify', '501', '--complete');
@@ -47,15 +84,15 @@ describe('agent verify --complete', needs(...SSH), () => {
     expect(found.stdout).toMatch(/^compared with .* files; not followed: 1 link$/m);
     expect(found.code).toBe(1);
     expect(sandbox.openKeys).toEqual([]);
-    expect(e2e.privateKeysOnDisk()).toEqual([]);
+    expect(privateKeysOf(place)).toEqual([]);
   });
 
   it('is answered by a running agent, with its key, and beside it no call is made', async (context) => {
-    const { e2e, place, sandbox, unpacked } = await verified(context);
+    const { place, sandbox, unpacked } = await verified(context);
     const running = await place.run();
     unpacked('input.dat');
     // Only the agent is signed in.
-    await until('the agent to be signed in', async () => (await e2e.status()).results.lastSync?.done === 0);
+    await running.logs('signed in');
     fs.writeFileSync(path.join(place.directory, 'password'), 'not this one');
     const { code, stdout } = await place.agent('verify', '501', '--complete', '--json');
     const report = JSON.parse(stdout) as { files: { name: string; proof: { outcome: string } }[]; cluster: object };
@@ -70,14 +107,14 @@ describe('agent verify --complete', needs(...SSH), () => {
     expect((await place.agent('verify', '501', '--complete')).code).toBe(1);
     await until('the key to be released', () => sandbox.openKeys.length === 0);
     await running.kill();
-    expect(e2e.privateKeysOnDisk()).toEqual([]);
+    expect(privateKeysOf(place)).toEqual([]);
   });
 
   it('compares what came by SSH by SSH, without the list too, and asks the service neither for it nor for a pipe', async (context) => {
-    const { e2e, place, sandbox } = await verified(context);
+    const { place, sandbox, put } = await verified(context);
     const large = Buffer.alloc(3_000, 'large');
-    e2e.put('large.dat', large);
-    execFileSync('mkfifo', [path.join(path.dirname(e2e.put('b', 'b')), 'pipe')]);
+    put('large.dat', large);
+    execFileSync('mkfifo', [path.join(path.dirname(put('b', 'b')), 'pipe')]);
     sandbox.habits.extraFiles = { '/11/pipe': '' };
     expect(await place.agent('sync', '501')).toMatchObject({ code: 0 });
     const { code, stdout } = await place.agent('verify', '501');
@@ -85,7 +122,10 @@ describe('agent verify --complete', needs(...SSH), () => {
     expect(stdout).toMatch(/^IRREGULAR +\/11\/pipe: it is a named pipe$/m);
     expect(stdout).toMatch(/^all 7 files equal \(2\.9 KiB\); without content on the server: 1 file$/m);
     expect(code).toBe(0);
-    fs.writeFileSync(e2e.result('large.dat'), Buffer.concat([large.subarray(0, 1_500), Buffer.from('changed')]));
+    fs.writeFileSync(
+      path.join(place.mirror, '501', 'results', '11', 'large.dat'),
+      Buffer.concat([large.subarray(0, 1_500), Buffer.from('changed')]),
+    );
     const damaged = await place.agent('verify', '501');
     expect(damaged.stdout).toMatch(
       /^DIFFERENT +\/11\/large\.dat: first at byte 1500 \(1507 bytes here, 3000 on the server\)$/m,
@@ -95,11 +135,11 @@ describe('agent verify --complete', needs(...SSH), () => {
   });
 
   it('fails where the keys permit no list, and where no SSH is used', async (context) => {
-    const { place } = await verified(context, { allowed: 'nothing' });
+    const { place } = await verified(context, { isAllowed: false });
     const refused = await place.agent('verify', '501', '--complete');
     expect(refused.stderr).toMatch(/rsync lists not all files of the job on /);
     expect(refused).toMatchObject({ code: 6, stdout: '' });
-    const without = await verified(context, { results: { transfer: 'service' } });
+    const without = await verified(context, { transfer: 'service' });
     const { code, stderr } = await without.place.agent('verify', '501', '--complete');
     expect(stderr).toMatch(/the cluster cannot be asked for its files: no SSH and no share is in use/);
     expect(code).toBe(3);

@@ -108,6 +108,8 @@ it('a page goes on after each restart of the view, by one proof for all of its r
   const { status, canGoOn } = await tab(place.view.link());
   expect([await status(), canGoOn()]).toEqual([200, true]);
   expect(replaceState.mock.calls).toEqual([[null, '', '/#/service']]);
+  // A bookmark in another tab of this browser.
+  expect(await (await tab()).status()).toBe(200);
   const seen = new Set(stored.values());
   for (let restarts = 1; restarts <= 2; restarts++) {
     await startAgain();

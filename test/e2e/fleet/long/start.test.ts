@@ -1,4 +1,4 @@
-/** The first and the last that a fleet sees of its database's format. */
+/** An agent of a fleet without what it needs. */
 import { expect, it } from 'vitest';
 import { Fleet } from '../../../support/fleet.ts';
 import { needs } from '../../../support/needs.ts';
@@ -28,22 +28,4 @@ it('without pg, an agent and commands end with 3 and with what to do', needs('po
     expect([words, said]).toEqual([words, expect.stringContaining('install jobtail again')]);
     expect([words, code, said.includes('    at ')]).toEqual([words, 3, false]);
   }
-});
-
-it('two agents make the tables at once, and one that is older refuses them', needs('postgres'), async (context) => {
-  const fleet = await Fleet.make(context, { jobs: 0, agents: ['anna', 'ben'] });
-  await Promise.all(fleet.agents.map((agent) => agent.start()));
-  expect(await fleet.query('SELECT name FROM jobtail.agents ORDER BY name')).toEqual([
-    { name: 'anna' },
-    { name: 'ben' },
-  ]);
-
-  await fleet.query('UPDATE jobtail.version SET version = version + 1');
-  const cleo = await fleet.addAgent('cleo');
-  for (const words of [['run'], ['status'], ['watch', '501']]) {
-    const { code, stderr } = await cleo.command(...words);
-    expect([words, code, stderr]).toEqual([words, 3, expect.stringContaining('newer version of the agent')]);
-  }
-  // Those that run are not touched.
-  for (const agent of fleet.agents.slice(0, 2)) expect(agent.isRunning).toBe(true);
 });

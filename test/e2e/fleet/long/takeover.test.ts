@@ -1,35 +1,55 @@
-/** What a fleet is for: an agent dies, and the others go on where it was. */
+/** What a fleet is for: an agent is lost, and the others go on where it was; when it is back, it writes nothing of before. */
 import { expect, it } from 'vitest';
 import { Fleet } from '../../../support/fleet.ts';
+import type { FleetAgent } from '../../../support/fleet-agent.ts';
 import { expectEqual, expectSound } from '../../../support/fleet-files.ts';
 import { needs } from '../../../support/needs.ts';
 
-/** From the death of an agent to the last of its jobs having another owner. */
-const TAKEOVER_MS = 30_000;
+/** From the loss of an agent to the last of its jobs having another owner. */
+const TAKEOVER_MS = 60_000;
 
-it('a fleet takes over the jobs of an agent that is killed', needs('postgres'), async (context) => {
+const LOSSES: readonly (readonly [
+  name: string,
+  lose: (agent: FleetAgent) => unknown,
+  back: (agent: FleetAgent) => unknown,
+])[] = [
+  ['ben', (agent) => agent.kill(), (agent) => agent.start()],
+  // For longer than its lease.
+  ['ben', (agent) => agent.pause(), (agent) => agent.resume()],
+  // It has to stop by itself: nothing can be reported to it. All that it said into the silence arrives in the end.
+  [
+    'cleo',
+    async ({ relay, program }) => {
+      relay.silence();
+      await program.logs('jobs paused, lease possibly expired');
+    },
+    ({ relay }) => relay.open(),
+  ],
+];
+
+it('a fleet takes over the jobs of an agent that is killed, stopped or cut off', needs('postgres'), async (context) => {
   const fleet = await Fleet.make(context, { jobs: 30 });
-  fleet.grow();
-  await fleet.run();
+  await fleet.runSpread();
   await fleet.untilEqual();
-  await fleet.untilSpread();
-
-  const before = await fleet.owners();
-  fleet.grow();
-  await fleet.agent('ben').kill();
-  const killedAt = performance.now();
-  fleet.grow();
-  await expectSound(fleet, 'after the kill');
-  await fleet.untilOwned(['ben']);
-  expect(performance.now() - killedAt).toBeLessThan(TAKEOVER_MS);
-  await fleet.untilEqual();
-  const after = await fleet.owners();
-  // Nobody else lost a job by it.
-  for (const [jobId, owner] of before) if (owner !== 'ben') expect(after.get(jobId)).toBe(owner);
-
-  // It comes back and gets its share again.
-  await fleet.agent('ben').start();
-  fleet.grow();
-  await fleet.untilSharing('ben');
-  await expectEqual(fleet);
+  for (const [name, lose, back] of LOSSES) {
+    const before = await fleet.owners();
+    fleet.grow();
+    const lostAt = performance.now();
+    await lose(fleet.agent(name));
+    fleet.grow();
+    await expectSound(fleet, 'after the loss');
+    await fleet.untilOwned([name]);
+    expect(performance.now() - lostAt).toBeLessThan(TAKEOVER_MS);
+    const after = await fleet.owners();
+    // No other agent lost a job by it.
+    for (const [jobId, owner] of before) if (owner !== name) expect(after.get(jobId)).toBe(owner);
+    await fleet.untilEqual();
+    // What it was about to write is older than this.
+    fleet.grow();
+    for (const file of fleet.files.filter((_, index) => index % 3 === 0)) file.rewrite();
+    await back(fleet.agent(name));
+    await expectSound(fleet, 'when it is back');
+    await fleet.untilSpread();
+    await expectEqual(fleet);
+  }
 });

@@ -4,6 +4,7 @@ import { Window } from 'happy-dom';
 import { h, render, type VNode } from 'preact';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { sendBy } from '../../../../src/view/page/api.ts';
+import { jobSummary } from '../../../support/view-models.ts';
 
 // Imported by name: the page has types of its own, which the compiler checks elsewhere.
 const HOOKS = '../../../../src/view/page/parts/hooks.ts';
@@ -27,6 +28,7 @@ const BANNER = '../../../../src/view/page/parts/banner.tsx';
 const LIVE = '../../../../src/view/page/live.ts';
 const RESULTS = '../../../../src/view/page/results/results-page.tsx';
 const CSV = '../../../../src/view/page/results/csv.tsx';
+const JOBS = '../../../../src/view/page/jobs/jobs-page.tsx';
 
 let hooks: Hooks;
 
@@ -212,5 +214,21 @@ it('a large CSV file is a table of its first MiB, without the row that is cut', 
   const { show, place, end } = component(Csv, { content: {}, bytes: content.length, onText: () => {} });
   await show({});
   expect(place.querySelector('.notice')?.textContent).toMatch(/^1,023 rows of the first 1.0 MiB/);
+  end();
+});
+
+it('of 500 jobs, only those on the screen are drawn, what failed first', async () => {
+  const { JobsPage } = (await import(JOBS)) as { JobsPage: Page };
+  const { live } = (await import(LIVE)) as { live: { jobs: { value: ReadonlyMap<string, object> } } };
+  const jobs = Array.from({ length: 500 }, (_, at) =>
+    jobSummary(`${at}`, { jobState: at === 3 ? 'Failed' : 'Running' }),
+  );
+  live.jobs.value = new Map(jobs.map((job) => [job.jobId, job]));
+  const { show, place, end } = component(JobsPage, {});
+  await show({});
+  const rows = [...place.querySelectorAll('.job-row')];
+  expect(rows[0]?.textContent).toMatch(/^3/);
+  expect(rows.length).toBeLessThan(30);
+  expect([...place.querySelectorAll('.chip')].map((chip) => chip.textContent)).toEqual(['1 failed', '499 running']);
   end();
 });

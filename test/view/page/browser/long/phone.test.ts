@@ -1,6 +1,5 @@
-/** The page as a person uses it: on a phone, and with results. */
+/** The page as a person uses it on a phone. */
 import { describe, expect, it } from 'vitest';
-import { until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
 import { shown } from '../../../../support/view-browser.ts';
 import { JOB, TASK } from '../../../../support/view-place.ts';
@@ -59,36 +58,6 @@ describe('the page', needs('chromium'), () => {
     await pane.locator('.rows').press('ArrowUp');
     const [outline, line] = ['.rows', '.pane-bar'].map((part) => `getComputedStyle(document.querySelector('${part}'))`);
     expect(await page.evaluate(`[${outline}.outlineStyle, ${line}.boxShadow !== 'none']`)).toEqual(['none', true]);
-    expect(view.wrongs).toEqual([]);
-  });
-
-  it('shows the task of results, copies one at once, and goes from picture to picture', async (context) => {
-    const { view, page, keyboard, hash } = await shown(context, {}, (place) => {
-      place.commit('stdout', { listedName: '/11/stdout.txt' });
-      const task = { id: TASK, name: 'solver', state: 'Running', startTime: null, endTime: null, errorMessage: null };
-      place.report(JOB, { state: 'Running', tasks: [task] });
-      place.addResult('/11/a.txt', 'one\ntwo\n');
-      for (const name of ['/11/b.png', '/11/c.png']) place.addResult(name, Buffer.from('89504e470d0a1a0a', 'hex'));
-    });
-    await view.context.grantPermissions(['clipboard-read', 'clipboard-write']);
-    // The view is away for one request: what it is about says so until the next one.
-    await page.route(/\/api\/results\b/, (route) => route.abort(), { times: 1 });
-    await view.show(`#/job/${JOB}/results`);
-    await page.locator('.failure').waitFor();
-    await page.locator('.entry-row', { hasText: '/11/' }).getByText(`task ${TASK} solver`).waitFor();
-    await page.locator('.failure').waitFor({ state: 'detached' });
-    await page.getByRole('link', { name: 'a.txt' }).click();
-    await (await view.pane('/11/a.txt')).getByText('two').waitFor();
-    await keyboard.press('c');
-    await page.getByText('2 lines copied').waitFor();
-    expect(await page.evaluate('navigator.clipboard.readText()')).toBe('one\ntwo\n');
-    await page.getByRole('link', { name: 'b.png' }).click();
-    await page.locator('iframe.preview').waitFor();
-    await keyboard.press('ArrowRight');
-    await until('the next picture', async () => (await hash()).endsWith('c.png'));
-    await page.getByTitle('/11/c.png', { exact: true }).waitFor();
-    await keyboard.press('ArrowLeft');
-    await until('the picture before', async () => (await hash()).endsWith('b.png'));
     expect(view.wrongs).toEqual([]);
   });
 });

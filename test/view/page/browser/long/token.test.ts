@@ -4,7 +4,6 @@ import http from 'node:http';
 import { expect, it } from 'vitest';
 import { until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
-import { linkOf } from '../../../../support/view-browser.ts';
 import { lines, viewedJob } from '../../../../support/view-jobs.ts';
 
 it(
@@ -65,43 +64,5 @@ it(
     await view.page.reload();
     await view.page.locator('.connection.open').waitFor();
     expect(view.wrongs).toEqual([]);
-  },
-);
-
-it(
-  'a bookmark opens the view without a link, until the view starts again; then it shows what to do',
-  needs('chromium'),
-  async (context) => {
-    const { place, agent, view, link } = await viewedJob(context, 'a line\n');
-    const bookmark = new URL('./', link).href;
-    const other = await view.context.newPage();
-    await view.page.close();
-    await other.goto(bookmark);
-    await other.locator('.connection.open').waitFor();
-    await other.goto('about:blank');
-    agent.signal('SIGTERM');
-    await agent.ended;
-    await place.run();
-    await until('the view', () =>
-      fetch(bookmark).then(
-        ({ ok }) => ok,
-        () => false,
-      ),
-    );
-    await other.goto(bookmark);
-    await other.getByText('No access: this browser has no session of this start of the view.').waitFor();
-    await other.getByText('Run agent view').waitFor();
-    expect(await other.title()).toContain('jobtail');
-    // A link opens this tab, too.
-    const entered = await view.context.newPage();
-    const again = await linkOf(place);
-    await entered.goto(again);
-    await entered.locator('.connection.open').waitFor();
-    await other.locator('.connection.open').waitFor();
-    // Without the session of this browser, the link was used.
-    const stranger = await (await view.context.browser()?.newContext())?.newPage();
-    await stranger?.goto(again);
-    await stranger?.getByText('No access: this link is not valid any more').waitFor();
-    expect(new URL(stranger?.url() ?? again).search).toBe('');
   },
 );
