@@ -95,5 +95,12 @@ ${sections}`,
     store.transaction(() => store.jobs.watch({ ...usual, source: 'command', ...changes }, now()));
     agent.refresh();
   };
-  return { agent, store, watch, warnings, said, observed, restart, mirrorDirectory: config.mirror.directory };
+  /** As a command requests a pass or a removal, and waits for the answer. */
+  const ask = async (kind: 'sync' | 'forget', jobId = JOB) => {
+    const id = store.requests.add(jobId, kind, (clock ?? systemClock).now());
+    agent.refresh();
+    await clock?.passUntil('the answer', () => store.requests.get(id)?.answer != null);
+    return JSON.parse(store.requests.get(id)?.answer ?? 'null');
+  };
+  return { agent, store, watch, ask, warnings, said, observed, restart, mirrorDirectory: config.mirror.directory };
 }

@@ -36,25 +36,19 @@ async function follow(results = false, withoutFiles?: readonly string[]) {
   tell('Running');
   remote.files.set(withoutFiles === undefined ? keyText(STDOUT) : 'earlier', Buffer.from(WHOLE));
   const started = await startAgent(remote, { jobService: service, clock, sections: '' });
-  const { agent, store, watch, mirrorDirectory } = started;
+  const { store, watch, mirrorDirectory } = started;
   watch({ results });
   const mirror = mirrorPath(mirrorDirectory, JOB, STDOUT);
   const bytes = () => (fs.existsSync(mirror) ? fs.readFileSync(mirror, 'utf8') : undefined);
   if (withoutFiles === undefined) await clock.passUntil('the mirror', () => bytes() === WHOLE);
   else await clock.passUntil('a listing', () => remote.listings > 0);
   const state = () => store.jobs.get(JOB)?.state;
-  const ask = async () => {
-    const id = store.transaction(() => store.requests.add(JOB, 'sync', clock.now()));
-    agent.refresh();
-    await clock.passUntil('the answer', () => store.requests.get(id)?.answer !== null);
-    return store.requests.get(id)?.answer ?? '';
-  };
   const expectUnchanged = () => {
     expect(bytes()).toBe(WHOLE);
     expect(fs.existsSync(`${mirror}.1`)).toBe(false);
     expect(store.liveFiles.ofJob(JOB).find(({ file }) => file === 'stdout')).toMatchObject({ generation: 1 });
   };
-  return { ...started, clock, remote, service, tell, state, ask, expectUnchanged };
+  return { ...started, clock, remote, service, tell, state, expectUnchanged };
 }
 
 it('a deleted job keeps its mirrors while the service returns older copies, before its state is listed', async () => {
@@ -112,13 +106,19 @@ it('a rewritten progress file makes no request about the job: no archive has one
   expect(service.questions).toBe(0);
 });
 
-it('a deleted job keeps them also when a command asks for a pass over the settled job', async () => {
-  const { clock, remote, tell, state, ask, expectUnchanged } = await follow();
+it('a settled job stays so after a sync that failed, and keeps its mirrors when the next one finds it deleted', async () => {
+  const { clock, remote, store, tell, state, ask, expectUnchanged } = await follow();
   tell('Finished');
   await clock.passUntil('its end', () => state() === 'settled', 5 * MINUTE_MS);
+  remote.refuses = true;
+  expect(await ask('sync')).toMatchObject({ code: 'http-status' });
+  const { listings } = remote;
+  await clock.pass(20 * MINUTE_MS);
+  expect(remote.listings).toBe(listings);
+  expect(store.jobs.get(JOB)).toMatchObject({ state: 'settled', error: null });
   tell('Deleted');
   remote.files.set(keyText(STDOUT), Buffer.from(ARCHIVED));
-  expect(JSON.parse(await ask())).toMatchObject({ summary: { appended: 0, liveFiles: 4, results: null } });
+  expect(await ask('sync')).toMatchObject({ summary: { appended: 0, liveFiles: 4, results: null } });
   expectUnchanged();
   const { calls } = remote;
   await clock.pass(20 * MINUTE_MS);
@@ -148,7 +148,7 @@ it('a running job whose deletion a requested sync finds is at its end at once', 
   tell('Deleted');
   remote.files.set(keyText(STDOUT), Buffer.from(ARCHIVED));
   const { calls, listings } = remote;
-  expect(JSON.parse(await ask())).toMatchObject({ summary: { verified: 0, results: null } });
+  expect(await ask('sync')).toMatchObject({ summary: { verified: 0, results: null } });
   await clock.passUntil('its end', () => state() === 'settled', 1_000);
   expectUnchanged();
   expect(warnings).toContainEqual(`job deleted, its files stay here jobId=${JOB}`);
@@ -198,18 +198,6 @@ it.each(['no task', 'a task without files'])(
     expect(fs.readFileSync(path.join(mirrorDirectory, JOB, 'results', 'result.txt'), 'utf8')).toBe('the result');
   },
 );
-
-it('a deleted job rests again, settled and without a failure, after a sync that failed', async () => {
-  const { clock, remote, tell, state, store, ask } = await follow();
-  tell('Finished');
-  await clock.passUntil('its end', () => state() === 'settled', 5 * MINUTE_MS);
-  remote.refuses = true;
-  expect(JSON.parse(await ask())).toMatchObject({ code: 'http-status' });
-  const { listings } = remote;
-  await clock.pass(20 * MINUTE_MS);
-  expect(remote.listings).toBe(listings);
-  expect(store.jobs.get(JOB)).toMatchObject({ state: 'settled', error: null });
-});
 
 it('a job that does not exist fails without working again in between', async () => {
   const { clock, remote, service, said, store } = await follow(true);

@@ -49,7 +49,7 @@ it('a last pass that always fails is rarer each time, shows its error all the ti
   const remote = new FailingRemote();
   remote.failing = 'downloads';
   remote.failure = new JobtailError('timeout', 'the service sent nothing new for 60000 ms');
-  const { clock, job, warnings, said, agent, store } = await follow(remote, false);
+  const { clock, job, warnings, said, ask } = await follow(remote, false);
   await clock.passUntil('the first pass', () => remote.failedCalls > 0);
   await clock.passUntil('its error', () => job()?.error !== null);
   const begunAt = clock.monotonic();
@@ -68,9 +68,7 @@ it('a last pass that always fails is rarer each time, shows its error all the ti
   expect(said.filter((line) => line.startsWith('operation recovered'))).toEqual([]);
   // A later sync that works clears the error.
   remote.failing = undefined;
-  const id = store.transaction(() => store.requests.add(JOB, 'sync', clock.now()));
-  agent.refresh();
-  await clock.passUntil('the answer', () => store.requests.get(id)?.answer !== null);
+  await ask('sync');
   expect(job()).toMatchObject({ state: 'settled', error: null });
 });
 

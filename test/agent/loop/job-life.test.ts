@@ -97,16 +97,10 @@ describe('the table', () => {
   it('follows a job while it is watched', () => {
     expect(STAGES.filter((stage) => isFollowed(lifeIn(stage)))).toEqual(FOLLOWED);
   });
-
-  it('ends a job by a pass that is equal, by giving up, or at a command', () => {
-    const ends = ROWS.filter(([, , next]) => next === 'settled' || next === 'ended').map(([event]) => event);
-    expect(new Set(ends)).toEqual(new Set(['pass equal', 'pass unequal', 'given up', 'left']));
-  });
 });
 
 describe('a report', () => {
   const START = '2026-01-01T00:00:00';
-  const startedAt = (text: string) => jobTimeOf(text);
 
   it.each([
     ['Running', 'reported active'],
@@ -120,44 +114,29 @@ describe('a report', () => {
   });
 
   it.each([
-    [`${START}Z`, false],
-    [`${START}.000Z`, false],
-    [`${START}.250`, false],
-    ['2026-01-01T01:00:00+01:00', false],
-    ['2026-01-01T09:00:00+09:00', false],
-    ['2026-01-02T12:00:00Z', true],
-    ['2026-01-01T00:00:01', true],
-    ['not a time', true],
-  ])('with the start %s, after one without a zone, is of another run: %s', (text, isOther) => {
-    const event = reportEvent(jobOf('501', 'Finished', { startTime: startedAt(text) }), startedAt(START));
-    expect(event).toBe(isOther ? 'reported over anew' : 'reported over');
-  });
-
-  it.each([
+    [`${START}Z`, START, false],
+    [`${START}.000Z`, START, false],
+    [`${START}.250`, START, false],
+    ['2026-01-01T01:00:00+01:00', START, false],
+    ['2026-01-01T09:00:00+09:00', START, false],
+    ['2026-01-02T12:00:00Z', START, true],
+    ['2026-01-01T00:00:01', START, true],
+    ['not a time', START, true],
     [`${START}+01:00`, '2025-12-31T23:00:00.000Z', false],
     [`${START}Z`, '2026-01-01T00:00:02Z', true],
     [`${START}Z`, null, false],
   ])('with the start %s after %s is of another run: %s', (text, before, isOther) => {
-    const startedBefore = before === null ? null : startedAt(before);
-    const event = reportEvent(jobOf('501', 'Failed', { startTime: startedAt(text) }), startedBefore);
+    const startedBefore = before === null ? null : jobTimeOf(before);
+    const event = reportEvent(jobOf('501', 'Failed', { startTime: jobTimeOf(text) }), startedBefore);
     expect(event).toBe(isOther ? 'reported over anew' : 'reported over');
   });
 
   it('that was stored before a restart is the last one', () => {
-    const stored = (state: string | null) => ({
-      jobId: ROW.jobId,
-      information: jobOf('501', state),
-      since: 7,
-      reportedAt: 9,
-    });
-    const events = ['Running', 'Failed', 'Deleted', 'A new word', null].map((state) => lastReported(stored(state)));
-    expect(events).toEqual([
-      'last reported active',
-      'last reported over',
-      'last reported deleted',
-      undefined,
-      undefined,
-    ]);
+    const row = { jobId: ROW.jobId, since: 7, reportedAt: 9 };
+    const eventOf = (state: string | null) => lastReported({ ...row, information: jobOf('501', state) });
+    const events = ['active', 'over', 'deleted'].map((phase) => `last reported ${phase}`);
+    const states = ['Running', 'Failed', 'Deleted', 'A new word', null];
+    expect(states.map(eventOf)).toEqual([...events, undefined, undefined]);
     expect(lastReported(undefined)).toBe(undefined);
   });
 });
@@ -229,6 +208,7 @@ describe('the end of a job that is over', () => {
     expect([job.end, quietInMs(job.life, job.now)]).toEqual([undefined, Number.POSITIVE_INFINITY]);
     expect(new Quiet('stored').pass(10 * MINUTE_MS).event('reported over').end).toBe('end due');
     expect(job.event('report refused').end).toBe('end due');
+    expect(new Quiet('over').event('reported deleted').end, 'at once').toBe('end due');
   });
 
   it.each(['growth', 'pass unequal', 'poll failed'] as const)('waits anew after the event %s', (event) => {
@@ -238,10 +218,6 @@ describe('the end of a job that is over', () => {
       .pass(MINUTE_MS - 1);
     expect(job.end).toBe(undefined);
     expect(job.pass(1).end).toBe('end due');
-  });
-
-  it('is due at once for a deleted job', () => {
-    expect(new Quiet('over').event('reported deleted').end).toBe('end due');
   });
 });
 
@@ -259,27 +235,15 @@ describe('what fails and may still come', () => {
     expect(retryInMs(job.life, job.now, 9 * MINUTE_MS)).toBe(1);
     expect(job.pass(1).end).toBe('end due');
     expect(retryInMs(job.life, job.now, 9 * MINUTE_MS)).toBe(9 * MINUTE_MS);
-  });
-
-  it('delays it, and not more, if all polls are refused', () => {
-    const job = new Quiet('over');
-    job.mayStillCome = true;
-    job.now = MINUTE_MS;
-    expect(job.event('poll refused', 'poll refused').end).toBe('end delayed');
-    job.now += 15 * MINUTE_MS;
-    expect(job.event('poll refused').end).toBe('end due');
+    const come = delayed().pass(MINUTE_MS);
+    come.mayStillCome = false;
+    expect(come.end).toBe('end due');
   });
 
   it('is shown by a poll that times out only while others work', () => {
     const eventOf = (code: ErrorCode, others: boolean) => failureOf('poll', new JobtailError(code, 'it fails'), others);
     expect([eventOf('timeout', true), eventOf('timeout', false)]).toEqual(['poll refused', undefined]);
     expect([eventOf('unreachable', true), eventOf('fault', false)]).toEqual(['poll failed', 'poll refused']);
-  });
-
-  it('delays it no longer once it came', () => {
-    const job = delayed().pass(MINUTE_MS);
-    job.mayStillCome = false;
-    expect(job.end).toBe('end due');
   });
 
   it('is also a poll that the service refuses: it counts for the end, and delays it', () => {
@@ -336,26 +300,26 @@ describe('a job whose state is not known, or not reported for ten minutes', () =
   });
 });
 
-const failure = (code: ErrorCode) => new JobtailError(code, 'it fails');
+/** Responses of the service, not an outage, nor a failure of this machine. */
+const REFUSALS: readonly ErrorCode[] = [
+  'http-status',
+  'fault',
+  'not-found',
+  'malformed',
+  'request-too-long',
+  'redirected',
+];
 
 describe('a last pass', () => {
-  it.each(['http-status', 'fault', 'not-found', 'malformed', 'request-too-long', 'redirected'] as const)(
-    'is refused by an answer of the service: %s',
-    (code) => {
-      expect(failureOf('pass', failure(code), false)).toBe('pass refused');
-    },
-  );
-
-  it.each([
+  it.each<ErrorCode>([
+    ...REFUSALS,
     ...(['unreachable', 'timeout', 'interrupted', 'unavailable', 'rate-limited', 'tls', 'session-lost'] as const),
     ...(['sign-in-refused', 'disk-full', 'permission', 'local-io', 'store', 'fleet', 'internal'] as const),
-  ])('is not refused by an outage, nor by this machine: %s', (code) => {
-    expect(failureOf('pass', failure(code), false)).toBe('pass failed');
-  });
-
-  it('is refused by a timeout while others work, and by no other outage', () => {
-    expect(failureOf('pass', failure('timeout'), true)).toBe('pass refused');
-    expect(failureOf('pass', failure('unreachable'), true)).toBe('pass failed');
+  ])('that fails is refused by a response only, or by a timeout while others work: %s', (code) => {
+    const failure = new JobtailError(code, 'it fails');
+    const event = REFUSALS.includes(code) ? 'pass refused' : 'pass failed';
+    expect(failureOf('pass', failure, false)).toBe(event);
+    expect(failureOf('pass', failure, true)).toBe(code === 'timeout' ? 'pass refused' : event);
   });
 
   it.each(['over', 'ending'] as const)('is given up when three were refused in a quarter of an hour: %s', (stage) => {

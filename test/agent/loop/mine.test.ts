@@ -131,28 +131,22 @@ describe('all jobs of the user', () => {
     expect(store.jobs.all().every(({ source }) => source === 'mine')).toBe(true);
   });
 
-  it('are followed once, over starts, and an end by a person counts', async () => {
-    const { clock, order, inState, restart, store } = await thirty();
+  it('are followed once, over starts; an end by a person counts, and those that came by the rule stay when it ends', async () => {
+    const { clock, service, order, inState, restart, store } = await thirty();
     order({ maxAgeMs: MINUTE_MS / 2 });
     await clock.passUntil('the jobs that are active', () => inState('watched').length === 10);
     const [one] = inState('watched');
     if (one === undefined) throw new Error('none is watched');
     store.jobs.unwatch(one.jobId, 'ended');
-    await restart();
+    const agent = await restart();
     await clock.pass(5 * MINUTE_MS);
     expect(inState('watched')).toHaveLength(9);
     expect(inState('ended')).toHaveLength(1);
-  });
-
-  it('are left as they are when the rule ends; those that came by it stay', async () => {
-    const { clock, service, order, inState, store, agent } = await thirty();
-    order({ maxAgeMs: MINUTE_MS / 2 });
-    await clock.passUntil('the jobs that are active', () => inState('watched').length === 10);
     store.watchMine.remove('command');
     agent.refresh();
     service.set(jobOf('999', 'Running'));
     await clock.pass(5 * MINUTE_MS);
-    expect(inState('watched')).toHaveLength(10);
+    expect(inState('watched')).toHaveLength(9);
   });
 });
 

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
+import type { WatchRequest } from '../../../src/store/rows.ts';
 import { sleep } from '../../../src/system/clock.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { until } from '../../support/e2e-until.ts';
@@ -11,14 +12,34 @@ import { JOB, STDOUT, TASK } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
 import { jobOf, ModelJobService, ModelRemote, tasksOf } from '../../support/model-remote.ts';
 
-it('a request that comes while a pass runs is answered by a pass that begins after it', async () => {
+const RESULTS_OFF = 'results: {enabled: false}\n';
+
+/** An agent and a job with a line of text, by a clock that the test holds; `order` has it followed. */
+async function place({ sections = RESULTS_OFF, ...more }: Parameters<typeof startAgent>[1] = {}, order?: object) {
   const clock = new HeldClock();
   const remote = new ModelRemote();
   remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
-  const { agent, store, watch } = await startAgent(remote, { clock, sections: 'results: {enabled: false}\n' });
-  watch({ tasks: [TASK as TaskId], results: false });
+  const started = await startAgent(remote, { clock, sections, ...more });
+  if (order !== undefined) started.watch({ tasks: [TASK as TaskId], results: false, ...order });
+  /** As a job that a command added, and that is at its end. */
+  const put = (change: (jobs: typeof started.store.jobs) => void, changes: Partial<WatchRequest> = {}) => {
+    const { store, agent } = started;
+    const usual = { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, results: false, settleAfterMs: null } as const;
+    store.transaction(() => {
+      store.jobs.watch({ ...usual, source: 'command', ...changes }, clock.now());
+      change(store.jobs);
+    });
+    agent.refresh();
+  };
+  const answerOf = (id: number | undefined) =>
+    id === undefined ? null : (started.store.requests.get(id)?.answer ?? null);
+  return { ...started, clock, remote, put, answerOf };
+}
+
+it('a request that comes while a pass runs is answered by a pass that begins after it', async () => {
+  const { clock, remote, agent, store } = await place({}, {});
   await clock.passUntil('the first bytes', () => store.jobs.get(JOB)?.grownAt != null);
-  const ask = () => {
+  const add = () => {
     const id = store.requests.add(JOB, 'sync', clock.now());
     agent.refresh();
     return id;
@@ -33,10 +54,10 @@ it('a request that comes while a pass runs is answered by a pass that begins aft
   const download = remote.downloadFile.bind(remote);
   let second: number | undefined;
   remote.downloadFile = async (...args) => {
-    second ??= ask();
+    second ??= add();
     return await download(...args);
   };
-  const first = ask();
+  const first = add();
   await clock.passUntil('both answers', () => answered.has(first) && second !== undefined && answered.has(second));
   expect(answered.get(second ?? 0)).toBeGreaterThan(answered.get(first) ?? 0);
 });
@@ -102,96 +123,54 @@ it.each(['a sync of results', 'the pass that a command requests'])(
 );
 
 it('the failure of a pass that a command requested is its answer for a day, and one of its job alone, which is not retried', async () => {
-  const clock = new HeldClock();
-  const remote = new ModelRemote();
-  remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
-  const { agent, store, warnings, said, watch } = await startAgent(remote, {
-    clock,
-    sections: 'results: {enabled: false}\n',
-  });
-  watch({ tasks: [TASK as TaskId], results: false });
-  const answerOf = (id: number) => store.requests.get(id)?.answer ?? null;
-  const sync = async () => {
-    const id = store.requests.add(JOB, 'sync', clock.now());
-    agent.refresh();
-    await clock.passUntil('the answer', () => answerOf(id) !== null);
-    return id;
-  };
+  const { clock, remote, agent, warnings, said, ask, answerOf } = await place({}, {});
   const list = vi.spyOn(remote, 'listChangedFiles');
   list.mockRejectedValueOnce(new JobtailError('unreachable', 'connection refused', { hint: 'call them' }));
-  const first = await sync();
-  expect(JSON.parse(answerOf(first) ?? '')).toEqual({
-    error: 'connection refused',
-    code: 'unreachable',
-    hint: 'call them',
-  });
+  const refusal = { error: 'connection refused', code: 'unreachable', hint: 'call them' };
+  expect(await ask('sync')).toEqual(refusal);
   const scope = `scope="job ${JOB} pass" code=unreachable`;
   expect(warnings).toEqual([expect.stringContaining(`operation failed ${scope}`)]);
   await clock.pass(10 * 60_000);
   expect(list.mock.calls).toHaveLength(1);
-  expect(JSON.parse(answerOf(await sync()) ?? '')).toMatchObject({ summary: { verified: 4, openEnds: [] } });
+  expect(await ask('sync')).toMatchObject({ summary: { verified: 4, openEnds: [] } });
   expect(said.filter((line) => line.startsWith('operation recovered'))).toEqual([expect.stringContaining(scope)]);
   const hours = (count: number) => {
     clock.stepWall(count * 3_600_000);
     agent.refresh();
   };
   hours(23);
-  expect(answerOf(first)).not.toBeNull();
+  expect(JSON.parse(answerOf(1) ?? 'null')).toEqual(refusal);
   hours(1);
-  expect(answerOf(first)).toBeNull();
+  expect(answerOf(1)).toBeNull();
 });
 
 it('a job that is unwatched during its settling pass is ended, not settled', async () => {
-  const clock = new HeldClock();
-  const remote = new ModelRemote();
-  remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
-  const { agent, store, watch } = await startAgent(remote, { clock, sections: 'results: {enabled: false}\n' });
-  watch({ tasks: [TASK as TaskId], results: false, settleAfterMs: 60_000 });
+  const { clock, remote, store } = await place({}, { settleAfterMs: 60_000 });
   const download = remote.downloadFile.bind(remote);
   remote.downloadFile = async (...args) => {
     store.jobs.unwatch(JOB, 'ending');
     return await download(...args);
   };
-  agent.refresh();
   await clock.passUntil('its end', () => store.jobs.get(JOB)?.state !== 'watched');
   expect(store.jobs.get(JOB)?.state).toBe('ending');
   await clock.passUntil('the pass that ends it', () => store.jobs.get(JOB)?.state === 'ended');
 });
 
 it('the last pass of an unwatched job requests its report once, and finds its tasks in it', async () => {
-  const clock = new HeldClock();
-  const remote = new ModelRemote();
   const jobService = new ModelJobService();
   jobService.set(jobOf(JOB, 'Running', { tasks: tasksOf(TASK) }));
-  remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
-  const sections = 'results: {enabled: false}\n';
-  const { agent, store, observed } = await startAgent(remote, { jobService, clock, sections });
-  const order = { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, results: false, settleAfterMs: null } as const;
-  store.transaction(() => {
-    store.jobs.watch({ ...order, source: 'command' }, clock.now());
-    store.jobs.unwatch(JOB, 'ending');
-  });
-  agent.refresh();
+  const { clock, store, observed, put } = await place({ jobService });
+  put((jobs) => jobs.unwatch(JOB, 'ending'));
   await clock.passUntil('its end', () => store.jobs.get(JOB)?.state === 'ended');
   expect(observed.filter((line) => !line.startsWith('jobStates'))).toEqual(['tasksFound 1 job-service', 'appended 7']);
   expect(jobService.questions).toBe(1);
 });
 
 it('a pass over a job that is followed no more searches for its tasks, and says that it has none', async () => {
-  const clock = new HeldClock();
-  const remote = new ModelRemote();
-  const { agent, store, warnings, observed } = await startAgent(remote, { clock });
-  const order = { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, results: true, settleAfterMs: null } as const;
-  store.transaction(() => {
-    store.jobs.watch({ ...order, source: 'command' }, clock.now());
-    store.jobs.setState(JOB, 'ended');
-  });
-  const sync = async () => {
-    const id = store.requests.add(JOB, 'sync', clock.now());
-    agent.refresh();
-    await clock.passUntil('the answer', () => (store.requests.get(id)?.answer ?? null) !== null);
-    return [JSON.parse(store.requests.get(id)?.answer ?? '').summary.liveFiles, warnings.splice(0)];
-  };
+  const { remote, warnings, observed, put, ask } = await place({ sections: '' });
+  remote.files.clear();
+  put((jobs) => jobs.setState(JOB, 'ended'), { results: true });
+  const sync = async () => [(await ask('sync')).summary.liveFiles, warnings.splice(0)];
   const hint = `(if the job has tasks, run agent watch ${JOB} --task ID)`;
   expect(await sync()).toEqual([0, [`no task found, no live files to copy jobId=${JOB} ${hint}`]]);
   remote.files.set(keyText({ ...STDOUT, taskId: JOB as string as TaskId }), Buffer.from('a line\n'));
@@ -200,8 +179,7 @@ it('a pass over a job that is followed no more searches for its tasks, and says 
 });
 
 it('a job is removed beside the request of a command that was killed, not beside one that waits, whose pass goes on', async () => {
-  const clock = new HeldClock();
-  const remote = new ModelRemote();
+  const { clock, remote, agent, store, put, ask } = await place();
   const download = remote.downloadFile.bind(remote);
   let isHeld = true;
   let downloads = 0;
@@ -210,24 +188,12 @@ it('a job is removed beside the request of a command that was killed, not beside
     while (isHeld) await sleep(clock, 10, args[3]);
     return await download(...args);
   };
-  remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
-  const { agent, store } = await startAgent(remote, { clock, sections: 'results: {enabled: false}\n' });
-  const order = { jobId: JOB, tasks: [TASK as TaskId], files: LIVE_FILE_NAMES, results: false } as const;
-  store.transaction(() => {
-    store.jobs.watch({ ...order, settleAfterMs: null, source: 'command' }, clock.now());
-    store.jobs.setState(JOB, 'settled');
-  });
-  const forget = async () => {
-    const id = store.requests.add(JOB, 'forget', clock.now());
-    agent.refresh();
-    await clock.passUntil('the answer', () => store.requests.get(id)?.answer != null);
-    return store.requests.get(id)?.answer;
-  };
+  put((jobs) => jobs.setState(JOB, 'settled'), { tasks: [TASK as TaskId] });
   const waits = store.requests.add(JOB, 'sync', clock.now());
   agent.refresh();
   await clock.passUntil('its pass', () => downloads > 0);
   const release = vi.spyOn(agent, 'release');
-  expect(JSON.parse((await forget()) ?? '')).toEqual({
+  expect(await ask('forget')).toEqual({
     error: `another command works on job ${JOB}`,
     code: 'unavailable',
     hint: 'run the command again when the other one (sync, wait, verify, watch --foreground) has ended',
@@ -237,7 +203,7 @@ it('a job is removed beside the request of a command that was killed, not beside
   await clock.passUntil('the answer of the pass', () => store.requests.get(waits)?.answer != null);
   expect(downloads).toBe(1);
   store.requests.add(JOB, 'sync', clock.now() - 120_000);
-  expect(await forget()).toContain('"files":0');
+  expect(await ask('forget')).toMatchObject({ files: 0 });
   expect([store.jobs.get(JOB), release.mock.calls]).toEqual([undefined, [[JOB]]]);
 });
 

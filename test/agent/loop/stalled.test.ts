@@ -37,7 +37,7 @@ async function follow({ state = 'Running', stallAfterMs = undefined as number | 
 
 describe('a running job', () => {
   it('is stalled once it has not grown for stallAfterMinutes, and until it grows', async () => {
-    const { agent, clock, job, isStalled, grow, store, warnings } = await follow();
+    const { clock, job, isStalled, grow, store, warnings, ask } = await follow();
     await clock.pass(29 * MINUTE_MS);
     expect(isStalled()).toBe(false);
     await clock.passUntil('the stall', isStalled, 3 * MINUTE_MS);
@@ -54,10 +54,8 @@ describe('a running job', () => {
     await clock.passUntil('the next stall', isStalled, 34 * MINUTE_MS);
     // A poll just found the stall: the requested pass appends before the next poll.
     grow('the rest\n');
-    const requestId = store.requests.add(JOB, 'sync', clock.now());
-    agent.refresh();
+    expect(await ask('sync')).toMatchObject({ summary: { appended: 9 } });
     await clock.passUntil('its end', () => !isStalled(), 3 * MINUTE_MS);
-    expect(JSON.parse(store.requests.get(requestId)?.answer ?? '{}')).toMatchObject({ summary: { appended: 9 } });
   });
 
   it('is stalled by the limit of its own command', async () => {
@@ -77,19 +75,14 @@ describe('a running job', () => {
     await clock.passUntil('the stall', isStalled, 10 * MINUTE_MS);
   });
 
-  it('keeps the time over a restart', async () => {
-    const { clock, job, isStalled, restart, warnings } = await follow();
+  it('keeps the time over a restart, and is not stalled any more once it is over', async () => {
+    const { clock, job, isStalled, report, reported, restart, warnings } = await follow();
     await clock.passUntil('the stall', isStalled, 35 * MINUTE_MS);
     const since = job()?.stalledAt;
     await restart();
     await clock.pass(5 * MINUTE_MS);
     expect(job()?.stalledAt).toBe(since);
     expect(warnings.filter((line) => line.startsWith('job stalled'))).toHaveLength(1);
-  });
-
-  it('is not stalled any more once it is over', async () => {
-    const { clock, isStalled, report, reported } = await follow();
-    await clock.passUntil('the stall', isStalled, 35 * MINUTE_MS);
     report('Failed');
     await reported('Failed');
     await clock.passUntil('its end', () => !isStalled(), 2 * MINUTE_MS);

@@ -10,6 +10,7 @@ import { ModelRemote } from '../../support/model-remote.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 const NAME = keyText(STDOUT);
+const NO_LIVE_FILES = { tasks: [], files: [], settleAfterMs: null, source: 'command' } as const;
 
 let remote: ModelRemote;
 let engine: Engine;
@@ -146,8 +147,7 @@ it('the complete pass comes without a pause where nothing came since the mirrors
 });
 
 it('the complete pass is not waited for where no live file is followed: the results are all there is', async () => {
-  const nothing = { tasks: [], files: [], settleAfterMs: null, source: 'command' } as const;
-  engine.store.jobs.watch({ ...nothing, jobId: JOB, results: true }, now);
+  engine.store.jobs.watch({ ...NO_LIVE_FILES, jobId: JOB, results: true }, now);
   remote.files.set('result', Buffer.from('a result'));
   const summary = await engine.pass(clock);
   expect(summary).toMatchObject({ liveFiles: 0, verified: 0, results: { changed: 1, failed: 0 } });
@@ -183,8 +183,7 @@ it('the complete pass is not waited for where no live file is followed: the resu
 });
 
 it('the complete pass fetches a result once more that changed since its last fetch, and proves it if no later pass does', async () => {
-  const nothing = { tasks: [], files: [], settleAfterMs: null, source: 'command' } as const;
-  engine.store.jobs.watch({ ...nothing, jobId: JOB, results: true }, now);
+  engine.store.jobs.watch({ ...NO_LIVE_FILES, jobId: JOB, results: true }, now);
   for (const name of ['grown', 'same']) remote.files.set(name, Buffer.from('a'));
   await engine.pass(clock);
   const downloads = downloadsOf(remote);
@@ -238,10 +237,11 @@ it('the complete pass downloads each listed file once, where its path shows whos
 });
 
 it.each(['http-status', 'timeout'] as const)(
-  'the complete pass keeps what is proven of the others when a download fails, and says so: %s',
+  'the complete pass keeps what is proven of the others when a download fails, says so, and fetches the results: %s',
   async (code) => {
     const tasks = ['9001', '9002', '9003'].map((taskId): LiveFileKey => ({ taskId: taskId as TaskId, file: 'stdout' }));
     engine.watch(tasks);
+    engine.store.jobs.watch({ ...NO_LIVE_FILES, jobId: JOB, results: true }, now);
     for (const key of tasks) remote.files.set(keyText(key), Buffer.from(`task ${key.taskId}\n`));
     const reason = 'the service answers 500';
     const download = remote.downloadFile.bind(remote);
@@ -251,10 +251,12 @@ it.each(['http-status', 'timeout'] as const)(
     };
     expect(await engine.pass(clock)).toMatchObject({ verified: 2, openEnds: [{ taskId: '9002', reason }] });
     expect(engine.store.liveFiles.ofJob(JOB).map(({ verified }) => verified)).toEqual([10, null, 10]);
+    remote.files.set('out', Buffer.from('the last state\n'));
     // The last pass is made again for what may still come.
     const last = engine.pass(clock, true);
     if (code === 'timeout') await expect(last).rejects.toMatchObject({ code, message: reason });
     else expect(await last).toMatchObject({ verified: 2, openEnds: [{ taskId: '9002', reason }] });
+    expect(engine.store.results.get(JOB, '/out.txt')).toMatchObject({ state: 'synced', bytes: 15 });
     remote.downloadFile = download;
     expect(await engine.pass(clock)).toMatchObject({ verified: 3, openEnds: [] });
   },
@@ -307,28 +309,6 @@ it("the complete pass takes no other task's file for that of a mirror whose own 
   expect(engine.store.liveFiles.ofJob(JOB)[1]).toMatchObject({ inode: before?.inode, verified: null });
 });
 
-it('the complete pass does not wait for the pause of a file that failed', async () => {
-  const other: LiveFileKey = { taskId: '9002' as TaskId, file: 'stdout' };
-  engine.watch([STDOUT, other]);
-  for (const name of [NAME, keyText(other)]) remote.files.set(name, Buffer.from(name));
-  remote.poisoned.add(NAME);
-  const asked = new Set<string>();
-  remote.onPartRequest = (request) => asked.add(keyText(request));
-  for (let polls = 0; polls < 14; polls += 1, now += 30 * 60_000) {
-    asked.clear();
-    expect([...(await engine.poll()).errors.keys()]).toEqual([NAME]);
-    // No pause is longer than half an hour.
-    expect(asked).toContain(NAME);
-  }
-  now -= 60_000;
-  asked.clear();
-  await engine.poll();
-  expect(asked).not.toContain(NAME);
-  remote.poisoned.clear();
-  expect(await engine.pass(clock)).toMatchObject({ appended: NAME.length, verified: 2, openEnds: [] });
-  expect(pauses).toEqual([2_000, 2_000]);
-});
-
 it('the complete pass of a job that stays followed fails where a mirror cannot be written', async () => {
   engine.watch([STDOUT]);
   remote.files.set(NAME, Buffer.from('one\n'));
@@ -344,10 +324,7 @@ it('a pass in which nothing is new lists once, and compares live files beside ea
   engine.watch(keys);
   for (const key of keys) remote.files.set(keyText(key), Buffer.from('.'));
   remote.files.set('9001/out', Buffer.from('a result\n'));
-  engine.store.jobs.watch(
-    { jobId: JOB, tasks: null, files: [], results: true, settleAfterMs: null, source: 'command' },
-    now,
-  );
+  engine.store.jobs.watch({ ...NO_LIVE_FILES, jobId: JOB, results: true }, now);
   await engine.pass(clock);
   const order: string[] = [];
   let begun = 0;

@@ -103,7 +103,7 @@ function setUp(keys: readonly LiveFileKey[] = [STDOUT]) {
     return { requests: requests.map(shownOf), isOpened: counts.opened > 0, outcome };
   };
   const mirror = () => fs.readFileSync(engine.mirror(STDOUT), 'utf8');
-  return { files, state, counts, engine, poll, mirror, requested: () => requests };
+  return { files, state, counts, engine, disk, poll, mirror, requested: () => requests };
 }
 
 const shownOf = ({ from, known, isThorough, sameAs }: BytesRequest) => ({ from, known, isThorough, sameAs });
@@ -187,8 +187,9 @@ it('a mirror that is deleted during a quiet request is filled by a fresh respons
 });
 
 it('a failing file is requested after pauses of half an hour at most, and at once by a complete pass', async () => {
-  const { files, state, poll, requested } = setUp();
-  files.set(NAME, new JobtailError('fault', 'it is broken'));
+  const { files, state, poll, requested, disk } = setUp();
+  const broken = new JobtailError('fault', 'it is broken');
+  files.set(NAME, broken);
   // A complete pass sets no pause.
   expect(await poll(0, true)).toMatchObject({ requests: [{}], outcome: 'it is broken' });
   const at: number[] = [];
@@ -203,6 +204,16 @@ it('a failing file is requested after pauses of half an hour at most, and at onc
   expect(await poll(0, true)).toMatchObject({ outcome: 'current' });
   // That ends the pause.
   expect(await poll()).toMatchObject({ requests: [{}], outcome: 'current' });
+  // So does a response that only this machine fails to store: the first pause comes again.
+  const requestsAfter = async (ms: number, there: string | JobtailError) => {
+    files.set(NAME, there);
+    return (await poll(ms)).requests.length;
+  };
+  expect([await requestsAfter(0, broken), await requestsAfter(1_000, broken)]).toEqual([1, 1]);
+  disk.beforeStep = () => Promise.reject(Object.assign(new Error('EIO: write'), { code: 'EIO', syscall: 'write' }));
+  expect(await requestsAfter(2_000, `${TEXT}more\n`)).toBe(1);
+  disk.beforeStep = async () => {};
+  expect([await requestsAfter(0, broken), await requestsAfter(1_000, broken)]).toEqual([1, 1]);
 });
 
 it('a file whose polls leave work undone for a minute is stuck, for the reason of its last request', async () => {

@@ -209,15 +209,6 @@ describe('a probe', () => {
     await expect(probe()).rejects.toMatchObject({ code: 'unavailable' });
     expect([tasks(), store.capabilities.get('strange-tasks')]).toEqual([[], undefined]);
   });
-
-  it('that fails for another reason says so, and loses nothing', async () => {
-    const { remote, probe, tasks } = setUp();
-    remote.task('9001', '9001');
-    remote.failures.push(new JobtailError('unavailable', 'it is down'));
-    await expect(probe()).rejects.toMatchObject({ code: 'unavailable' });
-    expect(await probe()).toMatchObject({ found: 1 });
-    expect(tasks()).toEqual(['9001']);
-  });
 });
 
 describe('the rounds of a job', () => {
@@ -273,8 +264,12 @@ describe('the rounds of a job', () => {
     ]);
     expect(await search.listed(remote.listed.slice(1))).toBe(true);
     await search.listed(remote.listed);
-    await probe(true);
+    expect(await probe(true)).toEqual({ found: 1, nextMs: null });
     expect(row()).toEqual(all);
+    const { length } = remote.asked;
+    expect(await search.listed([...remote.listed, '/70002/more'])).toBe(false);
+    expect(await probe(true)).toEqual({ found: 0, nextMs: null });
+    expect(remote.asked, 'no call once all are known').toHaveLength(length);
     expect([tasks(), remote.listings]).toEqual([['70009', '70010', '70011'], 9]);
   });
 
@@ -307,22 +302,6 @@ describe('the rounds of a job', () => {
     const found: number[] = [];
     for (let count = 0; count < 2; count++) found.push((await probe()).found);
     expect([found, tasks()]).toEqual([[0, 1], ['9001']]);
-  });
-
-  it('make no call once as many tasks are known as the listing names, until it names more', async () => {
-    const { remote, search, probe, tasks } = setUp();
-    remote.task('9001', '9001');
-    expect(await search.listed(remote.listed)).toBe(true);
-    expect(await probe(true)).toEqual({ found: 1, nextMs: null });
-    const calls = remote.asked.length;
-    expect(await search.listed([...remote.listed, '/9001/more'])).toBe(false);
-    expect(await probe(true)).toEqual({ found: 0, nextMs: null });
-    expect([remote.asked.length, remote.listings]).toEqual([calls, 0]);
-    remote.task('9002', '9002');
-    expect(await search.listed(remote.listed)).toBe(true);
-    expect(await probe(true)).toEqual({ found: 1, nextMs: null });
-    expect(remote.asked).toHaveLength(calls + 1);
-    expect(tasks()).toEqual(['9001', '9002']);
   });
 
   it.each([false, true])('are over when an order names the tasks, also during a round: %s', async (isDuring) => {

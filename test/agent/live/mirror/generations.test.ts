@@ -1,7 +1,6 @@
 import fs from 'node:fs';
-import path from 'node:path';
 import { crc32 } from 'node:zlib';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ModelDisk } from '../../../support/engine.ts';
 import { LivePlace, REWRITTEN } from '../../../support/live-place.ts';
 
@@ -33,33 +32,6 @@ describe('a new generation', () => {
     expect([0, 1, 2, 3].map((back) => place.read(back))).toEqual(['four', 'three', 'two', undefined]);
     expect(place.committed).toMatchObject({ generation: 4, position: 4 });
     expect(fs.statSync(place.path).ino).toBe(ino);
-  });
-
-  test('flushes the copy of the old one before the mirror is emptied', async () => {
-    const place = new LivePlace();
-    await write(place, 'one');
-    const flushed: number[] = [];
-    const handle = await fs.promises.open(place.path);
-    const prototype = Object.getPrototypeOf(handle) as fs.promises.FileHandle;
-    await handle.close();
-    const sync = prototype.sync;
-    const spy = vi.spyOn(prototype, 'sync').mockImplementation(function (this: fs.promises.FileHandle) {
-      flushed.push(fs.fstatSync(this.fd).ino);
-      return sync.call(this);
-    });
-    let copies: number[] = [];
-    place.onStep = (step) => {
-      if (step === 'rotation:copied')
-        copies = place.files().map((file) => fs.statSync(place.path.replace('stdout.log', file)).ino);
-    };
-    await rotate(place, 1);
-    spy.mockRestore();
-    const { ino } = fs.statSync(`${place.path}.1`);
-    expect(copies).toContain(ino);
-    expect(flushed).toContain(ino);
-    // Its name while it is copied, and its number.
-    const names = fs.statSync(path.dirname(place.path)).ino;
-    expect(flushed.filter((one) => one === names)).toHaveLength(2);
   });
 
   test('is empty on the disk before it is committed, and nothing that was known of the old one holds', async () => {
@@ -147,18 +119,5 @@ describe('a new generation', () => {
     place.kill();
     await place.during(async () => {});
     expect([place.read(), place.read(1)]).toEqual(['', 'one']);
-  });
-
-  test('keeps one old state of a progress file, which is rewritten by design', async () => {
-    const place = new LivePlace();
-    const progress = { ...place.committed, file: 'progress' as const };
-    place.commits.push(progress);
-    const file = place.path.replace('stdout', 'progress');
-    for (let percent = 1; percent <= 10; percent++) {
-      await write(place, `${percent} %`);
-      await rotate(place, 5);
-    }
-    expect(place.files()).toEqual(['progress.log', 'progress.log.1']);
-    expect(fs.readFileSync(`${file}.1`, 'utf8')).toBe('10 %');
   });
 });
