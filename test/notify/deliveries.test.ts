@@ -10,7 +10,6 @@ import type { JobId } from '../../src/job.ts';
 import type { NotifyEvent } from '../../src/notification.ts';
 import { UnderWay } from '../../src/notify/deliveries.ts';
 import { newEvent } from '../../src/notify/events.ts';
-import type { NotifyHttp } from '../../src/notify/http.ts';
 import { Rule } from '../../src/notify/rules.ts';
 import { mailText, SIGNATURE_HEADER, send } from '../../src/notify/senders.ts';
 import { Secrets } from '../../src/redact.ts';
@@ -430,32 +429,6 @@ it('many events of a rule are gathered: one a minute, with their number and jobs
   await place.clock.passUntil('the others', () => events().length === 1 + 13, 60_000);
 });
 
-it('events of an outage come within a minute of its end, combined, whichever came meanwhile', async () => {
-  let isBroken = true;
-  let refused = 0;
-  const { url, events } = await receiver(() => {
-    refused += Number(isBroken);
-    return isBroken ? 503 : 200;
-  });
-  const place = placeWith(ruleOf({ on: ['started'], url }));
-  place.start();
-  for (let number = 0; number < 200; number++) {
-    const jobId = String(600 + number) as JobId;
-    place.watch(jobId);
-    place.report('Running', {}, jobId);
-    if (number % 20 === 0) await place.clock.pass(30_000);
-  }
-  await place.clock.passUntil('all', () => place.waiting.length === 200);
-  // One of them tries for all.
-  expect(place.store.outbox.all().filter(({ attempts }) => attempts > 0)).toHaveLength(1);
-  expect(refused).toBeLessThan(12);
-  isBroken = false;
-  await place.clock.passUntil('the end of the pause', () => events().length > 0);
-  await place.clock.pass(60_000);
-  expect(place.waiting).toEqual([]);
-  expect(events().map(({ count }) => count)).toEqual([1, 199]);
-});
-
 it('many deliveries that were attempted keep no newer one waiting', async () => {
   let isBroken = true;
   const { url, events } = await receiver(() => (isBroken ? 503 : 200));
@@ -550,9 +523,10 @@ it.each([
   expect(events().map((event) => event.count)).toEqual(counts);
 });
 
-it('mail has nothing of a job in its headers', () => {
+it('mail has nothing of a job, and no line of an id, in its headers', () => {
   const mailOf = (event: Parameters<typeof newEvent>[2], type: NotifyEvent['type'] = 'match') => {
-    const text = mailText('me@example.org', { ...newEvent(type, 0, event), id: 'the-id' });
+    const id = 'the-id>\r\nFrom: a@example.org\r\n\r\n<';
+    const text = mailText('me@example.org', { ...newEvent(type, 0, event), id });
     expect(text).toMatch(/[^\n]\n$/);
     return text.slice(0, -1).split('\n\n');
   };
@@ -561,7 +535,7 @@ it('mail has nothing of a job in its headers', () => {
   expect(head.split('\n')).toEqual([
     'To: me@example.org',
     'Subject: [jobtail] job 501 match (3 times)',
-    'Message-ID: <the-id@jobtail>',
+    'Message-ID: <the-idFromaexampleorg@jobtail>',
     'MIME-Version: 1.0',
     'Content-Type: text/plain; charset=utf-8',
     'Content-Transfer-Encoding: base64',
@@ -575,21 +549,6 @@ it('mail has nothing of a job in its headers', () => {
   expect(decoded).toContain('text: a\\u{000D}\\u{000A}.\\u{000D}\\u{000A}b\n');
 });
 
-it('an event of no job is posted without a subject', async () => {
-  const bodies: unknown[] = [];
-  const request: NotifyHttp['request'] = async ({ body }) => {
-    bodies.push(JSON.parse(String(body)));
-    throw new JobtailError('unreachable', 'nobody listens');
-  };
-  const rule = new Rule(ruleOf({ url: 'http://127.0.0.1:9/' }));
-  const event = newEvent('agent-degraded', 0, { reason: 'it is down' });
-  const options = { http: { request }, source: 'jobtail/test', secrets: new Secrets() };
-  await expect(send(rule, event, options, new AbortController().signal)).rejects.toMatchObject({ code: 'unreachable' });
-  const { id, type, time } = event;
-  const more = { source: 'jobtail/test', datacontenttype: 'application/json', data: event };
-  expect(bodies).toEqual([{ specversion: '1.0', id, type, time, ...more }]);
-});
-
 it('without a program for mail, the event is not sent, and the failure says what to do', async () => {
   const asked = vi.spyOn(fs, 'existsSync').mockReturnValue(false);
   onTestFinished(() => asked.mockRestore());
@@ -600,11 +559,4 @@ it('without a program for mail, the event is not sent, and the failure says what
     hint: 'install a mail server, or use command or url',
   });
   expect(asked.mock.calls.flat()).toEqual(['/usr/sbin/sendmail', '/usr/lib/sendmail']);
-});
-
-it('the id of an event writes no header of a mail', () => {
-  const event = { ...newEvent('finished', 0, { jobId: JOB }), id: 'x>\r\nFrom: ceo@bank.example\r\n\r\nbody <' };
-  const [headers = ''] = mailText('alice@example.org', event).split('\n\n');
-  expect(headers).not.toMatch(/ceo@bank/);
-  expect(headers.split('\n').filter((line) => /^From:/.test(line))).toHaveLength(0);
 });

@@ -11,19 +11,6 @@ import { JOB, KEY, NotifyPlace, ruleOf } from './place.ts';
 
 const ALL = ruleOf({ on: [...EVENT_TYPES], match: 'ERROR' });
 
-const FAILED = {
-  ...{
-    jobId: JOB,
-    name: '/11/a',
-    state: 'failed' as const,
-    reason: 'status 500',
-    bytes: null,
-    sha256: null,
-    live: null,
-  },
-  ...{ listedAt: 1, fetchedAt: null, dueAt: 1, intervalMs: 1, hangs: 0, stamp: null, stampProven: false },
-};
-
 function placeWith(...rules: readonly ReturnType<typeof ruleOf>[]): NotifyPlace {
   const place = new NotifyPlace(temporaryDirectory(), rules);
   onTestFinished(() => place.close());
@@ -92,15 +79,6 @@ describe('a job', () => {
     ['deleted', 'Deleted', () => {}],
     ['settled without results', 'Finished', (place) => place.watch(JOB, null, false)],
     [
-      'settled without a last pass',
-      'Finished',
-      ({ store }) => {
-        const error = { code: 'malformed', message: 'no listing', hint: null, since: 1 } as const;
-        store.jobs.endRun(JOB, { polledAt: 9, grownAt: null, refused: 0, failures: 9, error });
-      },
-    ],
-    ['settled with a failed result', 'Finished', (place) => place.store.results.saveAll([FAILED])],
-    [
       'settled with a live file that is not proven',
       'Finished',
       ({ store }) => {
@@ -123,63 +101,26 @@ describe('a job', () => {
     expect(reads).not.toHaveBeenCalled();
   });
 
-  it.each<[string, [string, string | null][], readonly string[]]>([
-    [
-      'runs: a list that lags',
-      [
-        ['Running', 'A'],
-        ['Queued', null],
-        ['Running', 'A'],
-      ],
-      ['started'],
-    ],
-    [
-      'is over: a list that lags',
-      [
-        ['Finished', 'A'],
-        ['Running', 'A'],
-        ['Finished', 'A'],
-      ],
-      ['started', 'finished'],
-    ],
-    [
-      'ran twice, without a report between',
-      [
-        ['Finished', 'A'],
-        ['Finished', 'B'],
-      ],
-      ['started', 'finished', 'started', 'finished'],
-    ],
-    [
-      'was queued again',
-      [
-        ['Running', 'A'],
-        ['Queued', null],
-        ['Running', 'B'],
-      ],
-      ['started', 'started'],
-    ],
-    ['ended between two readings', [['Finished', null]], ['started', 'finished']],
-    ['was canceled between two readings', [['Canceled', null]], ['canceled']],
-    ['was deleted', [['Deleted', null]], []],
-    [
-      'is failed after all',
-      [
-        ['Finished', 'A'],
-        ['Failed', 'A'],
-      ],
-      ['started', 'finished', 'failed'],
-    ],
-  ])('that %s has events by its runs', async (_, reports, types) => {
+  it.each([
+    ['runs: a list that lags', 'Running A, Queued, Running A', 'started'],
+    ['is over: a list that lags', 'Finished A, Running A, Finished A', 'started finished'],
+    ['ran twice, without a report between', 'Finished A, Finished B', 'started finished started finished'],
+    ['was queued again', 'Running A, Queued, Running B', 'started started'],
+    ['ended between two readings', 'Finished', 'started finished'],
+    ['was canceled between two readings', 'Canceled', 'canceled'],
+    ['was deleted', 'Deleted', ''],
+    ['is failed after all', 'Finished A, Failed A', 'started finished failed'],
+  ])('that %s has events by its runs, which start at A and at B', async (_, reports, types) => {
     const place = withJob(ALL);
     place.report('Submitted');
     await place.tick();
-    const starts = { A: jobTimeOf('2026-11-27T23:00:00Z'), B: jobTimeOf('2026-11-27T23:30:00Z') };
-    for (const [state, start] of reports) {
-      place.report(state, { startTime: start === null ? null : starts[start as keyof typeof starts] });
+    const starts: Readonly<Record<string, string>> = { A: '2026-11-27T23:00:00Z', B: '2026-11-27T23:30:00Z' };
+    for (const report of reports.split(', ')) {
+      const [state = '', run = ''] = report.split(' ');
+      place.report(state, { startTime: run === '' ? null : jobTimeOf(starts[run] ?? '') });
       await place.tick();
     }
-    expect(place.waiting.map(({ type }) => type)).toEqual(types);
+    expect(place.waiting.map(({ type }) => type).join(' ')).toBe(types);
   });
 
   it.each<[string, string[], string | null, number, readonly string[]]>([
@@ -189,8 +130,11 @@ describe('a job', () => {
     ['first reported as over, whose end is later', ['Failed'], 'Z', 60_000, ['started', 'failed']],
     ['first reported as over, whose end has no zone', ['Failed'], '', 60_000, []],
     ['first reported as over, without an end', ['Failed'], null, 0, []],
-  ])('%s', async (_, states, zone, endsInMs, types) => {
-    const place = withJob(ALL);
+    ['that a list had as active before it was watched', ['Failed'], null, 0, ['started', 'failed']],
+  ])('%s', async (what, states, zone, endsInMs, types) => {
+    const place = placeWith(ALL);
+    place.start();
+    place.watch(JOB, what.includes('a list') ? 'Queued' : null);
     await place.tick();
     const end = new Date(place.clock.now() + endsInMs).toISOString().replace('Z', zone ?? '');
     for (const state of states) {
@@ -198,16 +142,6 @@ describe('a job', () => {
       await place.tick();
     }
     expect(place.waiting.map(({ type }) => type)).toEqual(types);
-  });
-
-  it('that a list had as active before it was watched ended since', async () => {
-    const place = placeWith(ALL);
-    place.start();
-    place.watch(JOB, 'Queued');
-    await place.tick();
-    place.report('Failed');
-    await place.tick();
-    expect(place.shown).toEqual(['started', 'failed']);
   });
 
   it.each([

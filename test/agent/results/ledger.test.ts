@@ -1,7 +1,7 @@
 /** Rows of results are saved only after the directories of their files are flushed. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { Ledger, Progress, Stamps } from '../../../src/agent/results/ledger.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
@@ -11,12 +11,22 @@ import { systemClock } from '../../../src/system/clock.ts';
 import { JOB, newState } from '../../support/engine.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
+/** A store with a job, at a time that the test sets. */
+function setUp() {
+  const time = { now: 1_000_000 };
+  const clock = { ...systemClock, now: () => time.now };
+  const directory = temporaryDirectory();
+  const store = new Store({ directory: newState(directory), service: 'model', owner: true, now: clock.now });
+  onTestFinished(() => store.close());
+  const order = { jobId: JOB, tasks: ['9001' as TaskId], files: LIVE_FILE_NAMES, results: true, settleAfterMs: null };
+  store.transaction(() => store.jobs.watch({ ...order, source: 'command' }, time.now));
+  const options = { store, jobId: JOB, clock, onNetwork: false, intervalMs: 1, progress: { done() {} } };
+  const ledger = () => new Ledger({ ...options, stamps: new Stamps(undefined, clock) });
+  return { time, clock, directory, store, ledger };
+}
+
 it('the progress of a sync is saved once a second, at its end, and only if anything is due', () => {
-  let now = 1_000_000;
-  const clock = { ...systemClock, now: () => now };
-  const store = new Store({ directory: newState(temporaryDirectory()), service: 'model', owner: true, now: clock.now });
-  const order = { jobId: JOB, tasks: [], files: LIVE_FILE_NAMES, results: true, settleAfterMs: null } as const;
-  store.transaction(() => store.jobs.watch({ ...order, source: 'command' }, now));
+  const { time, clock, store } = setUp();
   const shown: number[] = [];
   const onProgress = ({ done }: { readonly done: number }) => shown.push(done);
   const progress = () => new Progress({ store, jobId: JOB, clock, fallback: 'no way', onProgress });
@@ -26,45 +36,38 @@ it('the progress of a sync is saved once a second, at its end, and only if anyth
   nothing.end();
   expect(saved()).toBeUndefined();
   const one = progress();
-  const row = { jobId: JOB, startedAt: now, endedAt: null, fallback: 'no way', way: null, arriving: [] };
+  const row = { jobId: JOB, startedAt: time.now, endedAt: null, fallback: 'no way', way: null, arriving: [] };
   one.begin(4, [10, 20]);
-  expect(saved()).toEqual({ ...row, updatedAt: now, wanted: 4, wantedBytes: 30, done: 0, bytes: 0 });
-  now += 999;
+  expect(saved()).toEqual({ ...row, updatedAt: time.now, wanted: 4, wantedBytes: 30, done: 0, bytes: 0 });
+  time.now += 999;
   one.file('/11/a', 3);
   one.file('/11/b', 4);
   one.file('/11/a', 5);
   one.arrived(9, 'ssh');
   one.done('changed');
-  expect(saved()).toMatchObject({ done: 0, updatedAt: now - 999 });
-  now += 1;
+  expect(saved()).toMatchObject({ done: 0, updatedAt: time.now - 999 });
+  time.now += 1;
   one.file('/11/c', undefined);
   const arriving = [
     ['/11/b', 4],
     ['/11/a', 5],
   ];
-  expect(saved()).toMatchObject({ done: 1, bytes: 9, way: 'ssh', arriving, updatedAt: now });
+  expect(saved()).toMatchObject({ done: 1, bytes: 9, way: 'ssh', arriving, updatedAt: time.now });
   for (const outcome of ['same', 'failed', 'linked', 'left-out'] as const) one.done(outcome);
   one.fallback(null);
   expect(saved()).toMatchObject({ done: 1, fallback: 'no way' });
   one.end();
-  expect(saved()).toMatchObject({ done: 5, bytes: 9, fallback: null, endedAt: now, arriving: [] });
+  expect(saved()).toMatchObject({ done: 5, bytes: 9, fallback: null, endedAt: time.now, arriving: [] });
   expect([one.tally, one.bytes]).toEqual([{ fetched: 2, changed: 1, failed: 1 }, 9]);
   // Each change is shown to the caller.
   expect(shown).toEqual([0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 3, 4, 5, 5, 5]);
   const unknown = progress();
   unknown.begin(2, [10, null]);
   expect(saved()).toMatchObject({ wantedBytes: null });
-  store.close();
 });
 
 it('a row of a result is not saved while the directory of its file cannot be flushed', async () => {
-  const directory = temporaryDirectory();
-  const clock = systemClock;
-  const store = new Store({ directory: newState(directory), service: 'model', owner: true, now: clock.now });
-  const order = { jobId: JOB, tasks: [], files: LIVE_FILE_NAMES, results: true, settleAfterMs: null } as const;
-  store.transaction(() => store.jobs.watch({ ...order, source: 'command' }, clock.now()));
-  const options = { store, jobId: JOB, clock, onNetwork: false, intervalMs: 1, progress: { done() {} } };
-  const ledger = () => new Ledger({ ...options, stamps: new Stamps(undefined, clock) });
+  const { directory, store, ledger } = setUp();
   const target = path.join(directory, 'results', 'out');
   const failing = ledger();
   failing.fetched(failing.fresh('/11/out'), { bytes: 1, sha256: 'a' }, target);
@@ -81,19 +84,13 @@ it('a row of a result is not saved while the directory of its file cannot be flu
   working.fetched(working.fresh('/11/out'), { bytes: 1, sha256: 'a' }, target);
   await working.flush();
   expect([...store.results.ofJob(JOB)]).toMatchObject([{ name: '/11/out', state: 'synced' }]);
-  store.close();
 });
 
 it('a name that is listed no more is forgotten a second later, with the rows of that time', async () => {
-  let now = 1_000_000;
-  const clock = { ...systemClock, now: () => now };
-  const store = new Store({ directory: newState(temporaryDirectory()), service: 'model', owner: true, now: clock.now });
-  const order = { jobId: JOB, tasks: [], files: LIVE_FILE_NAMES, results: true, settleAfterMs: null } as const;
-  store.transaction(() => store.jobs.watch({ ...order, source: 'command' }, now));
-  const options = { store, jobId: JOB, clock, onNetwork: false, intervalMs: 1, progress: { done() {} } };
-  const ledger = new Ledger({ ...options, stamps: new Stamps(undefined, clock) });
+  const { time, store, ledger: made } = setUp();
+  const ledger = made();
   const rowsAfter = async (passedMs: number) => {
-    now += passedMs;
+    time.now += passedMs;
     await ledger.keepUp();
     return [...store.results.ofJob(JOB)].map(({ name }) => name);
   };
@@ -103,18 +100,13 @@ it('a name that is listed no more is forgotten a second later, with the rows of 
   expect(await rowsAfter(500)).toEqual(['/11/a']);
   ledger.add(ledger.fresh('/11/b'));
   expect([await rowsAfter(499), await rowsAfter(1)]).toEqual([['/11/a'], ['/11/b']]);
-  store.close();
 });
 
 it('what a service failed to send is no longer counted when a file fails, or comes, in another way', async () => {
-  const clock = systemClock;
-  const store = new Store({ directory: newState(temporaryDirectory()), service: 'model', owner: true, now: clock.now });
-  const order = { jobId: JOB, tasks: ['9001' as TaskId], files: LIVE_FILE_NAMES, results: true, settleAfterMs: null };
-  store.transaction(() => store.jobs.watch({ ...order, source: 'command' }, clock.now()));
+  const { store, ledger: made } = setUp();
   const [live] = store.liveFiles.ofJob(JOB);
   if (live === undefined) throw new Error('it was just watched');
-  const options = { store, jobId: JOB, clock, onNetwork: false, intervalMs: 1, progress: { done() {} } };
-  const ledger = new Ledger({ ...options, stamps: new Stamps(undefined, clock) });
+  const ledger = made();
   const failed = (row: ResultRow, code: string, syscall: string) => {
     const cause = Object.assign(new Error(), { code, syscall });
     ledger.failed(row, new JobtailError('local-io', code, { cause }), '');
@@ -132,5 +124,4 @@ it('what a service failed to send is no longer counted when a file fails, or com
   const hangs = new Map([...store.results.ofJob(JOB)].map((row) => [row.name, row.hangs]));
   const counted = { 'not sent': 2, 'still left out': 2 };
   expect(Object.fromEntries(hangs)).toEqual({ linked: 0, postponed: 0, name: 0, large: 0, ...counted });
-  store.close();
 });

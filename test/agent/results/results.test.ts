@@ -8,29 +8,10 @@ import { JOB, OPTIONS, ResultsPlace } from './place.ts';
 const MINUTE_MS = 60_000;
 
 describe('what is fetched', () => {
-  it('comes when it is first listed, and again at intervals that stretch while it stays the same', async () => {
-    const place = new ResultsPlace();
-    await place.sync();
-    expect(fs.existsSync(place.path())).toBe(false);
-    place.remote.set('/11/out/a.dat', 'first');
-    place.remote.set('/11/b c,ü\n.dat', '');
-    expect(await place.sync()).toMatchObject({ listed: 2, fetched: 2, changed: 2, failed: 0, bytes: 5 });
-    expect(place.read('11', 'out', 'a.dat')).toBe('first');
-    expect(place.read('11', 'b c,ü\n.dat')).toBe('');
-    const looks: number[] = [];
-    const begin = place.now;
-    place.remote.downloads.length = 0;
-    for (let minute = 1; minute <= 200; minute++) {
-      place.now = begin + minute * MINUTE_MS;
-      await place.sync();
-      if (place.remote.downloads.length > 0) looks.push(minute);
-      place.remote.downloads.length = 0;
-    }
-    expect(looks).toEqual([1, 3, 7, 15, 31, 63, 123, 183]);
-  });
-
   it('has one row, whatever the way in which the server writes its path', async () => {
     const place = new ResultsPlace();
+    await place.sync();
+    expect(fs.existsSync(place.path()), 'nothing is listed').toBe(false);
     place.remote.set('11/out//a.dat', 'same');
     place.remote.set('11///gone', 'gone');
     await place.sync();
@@ -66,24 +47,6 @@ describe('what is fetched', () => {
     expect(await looksAt(201, 310, () => 'quiet')).toEqual([244, 304]);
     expect(place.row('/11/log')?.state).toBe('synced');
     expect(await looksAt(311, 430, (minute) => `line ${minute}`)).toEqual([364, 365, 367, 371, 379, 395, 427]);
-  });
-
-  it('is left alone, with its time, while its content is the same, and is in flux when it changed', async () => {
-    const place = new ResultsPlace();
-    place.remote.set('/11/a', 'same');
-    place.remote.set('/11/b', 'before');
-    await place.sync();
-    fs.utimesSync(place.path('11', 'a'), 1, 1);
-    place.remote.set('/11/b', 'after it');
-    place.now += MINUTE_MS;
-    expect(await place.sync()).toMatchObject({ fetched: 2, changed: 1, failed: 0 });
-    expect(fs.statSync(place.path('11', 'a')).mtimeMs).toBe(1000);
-    expect(place.row('/11/a')).toMatchObject({ state: 'synced', bytes: 4, intervalMs: 2 * MINUTE_MS });
-    expect(place.row('/11/b')).toMatchObject({ state: 'in-flux', bytes: 8, intervalMs: MINUTE_MS });
-    expect(place.read('11', 'b')).toBe('after it');
-    place.now += MINUTE_MS;
-    await place.sync();
-    expect(place.row('/11/b')?.state).toBe('synced');
   });
 
   it('is restored where another process changed or removed it here', async () => {
@@ -169,22 +132,14 @@ describe('what is fetched', () => {
   });
 
   it('waits for its turn where the bandwidth is limited', async () => {
-    const waits: number[] = [];
-    let nowMs = 0;
-    const clock = {
-      now: () => nowMs,
-      monotonic: () => nowMs,
-      timer(delayMs: number, callback: () => void) {
-        waits.push(delayMs);
-        nowMs += delayMs;
-        queueMicrotask(callback);
-        return () => {};
-      },
+    const place = new ResultsPlace({ rules: { ...OPTIONS, bandwidthLimit: 10_000 } });
+    let waitedMs = 0;
+    place.onTimer = (delayMs) => {
+      waitedMs += delayMs;
     };
-    const place = new ResultsPlace({ clock, rules: { ...OPTIONS, bandwidthLimit: 10_000 } });
     place.remote.set('/11/a', Buffer.alloc(20_000));
     await place.sync();
-    expect(waits.reduce((sum, wait) => sum + wait, 0)).toBeCloseTo(2_000, 0);
+    expect(waitedMs).toBeCloseTo(2_000, 0);
   });
 
   it('reports how many of its bytes have arrived, while they arrive', async () => {
@@ -222,33 +177,6 @@ describe('what is fetched', () => {
 });
 
 describe('a file that fails', () => {
-  it('stops no other, is tried again later, and keeps the good one that is there', async () => {
-    const place = new ResultsPlace();
-    place.remote.set('/11/a', 'good');
-    place.remote.set('/11/z', 'z');
-    await place.sync();
-    place.remote.files.set('/11/a', new JobtailError('fault', 'no\u001B[31m access'));
-    place.remote.listedToo = ['/11/gone'];
-    expect(await place.sync(true)).toMatchObject({ fetched: 1, failed: 2 });
-    expect(place.read('11', 'a')).toBe('good');
-    expect(place.row('/11/a')).toMatchObject({ state: 'failed', reason: 'no\\u{001B}[31m access', bytes: 4 });
-    expect(place.row('/11/gone')).toMatchObject({ state: 'failed', reason: 'the service has no such file' });
-  });
-
-  it('leaves nothing behind when its download breaks off', async () => {
-    const place = new ResultsPlace();
-    place.remote.set('/11/a', Buffer.alloc(10_000, 'o'));
-    await place.sync();
-    place.remote.set('/11/a', Buffer.alloc(10_000, 'n'));
-    let pieces = 0;
-    place.remote.onPiece = () => {
-      if (++pieces === 5) throw new JobtailError('interrupted', 'the connection broke');
-    };
-    expect(await place.sync(true)).toMatchObject({ fetched: 0, failed: 1 });
-    expect(place.read('11', 'a')).toBe('o'.repeat(10_000));
-    expect(place.tree()).toEqual(['11/a']);
-  });
-
   it.each(['interrupted', 'timeout', 'unavailable'] as const)(
     'with %s once is one file, three times in a row the service',
     async (code) => {
@@ -354,19 +282,20 @@ describe('a file that is listed no more', () => {
     expect(place.store.results.notSynced(JOB, 10)).toEqual([]);
   });
 
-  it('for a moment, at the end of its job, has not become good by that', async () => {
+  it('for a moment, at the end of its job, has not become good by that, and keeps its good copy', async () => {
     const place = new ResultsPlace();
     place.remote.set('/11/a', 'a');
     await place.sync();
-    place.remote.files.set('/11/a', new JobtailError('fault', 'no access'));
+    place.remote.files.set('/11/a', new JobtailError('fault', 'no\u001B[31m access'));
     await place.sync(true);
+    expect(place.read('11', 'a')).toBe('a');
     const list = place.remote.listChangedFiles.bind(place.remote);
     place.remote.listChangedFiles = async () => {
       place.remote.listChangedFiles = list;
       return [];
     };
     expect(await place.sync(true)).toMatchObject({ listed: 1, failed: 1 });
-    expect(place.row('/11/a')).toMatchObject({ state: 'failed', reason: 'no access' });
+    expect(place.row('/11/a')).toMatchObject({ state: 'failed', reason: 'no\\u{001B}[31m access', bytes: 1 });
   });
 
   it('is not gone by one empty list, also after another one, but by two in a row', async () => {

@@ -17,20 +17,6 @@ describe('a file whose listing says when it was changed', () => {
     return place.remote.downloads.length - before;
   }
 
-  it('is fetched once, and no more until that changes, in later processes as well', async () => {
-    const place = new ResultsPlace();
-    place.remote.set('/11/a', 'first');
-    place.remote.stamps.set('/11/a', '2024-05-01T12:00:00');
-    expect(await fetches(place, 20)).toBe(1);
-    place.restarted();
-    expect(await fetches(place, 5)).toBe(0);
-    place.remote.set('/11/a', 'second');
-    place.remote.stamps.set('/11/a', '2024-05-01T13:00:00');
-    expect(await fetches(place, 20)).toBe(1);
-    expect(place.read('11', 'a')).toBe('second');
-    expect(place.row('/11/a')?.state).toBe('synced');
-  });
-
   it.each([false, true])(
     'is not fetched in the complete pass, if it was before and is here (shared disk: %s)',
     async (onNetwork) => {

@@ -338,33 +338,30 @@ describe('a whole file', () => {
     for (const name of ODD) expect(await download(made, name)).toBe(name);
   });
 
-  test.each(ODD)('with a character that the release refuses is asked for once a day: %s', async (name) => {
+  const ILLEGAL = 'Path contains some illegal characters\n';
+  const errors = { RelativeFilePath: ['The field RelativeFilePath must be a string with a maximum length of 50.'] };
+  const MAX_50 = { title: 'One or more validation errors', errors };
+  const [LONG, LONGER] = [60, 200].map((length) => `/1/${'x'.repeat(length)}`) as [string, string];
+  test.each<[reason: string, what: string, name: string, refusal: Answer]>([
+    ...ODD.map((name) => ['character', 'its words', name, { status: 404, body: { detail: ILLEGAL } }] as never),
+    ['length', 'its words', LONG, { status: 400, body: 'RelativeFilePath is longer than 50 characters' }],
+    ['length', 'words about characters', LONG, { status: 400, body: ILLEGAL }],
+    ['length', 'its errors', LONG.replace('x', 'č'), { status: 400, body: MAX_50 }],
+    ['length', 'the page of an early release', LONGER, { status: 400, page: STATUS_PAGE }],
+    ['length', 'its status', LONGER, { status: 413 }],
+  ])('that is refused for a %s, which %s shows, is asked for once a day: %s', async (reason, _, name, refusal) => {
     let now = 0;
-    const refusal = { title: 'Validation Problem', detail: 'Path contains some illegal characters\n' };
-    const made = await place(() => ({ status: 404, body: refusal }), { now: () => now });
-    for (const other of [name, '/1/a&b']) await expect(download(made, other)).rejects.toMatchObject({ code: 'usage' });
+    const made = await place(() => refusal, { now: () => now });
+    for (let times = 0; times < 2; times++) await expect(download(made, name)).rejects.toMatchObject({ code: 'usage' });
     expect(made.server.asked.length).toBe(1);
-    expect(made.remote.reasonAgainst(name)).toMatch(/the character .* in its name; only a direct transfer/);
+    const isOdd = reason === 'character';
+    const why = isOdd ? 'the character .* in its name' : 'more than 50 characters';
+    expect(made.remote.reasonAgainst(name)).toMatch(new RegExp(`${why}; only a direct transfer`));
     // Nothing is concluded for the others.
-    expect(made.remote.reasonAgainst(`/1/${'x'.repeat(100)}`)).toBeUndefined();
+    expect(made.remote.reasonAgainst(isOdd ? LONG : `/1/${'č'.repeat(40)}`)).toBeUndefined();
+    expect(made.remote.reasonAgainst('/1/a&b') === undefined).toBe(!isOdd);
     now = 25 * 60 * 60_000;
     expect(made.remote.reasonAgainst(name)).toBeUndefined();
-  });
-
-  test('with a character of its own that is too long is refused for its length alone', async () => {
-    const errors = { RelativeFilePath: ['The field RelativeFilePath must be a string with a maximum length of 50.'] };
-    const made = await place(() => ({ status: 400, body: { title: 'One or more validation errors', errors } }));
-    await expect(download(made, `/1/č${'x'.repeat(60)}`)).rejects.toMatchObject({ code: 'usage' });
-    expect(made.remote.reasonAgainst('/1/č')).toBeUndefined();
-  });
-
-  test('that is too long for a request is refused for its length, whatever the service says', async () => {
-    const page = { status: 400, page: STATUS_PAGE };
-    for (const refusal of [page, { status: 413 }]) {
-      const made = await place(() => refusal);
-      await expect(download(made, `/1/${'x'.repeat(200)}`)).rejects.toMatchObject({ code: 'usage' });
-      expect(made.server.asked.length).toBe(1);
-    }
   });
 
   test('of 5,242,880 characters may be cut, and is not taken, where parts of the job are refused', async () => {
@@ -391,25 +388,6 @@ describe('a whole file', () => {
       expect((await download(made, '/a')).length).toBe(whole.length);
     }
   });
-
-  test.each(['RelativeFilePath is longer than 50 characters', 'Path contains some illegal characters\n'])(
-    'with a name that is too long for the release is refused for a day: %s',
-    async (said) => {
-      let now = 0;
-      const made = await place(
-        ({ members }) =>
-          String(members['RelativeFilePath']).length > 50 ? { status: 400, body: said } : { status: 200, body: '' },
-        { now: () => now },
-      );
-      const long = `/1/${'x'.repeat(60)}`;
-      expect(made.remote.reasonAgainst(long)).toBeUndefined();
-      await expect(download(made, long)).rejects.toMatchObject({ code: 'usage' });
-      expect(made.remote.reasonAgainst(long)).toContain('more than 50 characters');
-      expect(made.remote.reasonAgainst(`/1/${'x'.repeat(40)}`)).toBeUndefined();
-      now = 25 * 60 * 60_000;
-      expect(made.remote.reasonAgainst(long)).toBeUndefined();
-    },
-  );
 
   test('with a long name that is not there is not refused for its length', async () => {
     const made = await place(() => ({

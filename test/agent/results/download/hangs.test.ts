@@ -17,6 +17,14 @@ function placeWithPipe(): ResultsPlace {
   return place;
 }
 
+/** With a direct way in memory, which is set up first. */
+function withSsh(place: ResultsPlace, setUp: (transfer: ModelTransfer) => unknown, wanted?: 'direct'): ModelTransfer {
+  const transfer = new ModelTransfer(place);
+  setUp(transfer);
+  place.restarted(directBy(place, transfer, wanted ?? 'auto'));
+  return transfer;
+}
+
 /** Syncs each minute; the minutes in which the pipe was requested. */
 async function requestsOf(place: ResultsPlace, minutes: number, isFinal = false): Promise<number[]> {
   const found: number[] = [];
@@ -111,10 +119,7 @@ describe('a file on which the service hangs', () => {
   it('comes by SSH at once, with auto, as does what waited behind it, and stays with SSH', async () => {
     const place = placeWithPipe();
     place.remote.files.set('/11/z', SILENT);
-    const transfer = new ModelTransfer(place);
-    transfer.contents.set('/11/pipe', 'large');
-    transfer.contents.set('/11/z', 'z');
-    place.restarted(directBy(place, transfer, 'auto'));
+    withSsh(place, ({ contents }) => contents.set('/11/pipe', 'large').set('/11/z', 'z'));
     expect(await place.sync()).toMatchObject({ fetched: 3, failed: 0 });
     expect(place.remote.downloads).toEqual(['/11/a', '/11/pipe']);
     expect(place.row('/11/pipe')).toMatchObject({ state: 'synced', hangs: 1 });
@@ -127,9 +132,7 @@ describe('a file on which the service hangs', () => {
 
   it('is not requested again by the service where SSH works and does not bring it, and the reason says so', async () => {
     const place = placeWithPipe();
-    const transfer = new ModelTransfer(place);
-    transfer.passesOver.add('/11/pipe');
-    place.restarted(directBy(place, transfer, 'auto'));
+    withSsh(place, ({ passesOver }) => passesOver.add('/11/pipe'));
     expect(await place.sync()).toMatchObject({ fetched: 2, failed: 1 });
     const reason =
       'the service sent no data for 60 s: the file may be a named pipe or very large, and a direct transfer did not bring it';
@@ -140,7 +143,7 @@ describe('a file on which the service hangs', () => {
 
   it('is requested by the service later where SSH does not work', async () => {
     const place = placeWithPipe();
-    place.restarted(directBy(place, new ModelTransfer(place), 'auto'));
+    withSsh(place, () => {});
     place.remote.method = null;
     expect(await place.sync()).toMatchObject({ fetched: 2, failed: 1 });
     expect(place.row('/11/pipe')?.reason).toContain('requested again with a longer timeout');
@@ -153,11 +156,10 @@ describe('a file that the service answers with an error', () => {
 
   it('comes by SSH next, with auto, and is requested from the service no more', async () => {
     const place = new ResultsPlace();
-    for (const name of ['/11/a', '/11/b', '/11/c', '/11/d']) place.remote.files.set(name, FAILED);
+    const names = ['/11/a', '/11/b', '/11/c', '/11/d'];
+    for (const name of names) place.remote.files.set(name, FAILED);
     place.remote.set('/11/z', 'z');
-    const transfer = new ModelTransfer(place);
-    for (const name of ['/11/a', '/11/b', '/11/c', '/11/d']) transfer.contents.set(name, name);
-    place.restarted(directBy(place, transfer, 'auto'));
+    withSsh(place, ({ contents }) => names.forEach((name) => void contents.set(name, name)));
     expect(await place.sync()).toMatchObject({ fetched: 5, failed: 0 });
     // After three in a row, the service is the cause.
     expect(place.remote.downloads).toEqual(['/11/a', '/11/b', '/11/c']);
@@ -170,9 +172,7 @@ describe('a file that the service answers with an error', () => {
   it('says which ways it did not come', async () => {
     const place = new ResultsPlace();
     place.remote.files.set('/11/a', FAILED);
-    const transfer = new ModelTransfer(place);
-    transfer.passesOver.add('/11/a');
-    place.restarted(directBy(place, transfer, 'auto'));
+    withSsh(place, ({ passesOver }) => passesOver.add('/11/a'));
     expect(await place.sync()).toMatchObject({ fetched: 0, failed: 1 });
     expect(place.row('/11/a')?.reason).toBe(`${FAILED.message}, and a direct transfer did not bring it`);
     // Without SSH, the service is asked again.
@@ -181,22 +181,6 @@ describe('a file that the service answers with an error', () => {
     place.now += HOUR_MS;
     expect(await place.sync()).toMatchObject({ fetched: 1 });
     expect(place.row('/11/a')).toMatchObject({ state: 'synced', hangs: 0, reason: null });
-  });
-
-  it('is refused, which may not delay the end of its job, if its name is not UTF-8', async () => {
-    const name = '/11/bad\uFFFD.bin';
-    const place = new ResultsPlace();
-    place.remote.files.set(name, FAILED);
-    const transfer = new ModelTransfer(place);
-    transfer.passesOver.add(name);
-    place.restarted(directBy(place, transfer, 'auto'));
-    await place.sync();
-    const refused = { state: 'refused', reason: 'its name is not UTF-8: rename it on the cluster' };
-    expect(place.row(name)).toMatchObject(refused);
-    place.now += DAY_MS;
-    await place.sync(true);
-    expect(place.row(name)).toMatchObject(refused);
-    expect(place.store.results.counts(JOB)).toMatchObject({ failed: 1, refused: 1 });
   });
 });
 
@@ -207,9 +191,7 @@ describe('what SSH shows to be no regular file', () => {
     ['a directory', 'in complete passes'],
   ] as const)('%s is left out, and without SSH is requested from the service %s', async (kind, when) => {
     const place = placeWithPipe();
-    const transfer = new ModelTransfer(place);
-    transfer.irregular.set('/11/pipe', kind);
-    place.restarted(directBy(place, transfer, 'direct'));
+    const transfer = withSsh(place, ({ irregular }) => irregular.set('/11/pipe', kind), 'direct');
     expect(await place.sync()).toMatchObject({ fetched: 2, failed: 0 });
     expect(place.row('/11/pipe')).toMatchObject({ state: 'left-out', reason: `it is ${kind}` });
     expect(await requestsOf(place, 10)).toEqual([]);

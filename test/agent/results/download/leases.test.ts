@@ -383,13 +383,6 @@ describe('killed', () => {
     expect(place.server.open.size).toBe(0);
   });
 
-  it('at each of these steps: there are no others', async () => {
-    const place = new LeasePlace();
-    await place.leases.take(JOB, place.server, signal);
-    await place.leases.end(JOB, place.server, signal);
-    expect(place.steps).toEqual(STEPS);
-  });
-
   it('a key whose response was lost in a kill is reported, and ends by itself', async () => {
     const place = new LeasePlace();
     place.server.onMade = () => {
