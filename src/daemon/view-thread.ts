@@ -12,8 +12,6 @@ import type { ViewThreadData } from './view-worker.ts';
 interface ViewThreadOptions {
   readonly log: Log;
   readonly onState: (lacking: string | undefined) => void;
-  readonly pulseMs?: number;
-  readonly program?: string;
 }
 
 export class ViewThread {
@@ -23,11 +21,10 @@ export class ViewThread {
   readonly #thread: ServingThread<ViewThreadData>;
 
   constructor(options: ViewThreadOptions) {
-    const { log, onState, pulseMs, program = packageFile('dist/daemon/view-worker.js') } = options;
+    const { log, onState } = options;
     this.#options = options;
     this.#thread = new ServingThread({
-      program,
-      pulseMs,
+      program: packageFile('dist/daemon/view-worker.js'),
       pulse: () => ({ counts: this.counts }),
       onServing({ settings }, port) {
         onState(undefined);

@@ -7,11 +7,11 @@ import type { JobId, TaskId } from '../../src/job.ts';
 import { NOTHING_LISTED, unprovenIn } from '../../src/proven.ts';
 import type { LiveFileRow, ResultState, WatchState } from '../../src/store/rows.ts';
 import type { Store } from '../../src/store/store.ts';
+import { NEW_RESULT } from '../support/live-place.ts';
 import { jobOf } from '../support/model-remote.ts';
 import { ownState } from './own-state.ts';
 
 const JOB = '601' as JobId;
-const NO_STAMP = { stamp: null, stampProven: false };
 const NOT_FOLLOWED = 'it is not followed any more';
 const NOT_REPORTED = 'it is not reported how the job ended';
 
@@ -96,11 +96,7 @@ function watch(store: Store, tasks = [TASK]): void {
   store.jobs.watch({ ...request, source: 'command' }, 1);
 }
 
-function listed(store: Store, state: ResultState): void {
-  const times = { listedAt: 1, fetchedAt: 1, dueAt: 1, intervalMs: 1, hangs: 0, ...NO_STAMP };
-  const row = { jobId: JOB, name: '/11/a', reason: null, bytes: 1, sha256: 'x', live: null, ...times };
-  store.results.saveAll([{ ...row, state }]);
-}
+const listed = (store: Store, state: ResultState) => store.results.saveAll([{ ...NEW_RESULT, jobId: JOB, state }]);
 
 function compared(store: Store, changes: Partial<LiveFileRow>): void {
   for (const row of store.liveFiles.ofJob(JOB)) store.liveFiles.save({ ...row, ...changes });

@@ -67,7 +67,7 @@ async function setUp() {
     await view.close();
   });
   const count = (text: string) => said.filter((each) => each.text.includes(text)).length;
-  return { settings, port, view, said, states, threads, kinds, count, log };
+  return { settings, port, view, said, states, threads, kinds, count };
 }
 
 it('the thread of the view serves, goes on by the same settings, begins anew by others, and ends', async () => {
@@ -89,42 +89,20 @@ it('the thread of the view serves, goes on by the same settings, begins anew by 
   expect(count('cannot listen for the view')).toBe(0);
 });
 
-it('the thread of the view that ends is said, and begun again; this process goes on', async () => {
-  const { settings, port, view, said, states, threads, count } = await setUp();
-  await view.use({ settings, fleet: null });
-  await until('the view', () => count('view listening') === 1);
-  await threads[0]?.terminate();
-  await until('another one', () => count('view listening') === 2);
-  expect(said.filter(({ level }) => level === 'error').map(({ text }) => text)).toEqual([
-    expect.stringMatching(`^cannot listen for the view .*address=http://127.0.0.1:${port}/: it ended`),
-  ]);
-  expect(states.filter((state, index) => state !== states[index - 1])).toEqual([
-    'there is no view: it ended',
-    undefined,
-  ]);
-});
-
-it('a thread of the view that does not answer is ended and begun again', async () => {
-  const { settings, said, log, threads } = await setUp();
-  const program = path.join(settings.stateDirectory, 'silent.mjs');
-  fs.writeFileSync(program, 'for (;;);');
-  const view = new ViewThread({ log, onState: () => {}, pulseMs: 50, program });
-  onTestFinished(() => view.close());
-  await view.use({ settings, fleet: null });
-  await until('another thread', () => threads.length >= 2);
-  expect(said[0]?.text).toContain('it did not answer for 0.3 s');
-});
-
 it('an address of the view that is in use is reported once, and served when it is free', async () => {
-  const { settings, port, view, said, count } = await setUp();
+  const { settings, port, view, said, states, count } = await setUp();
   const taken = net.createServer().listen(port, '127.0.0.1');
   await once(taken, 'listening');
   await view.use({ settings, fleet: null });
   await until('another try', () => count('cannot listen for the view') >= 2);
   expect(said.filter(({ level }) => level === 'error')).toHaveLength(1);
-  expect(said[0]?.text).toContain('address already in use: ');
+  expect(said[0]?.text).toContain(`address=http://127.0.0.1:${port}/: address already in use: `);
   taken.close();
   await until('the view', () => count('view listening') === 1);
+  expect([...new Set(states)]).toEqual([
+    expect.stringContaining('there is no view: address already in use: '),
+    undefined,
+  ]);
 });
 
 it('the thread of the view asks the agent for nothing, however much is asked of the view', async () => {

@@ -12,7 +12,8 @@ import { writeRows } from '../../src/fleet/rows/handover.ts';
 import { IN_MEMORY, Store } from '../../src/store/store.ts';
 import { ownState } from '../cli/own-state.ts';
 import { until } from '../support/e2e-until.ts';
-import { FleetParts, LOCKED, orderFor } from '../support/fleet-parts.ts';
+import { FleetParts, LOCKED, orderFor, watches } from '../support/fleet-parts.ts';
+import { NEW_RESULT } from '../support/live-place.ts';
 import { needs } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
@@ -56,8 +57,7 @@ it.concurrent('a check of the database shows its server, its tables and its agen
 /** A fleet with a job, and a role that may only read. */
 async function withReader(password: string) {
   const fleet = await FleetParts.makeWithServer();
-  const { commands } = await fleet.join('command');
-  await commands.give([{ jobId: orderFor(1).jobId, kind: 'watch', body: orderFor(1) }]);
+  await fleet.ordered('command', 1);
   await fleet.query(`CREATE ROLE reader LOGIN PASSWORD $$${password}$$`);
   await fleet.query('GRANT USAGE ON SCHEMA jobtail TO reader');
   await fleet.query('GRANT SELECT ON ALL TABLES IN SCHEMA jobtail TO reader');
@@ -168,10 +168,7 @@ it.concurrent(
   needs('postgres'),
   async (test) => {
     const fleet = await FleetParts.make(test);
-    const { commands, database } = await fleet.join('command');
-    await commands.give(
-      [1, 2].map((number) => ({ jobId: orderFor(number).jobId, kind: 'watch', body: orderFor(number) })),
-    );
+    const { database } = await fleet.ordered('command', 1, 2);
     const anna = fleet.start('anna', { pollAgeMs: () => 7_000 });
     await until('both to be followed', () => anna.followed.size === 2);
     const client = await FleetClient.openReadOnly(fleet.address);
@@ -195,19 +192,9 @@ it.concurrent('results that are not here are counted once in a look at one job',
   const { jobId } = orderFor(1);
   const store = new Store({ directory: IN_MEMORY, service: '', owner: true, now: Date.now });
   store.transaction(() => store.jobs.watch(orderFor(1), 0));
-  const due = { listedAt: 1, fetchedAt: null, stamp: null, stampProven: false, hangs: 0, dueAt: 1, intervalMs: 1 };
-  const row = {
-    jobId,
-    name: '/a',
-    state: 'failed',
-    reason: 'refused',
-    bytes: 7,
-    sha256: null,
-    live: null,
-    ...due,
-  } as const;
+  const row = { ...NEW_RESULT, jobId, state: 'failed', reason: 'refused', bytes: 7, fetchedAt: null } as const;
   store.results.saveAll([row, { ...row, name: '/b', state: 'synced', reason: null }]);
-  await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
+  await commands.give(watches(1));
   await database.transaction((sql) => writeRows(sql, [...store.portableRows.ofJob(jobId)].reverse()));
   const client = await FleetClient.openReadOnly(fleet.address);
   for (const options of [{}, { only: jobId }, { only: jobId, withResults: [jobId] }])
@@ -220,9 +207,8 @@ it.concurrent('a removed job has no rows, and stays known; one that is followed 
   ...needs('postgres'),
 }, async (test) => {
   const fleet = await FleetParts.make(test);
-  const { commands } = await fleet.join('command');
+  await fleet.ordered('command', 1);
   const { jobId } = orderFor(1);
-  await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
   const client = await FleetClient.open(fleet.address);
   const set = (columns: string) => fleet.query(`UPDATE jobtail.jobs SET ${columns}`);
   await set(`state = 'watched'`);
@@ -246,15 +232,14 @@ it.concurrent(
   needs('postgres'),
   async (test) => {
     const fleet = await FleetParts.make(test);
-    const { commands } = await fleet.join('command');
+    const { commands } = await fleet.ordered('command', 1);
     const { jobId } = orderFor(1);
-    await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
     await fleet.query(`UPDATE jobtail.jobs SET state = 'settled', waiting_since = NULL`);
     const client = await FleetClient.open(fleet.address);
     const said: string[] = [];
     let placed: Promise<unknown> = Promise.resolve();
     await client.whileFree(jobId, async () => {
-      placed = commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]).then(() => said.push('watched'));
+      placed = commands.give(watches(1)).then(() => said.push('watched'));
       const waiting = () => fleet.query(LOCKED);
       await until('the command to wait', async () => (await waiting()).length > 0);
       said.push('set aside');

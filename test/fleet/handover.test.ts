@@ -8,10 +8,7 @@ import { temporaryDirectory } from '../support/temp-directory.ts';
 
 it('some of the jobs are written, whatever waits of the others', needs('postgres'), async () => {
   const fleet = await FleetParts.make();
-  const { commands, claims, database } = await fleet.join('anna');
-  await commands.give(
-    [1, 2].map((number) => ({ jobId: orderFor(number).jobId, kind: 'watch', body: orderFor(number) })),
-  );
+  const { claims, database } = await fleet.ordered('anna', 1, 2);
   const jobs = await claims.take(2);
   const store = new Store({ directory: temporaryDirectory(), service: '', owner: true, now: Date.now });
   let transactions = 0;
@@ -71,9 +68,8 @@ it('some of the jobs are written, whatever waits of the others', needs('postgres
 
 it('a row that changes back while it is written is written again', needs('postgres'), async () => {
   const fleet = await FleetParts.make();
-  const { commands, claims, database } = await fleet.join('anna');
+  const { claims, database } = await fleet.ordered('anna', 1);
   const { jobId } = orderFor(1);
-  await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
   const jobs = await claims.take(1);
   const store = new Store({ directory: temporaryDirectory(), service: '', owner: true, now: Date.now });
   let meanwhile = async () => {};
@@ -108,9 +104,8 @@ it('a row that changes back while it is written is written again', needs('postgr
 
 it('rows that a killed agent had changed are written by the next process', needs('postgres'), async () => {
   const fleet = await FleetParts.make();
-  const { commands, claims, database } = await fleet.join('anna');
+  const { claims, database } = await fleet.ordered('anna', 1);
   const { jobId } = orderFor(1);
-  await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
   const jobs = await claims.take(1);
   const directory = temporaryDirectory();
   const begin = () => {
@@ -134,9 +129,8 @@ it('rows that a killed agent had changed are written by the next process', needs
 
 it('all rows of a job are read, however many', needs('postgres'), async () => {
   const fleet = await FleetParts.make();
-  const { commands, database } = await fleet.join('anna');
+  const { database } = await fleet.ordered('anna', 1);
   const { jobId } = orderFor(1);
-  await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
   await fleet.query(`INSERT INTO jobtail.rows (job_id, kind, key, row) SELECT '1', 'result_files', json_build_array(name),
     json_build_object('job_id', '1', 'name', name) FROM (SELECT 'file ' || generate_series(1, 10000) AS name) AS names`);
   const keys: string[] = [];

@@ -2,7 +2,7 @@
 import { expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/system/clock.ts';
 import { until } from '../support/e2e-until.ts';
-import { FleetParts, fastClock, orderFor } from '../support/fleet-parts.ts';
+import { FleetParts, fastClock, orderFor, watches } from '../support/fleet-parts.ts';
 import { needs } from '../support/needs.ts';
 import type { WithEnd } from '../support/temp-directory.ts';
 
@@ -10,14 +10,8 @@ const OPTIONS = needs('postgres');
 
 async function fleetWith(test: WithEnd, jobs: number) {
   const fleet = await FleetParts.make(test);
-  const joined = await fleet.join('command');
-  const watch = async (from: number, to: number) => {
-    for (let number = from; number <= to; number++) {
-      const body = orderFor(number);
-      await joined.commands.give([{ jobId: body.jobId, kind: 'watch', body }]);
-    }
-  };
-  await watch(1, jobs);
+  const joined = await fleet.ordered('command', ...Array.from({ length: jobs }, (_, index) => index + 1));
+  const watch = (...numbers: number[]) => joined.commands.give(watches(...numbers));
   const agent = async (name: string) => (await joined.agents.all()).find((one) => one.name === name);
   /** As `until`, while each agent reports at each look, not only when its next heartbeat is due. */
   const soon = (what: string, look: () => boolean | Promise<boolean>) =>
@@ -52,7 +46,7 @@ it.concurrent(
     await soon('the other one to follow all', () => ben.followed.size === 6);
     await soon('it to follow none', () => anna.followed.size === 0);
     expect(anna.ended.size).toBe(6);
-    await watch(7, 9);
+    await watch(7, 8, 9);
     await soon('the other one to follow new ones, too', () => ben.followed.size === 9);
     expect(anna.log.filter(({ message }) => message === 'agent not ready')).toHaveLength(1);
     trouble = undefined;
@@ -91,7 +85,7 @@ it.concurrent('a heartbeat waits for no data, and after each outage new jobs are
     await anna.member.keep(jobId);
     relay.open();
     await until('its end to be logged', () => logged('operation recovered') >= outage && anna.member.numbers.isUp);
-    await watch(3 + outage, 3 + outage);
+    await watch(3 + outage);
     await until('a new job to be followed', () => anna.followed.size === 3 + outage);
     const written = `SELECT 1 FROM jobtail.rows WHERE row ->> 'error' LIKE '%of ${outage}%'`;
     await until('what changed meanwhile to be written', async () => (await fleet.query(written)).length === 1);

@@ -8,7 +8,8 @@ import { commandLog } from '../../src/cli/process.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { systemClock } from '../../src/system/clock.ts';
 import { until } from '../support/e2e-until.ts';
-import { FleetParts, fastClock, LOCKED, orderFor } from '../support/fleet-parts.ts';
+import { FleetParts, fastClock, LOCKED, orderFor, watches } from '../support/fleet-parts.ts';
+import { NEW_RESULT } from '../support/live-place.ts';
 import { needs } from '../support/needs.ts';
 
 /** More than are ordered, and taken, at once. */
@@ -19,9 +20,8 @@ it.concurrent(
   needs('postgres'),
   async (test) => {
     const fleet = await FleetParts.make(test);
-    const { commands } = await fleet.join('command');
+    const { commands } = await fleet.ordered('command', 1);
     const [{ jobId }, given] = [orderFor(1), [] as string[]];
-    await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
     const { log, store, followed } = fleet.start('anna', {
       onRelease: async () => {
         if (given.length === 0) given.push(...(await commands.give([{ jobId, kind: 'resume' }])));
@@ -43,10 +43,7 @@ it.concurrent(
   needs('postgres'),
   async (test) => {
     const fleet = await FleetParts.make(test);
-    const { commands } = await fleet.join('command');
-    const watch = async (number: number) =>
-      void (await commands.give([{ jobId: orderFor(number).jobId, kind: 'watch', body: orderFor(number) }]));
-    await watch(1);
+    const { commands } = await fleet.ordered('command', 1);
     let isFull = true;
     const { log, followed } = fleet.start('anna', {
       ...{ clock: fastClock(20), heartbeatMs: 20_000 },
@@ -64,16 +61,15 @@ it.concurrent(
     });
     isFull = false;
     await until('it to be ready', () => log.some(({ message }) => message === 'agent takes jobs again'));
-    await watch(2);
+    await commands.give(watches(2));
     await until('both jobs to be followed', () => followed.size === 2);
   },
 );
 
 it.concurrent('a job that is over stays while a notification of it waits', needs('postgres'), async (test) => {
   const fleet = await FleetParts.make(test);
-  const { commands } = await fleet.join('command');
+  await fleet.ordered('command', 1, 2);
   const [waits, other] = [orderFor(1), orderFor(2)];
-  for (const body of [waits, other]) await commands.give([{ jobId: body.jobId, kind: 'watch', body }]);
   const { store, followed } = fleet.start('anna', {
     unsent: ({ outbox }) => new Set(outbox.waitingJobs(['rule'])),
   });
@@ -104,17 +100,7 @@ it.concurrent(
         for (const order of [running, settled, removed]) jobs.watch(order, 0);
         jobs.setState(settled.jobId, 'settled');
         jobs.forget(removed.jobId, 0);
-        const row = {
-          name: 'a.dat',
-          state: 'synced',
-          reason: null,
-          bytes: 1,
-          sha256: '',
-          live: null,
-          listedAt: 0,
-        } as const;
-        const more = { fetchedAt: 0, stamp: null, stampProven: false, hangs: 0, dueAt: 0, intervalMs: 1 };
-        results.saveAll([{ jobId: settled.jobId, ...row, ...more }]);
+        results.saveAll([{ ...NEW_RESULT, jobId: settled.jobId }]);
       },
     });
     await until('the running one to be followed', () => followed.has(running.jobId));
@@ -134,23 +120,21 @@ it.concurrent(
 
 it.concurrent('commands that wait for their answers block no others', needs('postgres'), async (test) => {
   const fleet = await FleetParts.make(test);
-  const { commands } = await fleet.join('command');
+  const { commands } = await fleet.ordered('command', 1);
   const [{ jobId }, another] = [orderFor(1), orderFor(2)];
-  await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
   const { followed, store } = fleet.start('anna', {});
   await until('the job to be followed', () => followed.has(jobId));
   // Nobody answers them.
   await commands.give(Array.from({ length: 600 }, () => ({ jobId, kind: 'sync' })));
   await until('all of them to be asked for', () => store.requests.open('pass').length === 600);
-  await commands.give([{ jobId: another.jobId, kind: 'watch', body: another }]);
+  await commands.give(watches(2));
   await until('the other job to be followed', () => store.jobs.get(another.jobId) !== undefined);
 });
 
 it.concurrent('an agent that stops gives nothing away that it may still write', needs('postgres'), async (test) => {
   const fleet = await FleetParts.make(test);
-  const { commands } = await fleet.join('command');
+  await fleet.ordered('command', 1);
   const { jobId } = orderFor(1);
-  await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
   const { member, followed } = fleet.start('anna', {});
   await until('the job to be followed', () => followed.has(jobId));
   // A round that is about to give the job away waits for this before, to execute a command.
@@ -180,9 +164,8 @@ it.concurrent('an agent that stops gives nothing away that it may still write', 
 
 it.concurrent('an agent that stops ends the round that is under way before', needs('postgres'), async (test) => {
   const fleet = await FleetParts.make(test);
-  const { commands } = await fleet.join('command');
+  await fleet.ordered('command', 1);
   const { jobId } = orderFor(1);
-  await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
   const steps: string[] = [];
   const { member, log, store, followed } = fleet.start('anna', {
     onRelease: async () => {
@@ -215,9 +198,8 @@ it.concurrent(
   needs('postgres'),
   async (test) => {
     const fleet = await FleetParts.make(test);
-    const { commands } = await fleet.join('command');
+    const { commands } = await fleet.ordered('command', 1);
     const { jobId } = orderFor(1);
-    await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
     let fails = true;
     const { member, log, followed, store } = fleet.start('anna', {
       onRelease: async () => {
@@ -244,12 +226,9 @@ it.concurrent(
 
 it.concurrent('a temporary key is known to the next owner before it is used', needs('postgres'), async (test) => {
   const fleet = await FleetParts.make(test);
-  const { commands } = await fleet.join('command');
-  const numbers = Array.from({ length: 5 }, (_, index) => index + 1);
+  const numbers = [1, 2, 3, 4, 5];
   const ids = numbers.map((number) => orderFor(number).jobId);
-  await commands.give(
-    numbers.map((number) => ({ jobId: orderFor(number).jobId, kind: 'watch', body: orderFor(number) })),
-  );
+  await fleet.ordered('command', ...numbers);
   const { member, store, followed } = fleet.start('anna', {});
   await until('the jobs to be followed', () => followed.size === ids.length);
   const leases = new Leases({ store, clock: systemClock, log: commandLog() });
@@ -270,10 +249,7 @@ it.concurrent('a temporary key is known to the next owner before it is used', ne
 
 it.concurrent('the numbers of an agent are those of its fleet', needs('postgres'), async (test) => {
   const fleet = await FleetParts.make(test);
-  const { commands, database } = await fleet.join('command');
-  await commands.give(
-    [1, 2, 3].map((number) => ({ jobId: orderFor(number).jobId, kind: 'watch', body: orderFor(number) })),
-  );
+  const { commands, database } = await fleet.ordered('command', 1, 2, 3);
   let aheadMs = 0;
   const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs };
   const { member, followed } = fleet.start('anna', { clock, maxJobs: 1 });
@@ -292,21 +268,4 @@ it.concurrent('the numbers of an agent are those of its fleet', needs('postgres'
     jobs: { self: 1, others: 1, nobody: 1 },
   });
   expect([leaseAgeSeconds - 5, waitingSeconds - 100].filter((seconds) => seconds < 0 || seconds > 300)).toEqual([]);
-});
-
-it.concurrent('an agent reports its calls of the last minute', needs('postgres'), async (test) => {
-  const fleet = await FleetParts.make(test);
-  await fleet.join('command');
-  let aheadMs = 0;
-  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs };
-  const { member } = fleet.start('anna', { clock });
-  const reported = async () =>
-    (await fleet.query<{ calls: number }>('SELECT calls_last_minute AS calls FROM jobtail.agents'))[0]?.calls;
-  for (let left = 3; left > 0; left -= 1) member.called();
-  await until('them to be reported', async () => (await reported()) === 3);
-  aheadMs += 30_000;
-  member.called();
-  await until('the next', async () => (await reported()) === 4);
-  aheadMs += 31_000;
-  await until('the last of them', async () => (await reported()) === 1);
 });

@@ -12,7 +12,7 @@ import type { JobId, TaskId } from '../../src/job.ts';
 import { Store } from '../../src/store/store.ts';
 import { DAY_MS } from '../../src/system/clock.ts';
 import { until } from '../support/e2e-until.ts';
-import { FleetParts, orderFor } from '../support/fleet-parts.ts';
+import { FleetParts, orderFor, watches } from '../support/fleet-parts.ts';
 import { HeldClock } from '../support/held-clock.ts';
 import { needs } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
@@ -71,9 +71,6 @@ async function agentOf(fleet: FleetParts, name: string, test: TestContext, mirro
   return { ...context, context, ...{ rounds, round, readiness, changes, acts, taken, ended, failures, lines, clock } };
 }
 
-const watch = (...numbers: number[]) =>
-  numbers.map((number) => ({ jobId: orderFor(number).jobId, kind: 'watch', body: orderFor(number) }) as const);
-
 it.concurrent('a job that comes back to an agent has its open command, and nothing of the lease before', {
   ...needs('postgres'),
 }, async (test) => {
@@ -81,7 +78,7 @@ it.concurrent('a job that comes back to an agent has its open command, and nothi
   const anna = await agentOf(fleet, 'anna', test);
   const bert = await agentOf(fleet, 'bert', test, 'elsewhere');
   const { commands, claims } = anna.joined;
-  await commands.give(watch(1));
+  await commands.give(watches(1));
   await anna.round();
   expect(anna.store.fleetLeases.all()).toEqual([{ jobId: ONE, attempt: 1 }]);
   // A search that begins and ends.
@@ -158,7 +155,7 @@ it.concurrent('jobs whose lease may have expired are paused and resumed, again a
   const anna = await agentOf(fleet, 'anna', test);
   const { commands } = anna.joined;
   const { following } = anna.rounds;
-  await commands.give(watch(1, 2));
+  await commands.give(watches(1, 2));
   await anna.round();
   for (const times of [1, 2]) {
     const released = new Map<JobId, () => void>();
@@ -189,7 +186,7 @@ it.concurrent('a job that is lost is forgotten after its release, and is not acq
   const fleet = await FleetParts.make(test);
   const anna = await agentOf(fleet, 'anna', test);
   const { commands } = anna.joined;
-  await commands.give(watch(1));
+  await commands.give(watches(1));
   await anna.round();
   await commands.give([{ jobId: ONE, kind: 'sync' }]);
   for (const times of [1, 2]) {
@@ -234,12 +231,12 @@ it.concurrent('a job that the database has for an agent is acquired after a leas
 }, async (test) => {
   const fleet = await FleetParts.make(test);
   const anna = await agentOf(fleet, 'anna', test);
-  await anna.joined.commands.give(watch(1, 2));
+  await anna.joined.commands.give(watches(1, 2));
   await anna.round(false, 0);
   expect(anna.taken).toEqual([ONE, TWO]);
   // A call whose response was lost.
   const [{ jobId: third }, { jobId: former }] = [orderFor(3), orderFor(4)];
-  await anna.joined.commands.give(watch(3));
+  await anna.joined.commands.give(watches(3));
   await fleet.query(`UPDATE jobtail.jobs SET owner = 'anna', attempt = 1, waiting_since = NULL WHERE job_id = '3'`);
   anna.store.jobs.watch(orderFor(4), 0);
   const leaseId = anna.store.leases.ask(former, 1);
@@ -264,7 +261,7 @@ it.concurrent(
   async (test) => {
     const fleet = await FleetParts.make(test);
     const [anna, bert] = [await agentOf(fleet, 'anna', test), await agentOf(fleet, 'bert', test)];
-    await anna.joined.commands.give(watch(1, 2, 3, 4));
+    await anna.joined.commands.give(watches(1, 2, 3, 4));
     for (let rounds = 0; rounds < 2; rounds++) await anna.round();
     expect([anna.taken.length, anna.leased.size]).toEqual([2, 2]);
     await bert.round();
@@ -277,7 +274,7 @@ it.concurrent('an agent releases no more jobs than others have room for, until t
 }, async (test) => {
   const fleet = await FleetParts.make(test);
   const anna = await agentOf(fleet, 'anna', test);
-  await anna.joined.commands.give(watch(1, 2, 3, 4, 5, 6));
+  await anna.joined.commands.give(watches(1, 2, 3, 4, 5, 6));
   await anna.round();
   const summary = async (): Promise<FleetSummary> => ({
     ...(await anna.joined.agents.report(anna.member, { ...REPORT, isDraining: false })),
@@ -298,7 +295,7 @@ it.concurrent('a drained agent also releases jobs that it does not follow, and k
 }, async (test) => {
   const fleet = await FleetParts.make(test);
   const anna = await agentOf(fleet, 'anna', test);
-  await anna.joined.commands.give(watch(1, 2));
+  await anna.joined.commands.give(watches(1, 2));
   await anna.round();
   // A command that is executed is not executed again by the next owner.
   await anna.joined.commands.give([{ jobId: ONE, kind: 'unwatch' }]);
@@ -331,7 +328,7 @@ it.concurrent('a job whose rows cannot be stored waits behind the others, and is
 }, async (test) => {
   const fleet = await FleetParts.make(test);
   const anna = await agentOf(fleet, 'anna', test);
-  await anna.joined.commands.give(watch(1, 2));
+  await anna.joined.commands.give(watches(1, 2));
   const [bring, errors] = [anna.handover.bring.bind(anna.handover), [] as Error[]];
   vi.spyOn(anna.handover, 'bring').mockImplementation(async (jobs) => {
     const [error] = errors;
@@ -387,11 +384,11 @@ it.concurrent('what agents are to do for the fleet as a whole is done twice a mi
   expect(await maxJobs(1_000)).toBe(2);
   await fleet.query(`INSERT INTO jobtail.attempts (job_id, attempt, agent, taken_at, ended_at)
     VALUES ('1', 0, 'bert', now() - interval '32 days', now() - interval '31 days')`);
-  await commands.give(watch(1));
+  await commands.give(watches(1));
   await fleet.query('UPDATE jobtail.orders SET answer = $1, made_at = made_at - interval $$2 days$$', ['{}']);
   // Of another agent, which has no answer yet.
   await agentOf(fleet, 'bert', test);
-  await commands.give(watch(2));
+  await commands.give(watches(2));
   await fleet.query(`UPDATE jobtail.jobs SET owner = 'bert', attempt = 1, waiting_since = NULL WHERE job_id = '2'`);
   await fleet.query(`UPDATE jobtail.orders SET made_at = made_at - interval '2 days' WHERE job_id = '2'`);
   const given = async () =>

@@ -6,7 +6,7 @@ import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../src/job.ts';
 import type { PortableRow } from '../../src/store/portable-rows.ts';
 import type { ResultRow } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
-import { NEW_ROW } from '../support/live-place.ts';
+import { NEW_RESULT, NEW_ROW } from '../support/live-place.ts';
 import { numRuns } from '../support/property-runs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
@@ -20,8 +20,7 @@ function newStore(): Store {
 }
 
 const result = (name: string, state: ResultRow['state'] = 'synced'): ResultRow => ({
-  ...{ jobId: JOB, name, state, reason: null, bytes: 7, sha256: 'abc', live: null, listedAt: 1, fetchedAt: 2 },
-  ...{ stamp: null, stampProven: false, hangs: 0, dueAt: 3, intervalMs: 4 },
+  ...{ ...NEW_RESULT, jobId: JOB, name, state, bytes: 7, sha256: 'abc', fetchedAt: 2, dueAt: 3, intervalMs: 4 },
 });
 
 function filled(): Store {

@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import type { JobId } from '../../src/job.ts';
 import type { ResultRow, ResultState } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
+import { NEW_RESULT } from '../support/live-place.ts';
 import { numRuns } from '../support/property-runs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
@@ -20,9 +21,7 @@ function openStore() {
 }
 
 const rowOf = (jobId: JobId, name: string, state: ResultState, bytes: number | null): ResultRow => ({
-  ...{ jobId, name, state, bytes },
-  ...{ reason: null, sha256: null, live: null, listedAt: 0, fetchedAt: null, dueAt: 0, intervalMs: 1 },
-  ...{ stamp: null, stampProven: false, hangs: 0 },
+  ...{ ...NEW_RESULT, jobId, name, state, bytes },
 });
 
 it('the table of results counts what it holds, after any changes', () => {

@@ -8,6 +8,7 @@ import { type DeliveryRow, MAX_WAITING } from '../../src/store/outbox.ts';
 import { shownSync } from '../../src/store/results.ts';
 import type { JobRow, ResultRow, TaskSearchRow, WatchRequest, WatchState } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
+import { NEW_RESULT } from '../support/live-place.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const JOB = '501' as JobId;
@@ -245,20 +246,8 @@ it('what is shown of a job, its search, its service and its results', () => {
     { found: 1, searching: false, hint: null },
   ]);
 
-  const row = (name: string, more: Partial<ResultRow>): ResultRow => ({
-    ...{
-      jobId: JOB,
-      name,
-      state: 'failed',
-      reason: 'gone',
-      bytes: null,
-      sha256: null,
-      live: null,
-      listedAt: 0,
-      hangs: 0,
-    },
-    ...{ fetchedAt: null, dueAt: 0, intervalMs: 1, stamp: null, stampProven: false, ...more },
-  });
+  const usual = { ...NEW_RESULT, jobId: JOB, state: 'failed', reason: 'gone', bytes: null } as const;
+  const row = (name: string, more: Partial<ResultRow>): ResultRow => ({ ...usual, name, ...more });
   const states = { '/a': 'listed', '/b': 'in-flux', '/c': 'synced', '/d': 'linked' } as const;
   results.saveAll([
     ...Object.entries(states).map(([name, state]) =>

@@ -21,40 +21,8 @@ import { SILENT } from './errors.ts';
 /** Sections of the configuration file, to be laid over the defaults. */
 export type Sections = Readonly<Record<string, unknown>>;
 
-/** The parts of `status --json` that tests look at; test/cli/long/json-keys.test.ts checks the whole shape. */
-export interface Status {
-  readonly agent: { readonly running: boolean; readonly pid: number | null };
-  readonly watchMine: Readonly<Record<string, unknown>> | null;
-  readonly jobs: readonly {
-    readonly jobId: string;
-    readonly source: string;
-    readonly state: string;
-    /** In the words of the middleware. */
-    readonly jobState: string | null;
-    readonly jobStateSince: number | null;
-    readonly error: StatusTrouble | null;
-    /** Failed visits in a row. */
-    readonly failures: number;
-    readonly files: readonly {
-      readonly taskId: string;
-      readonly file: string;
-      readonly path: string;
-      readonly bytes: number;
-      readonly generation: number;
-      readonly exact: boolean;
-      readonly verified: boolean;
-      readonly error: StatusTrouble | null;
-    }[];
-    readonly results: { readonly listed: number; readonly synced: number; readonly failed: number };
-  }[];
-}
-
-interface StatusTrouble {
-  readonly code: string;
-  readonly message: string;
-  readonly hint: string | null;
-  readonly retryAt?: number;
-}
+/** What `status --json` prints; test/cli/long/json-keys.test.ts checks its keys. */
+export type Status = ReturnType<typeof reportOf>;
 
 /** The user and the group without rights, by the custom of most systems. */
 export const NOBODY = 65_534;
@@ -279,11 +247,6 @@ export function readIfThere(file: string): Buffer | undefined {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
-}
-
-/** Where the results of a job are (a contract). */
-export function resultsOf(place: Place, jobId: string): string {
-  return path.join(place.mirror, jobId, 'results');
 }
 
 /** A state that an agent begins anew at this moment has nothing to be read yet. */

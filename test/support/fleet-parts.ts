@@ -117,6 +117,13 @@ export class FleetParts {
     return joined;
   }
 
+  /** The same, once commands were given to follow the jobs of these numbers. */
+  async ordered(name: string, ...numbers: readonly number[]): Promise<Joined> {
+    const joined = await this.join(name);
+    await joined.commands.give(watches(...numbers));
+    return joined;
+  }
+
   /** Past the fleet. */
   query<Row>(text: string, values?: readonly unknown[]): Promise<Row[]> {
     return query<Row>(this.#url, text, values);
@@ -189,6 +196,10 @@ export const orderFor = (number: number): WatchRequest => ({
   ...{ jobId: String(number) as JobId, tasks: ['9001' as TaskId], files: LIVE_FILE_NAMES, results: false },
   ...{ settleAfterMs: null, source: 'command' },
 });
+
+/** Commands to follow such jobs. */
+export const watches = (...numbers: readonly number[]) =>
+  numbers.map((number) => ({ jobId: orderFor(number).jobId, kind: 'watch', body: orderFor(number) }) as const);
 
 function logTo(lines: Line[]): Log {
   const say = (level: Line['level']) => (fields: object, phrase: string) =>

@@ -10,6 +10,7 @@ import { newEvent } from '../../src/notify/events.ts';
 import { Rule } from '../../src/notify/rules.ts';
 import type { JobRow, ResultRow, TaskSearchRow, WatchRequest } from '../../src/store/rows.ts';
 import { SILENT } from './errors.ts';
+import { NEW_RESULT } from './live-place.ts';
 import { jobOf, tasksOf } from './model-remote.ts';
 
 export const NOW = Date.parse('2026-03-01T12:00:00Z');
@@ -121,18 +122,8 @@ export async function writeState(directory: string) {
       maxJobs: 3,
     });
     const result = (name: string, more: Partial<ResultRow>): ResultRow => ({
-      ...{
-        jobId: FAILING,
-        name,
-        state: 'synced',
-        reason: null,
-        bytes: 2_048,
-        sha256: 'aa',
-        live: null,
-        listedAt: minutes(6),
-      },
-      ...{ fetchedAt: minutes(5), hangs: 0, dueAt: NOW, intervalMs: 1_000, stamp: null, stampProven: false },
-      ...more,
+      ...{ ...NEW_RESULT, jobId: FAILING, name, bytes: 2_048, sha256: 'aa' },
+      ...{ listedAt: minutes(6), fetchedAt: minutes(5), dueAt: NOW, intervalMs: 1_000, ...more },
     });
     store.results.saveAll([
       result('/9001/a.dat', {}),

@@ -7,7 +7,7 @@ import { type LiveFileOptions, Mirrors, mirrorPath } from '../../src/agent/live/
 import { openLiveFile } from '../../src/agent/live/mirror/open-live-file.ts';
 import type { Ownership } from '../../src/agent/ownership.ts';
 import type { Mismatch } from '../../src/mismatch.ts';
-import type { LiveFileRow } from '../../src/store/rows.ts';
+import type { LiveFileRow, ResultRow } from '../../src/store/rows.ts';
 import { fileCalls, type Opener } from '../../src/system/files.ts';
 import { JOB, STDOUT } from './engine.ts';
 import { temporaryDirectory } from './temp-directory.ts';
@@ -28,6 +28,12 @@ export const NEW_ROW: LiveFileRow = {
   ...{ verified: null, unverified: null, early: false },
   mismatches: [],
   error: null,
+};
+
+/** A result that was fetched. */
+export const NEW_RESULT: ResultRow = {
+  ...{ jobId: JOB, name: '/a', state: 'synced', reason: null, bytes: 1, sha256: null, live: null },
+  ...{ listedAt: 1, fetchedAt: 1, stamp: null, stampProven: false, hangs: 0, dueAt: 1, intervalMs: 1 },
 };
 
 /** Why a generation begins. */

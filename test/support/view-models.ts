@@ -1,5 +1,6 @@
 /** What the view is made of, in memory: a job as the server sends it, and bytes as a content. */
 
+import { onTestFinished, vi } from 'vitest';
 import type { Source } from '../../src/view/content/content.ts';
 import type { JobSummary } from '../../src/view/contract/events.ts';
 import { NO_RESULTS } from '../../src/view/events/jobs.ts';
@@ -46,4 +47,14 @@ export function sourceOf(bytes: Buffer): Source {
       return looked;
     },
   };
+}
+
+/** What a module of the page looks for when it is loaded; gone with the test. */
+export function stubPage(more: Readonly<Record<string, unknown>> = {}): void {
+  const globals = {
+    ...{ location: { pathname: '/', search: '' }, localStorage: { getItem: () => null }, document: { hidden: false } },
+    ...more,
+  };
+  for (const [name, value] of Object.entries(globals)) vi.stubGlobal(name, value);
+  onTestFinished(() => void vi.unstubAllGlobals());
 }

@@ -15,7 +15,7 @@ import type { ViewSettings } from '../../src/view/settings.ts';
 import { readToken } from '../../src/view/token.ts';
 import { until } from './e2e-until.ts';
 import { newState } from './engine.ts';
-import { NEW_ROW } from './live-place.ts';
+import { NEW_RESULT, NEW_ROW } from './live-place.ts';
 import { temporaryDirectory } from './temp-directory.ts';
 
 export const JOB = '501' as JobId;
@@ -82,6 +82,14 @@ export class ViewPlace {
       place.store.close();
     });
     await place.start(figures);
+    return place;
+  }
+
+  /** The same, with a job whose stdout has a content. */
+  static async withJob(stdout: string | Buffer = '', settings: Partial<ViewSettings> = {}) {
+    const place = await ViewPlace.serve(settings);
+    place.addJob();
+    place.write('stdout', stdout);
     return place;
   }
 
@@ -163,10 +171,7 @@ export class ViewPlace {
     const state = content === undefined ? 'listed' : 'synced';
     const bytes = content === undefined ? null : Buffer.byteLength(content);
     const fetchedAt = content === undefined ? null : 1;
-    const unknown = { reason: null, sha256: null, live: null, fetchedAt, stamp: null, stampProven: false, hangs: 0 };
-    this.store.results.saveAll([
-      { ...unknown, jobId: JOB, name, state, bytes, listedAt: 1, dueAt: 1, intervalMs: 1, ...row },
-    ]);
+    this.store.results.saveAll([{ ...NEW_RESULT, jobId: JOB, name, state, bytes, fetchedAt, ...row }]);
   }
 
   /** One request, with the token unless the headers say otherwise; `target` is sent as it is. */

@@ -18,13 +18,6 @@ import { type Answer, STDOUT, ViewPlace } from '../support/view-place.ts';
 
 const TEXT = 'první řádek\r\n\u001b[31mred\u001b[0m\n<script>alert(1)</script>\n';
 
-async function placeWith(content: string | Buffer): Promise<ViewPlace> {
-  const place = await ViewPlace.serve();
-  place.addJob();
-  place.write('stdout', content);
-  return place;
-}
-
 const numbersIn = ({ headers, body }: Answer) => ({
   start: Number(headers['view-start']),
   end: Number(headers['view-start']) + body.length,
@@ -34,7 +27,7 @@ const numbersIn = ({ headers, body }: Answer) => ({
 describe('the lines of a mirror', () => {
   it('are its bytes, window by window', async () => {
     const content = Buffer.concat([Buffer.from(TEXT.repeat(3_000)), Buffer.from([0xff, 0x00, 0xc3])]);
-    const place = await placeWith(content);
+    const place = await ViewPlace.withJob(content);
     const windows: Buffer[] = [];
     for (let at = 0; at < content.length; ) {
       const answer = await place.ask(`/api/lines?${STDOUT}&version=g1&at=${at}&bytes=10000`);
@@ -48,7 +41,7 @@ describe('the lines of a mirror', () => {
   });
 
   it('have numbers once they are counted, and each can be gone to', async () => {
-    const place = await placeWith(TEXT.repeat(100_000));
+    const place = await ViewPlace.withJob(TEXT.repeat(100_000));
     const before = await place.ask(`/api/lines?${STDOUT}&from=3000000`);
     expect(before.headers['view-line']).toBeUndefined();
     const found = await place.json<LinePlace>(`/api/place?${STDOUT}&line=123456`);
@@ -70,7 +63,7 @@ describe('the lines of a mirror', () => {
   });
 
   it('of a generation that is over are refused, and so are later bytes under its name', async () => {
-    const place = await placeWith('old\n'.repeat(100));
+    const place = await ViewPlace.withJob('old\n'.repeat(100));
     expect((await place.ask(`/api/lines?${STDOUT}&version=g1`)).status).toBe(200);
     place.rewrite('stdout', 'new\n');
     const answer = await place.ask(`/api/lines?${STDOUT}&version=g1`);
@@ -82,7 +75,7 @@ describe('the lines of a mirror', () => {
   });
 
   it('of former generations stay, whatever number they have by now', async () => {
-    const place = await placeWith('first\n');
+    const place = await ViewPlace.withJob('first\n');
     place.rewrite('stdout', 'second\n');
     const [first] = (await place.json<Generations>(`/api/generations?${STDOUT}`)).former;
     place.rewrite('stdout', 'third\n');
@@ -124,7 +117,7 @@ it('a content that is closed is not read, and closed once: its number may be tha
 
 describe('a search', () => {
   it('counts all, and says where', async () => {
-    const place = await placeWith(`${'.'.repeat(99)}\n`.repeat(20_000) + 'ŽLUŤ\n'.repeat(3));
+    const place = await ViewPlace.withJob(`${'.'.repeat(99)}\n`.repeat(20_000) + 'ŽLUŤ\n'.repeat(3));
     const said = await place.lines<SearchLine>(`/api/search?${STDOUT}&text=${encodeURIComponent('žluť')}`);
     expect(said.flatMap((line) => ('at' in line ? line.at : []))).toEqual([
       [2_000_000, 6],
@@ -135,7 +128,7 @@ describe('a search', () => {
   });
 
   it('goes on from a byte', async () => {
-    const place = await placeWith('a needle, a needle and a needle\n'.repeat(2));
+    const place = await ViewPlace.withJob('a needle, a needle and a needle\n'.repeat(2));
     const next = await place.lines<SearchLine>(`/api/search?${STDOUT}&text=needle&from=3&max=2`);
     expect(next[0]).toEqual({
       at: [
@@ -151,13 +144,11 @@ describe('a search', () => {
       (await place.lines<SearchLine>(`/api/search?${STDOUT}&errors=1`)).flatMap((line) =>
         'at' in line ? line.at : [],
       );
-    expect(await errors(await placeWith(content))).toEqual([
+    expect(await errors(await ViewPlace.withJob(content))).toEqual([
       [18, 15],
       [39, 7],
     ]);
-    const place = await ViewPlace.serve({ errorPatterns: ['^cuda', '\\bstep\\b'] });
-    place.addJob();
-    place.write('stdout', content);
+    const place = await ViewPlace.withJob(content, { errorPatterns: ['^cuda', '\\bstep\\b'] });
     expect(await errors(place)).toEqual([
       [10, 23],
       [34, 12],
@@ -165,7 +156,7 @@ describe('a search', () => {
   });
 
   it('by an expression ends the thread of its expression', async () => {
-    const place = await placeWith('a needle\n');
+    const place = await ViewPlace.withJob('a needle\n');
     const terminate = vi.spyOn(Worker.prototype, 'terminate');
     onTestFinished(() => terminate.mockRestore());
     const said = await place.lines<SearchLine>(`/api/search?${STDOUT}&text=n.*e&regex=1`);
@@ -174,7 +165,9 @@ describe('a search', () => {
   });
 
   it('that nobody reads any more ends, and gives its place back', async () => {
-    const place = await placeWith(Buffer.concat([Buffer.alloc(16 * 1024 * 1024, 'abcdefg\n'), Buffer.from('last\n')]));
+    const place = await ViewPlace.withJob(
+      Buffer.concat([Buffer.alloc(16 * 1024 * 1024, 'abcdefg\n'), Buffer.from('last\n')]),
+    );
     // More than there are places.
     for (let each = 0; each < 10; each++) {
       await new Promise<void>((resolve) => {
@@ -193,7 +186,7 @@ describe('a search', () => {
   });
 
   it('in a file that is rewritten meanwhile says so', async () => {
-    const place = await placeWith(Buffer.alloc(64 * 1024 * 1024, 'abcdefg\n'));
+    const place = await ViewPlace.withJob(Buffer.alloc(64 * 1024 * 1024, 'abcdefg\n'));
     const said = await new Promise<SearchLine[]>((resolve) => {
       let text = '';
       const request = place.request(`/api/search?${STDOUT}&text=a`, {}, (response) => {
@@ -216,7 +209,7 @@ describe('a search', () => {
 
 describe('numbers', () => {
   it('come with their names, and go on as the file grows', async () => {
-    const place = await placeWith('step 1 loss 0.5\nwords\nstep 2 loss 0.25\n');
+    const place = await ViewPlace.withJob('step 1 loss 0.5\nwords\nstep 2 loss 0.25\n');
     const first = await place.lines<NumbersLine>(`/api/numbers?${STDOUT}&like=0`);
     expect(first).toEqual([
       { columns: ['step', 'loss'], version: 'g1' },
@@ -238,7 +231,7 @@ describe('numbers', () => {
   });
 
   it('that are very many are thinned', async () => {
-    const place = await placeWith(Array.from({ length: 200_000 }, (_, index) => `x ${index}\n`).join(''));
+    const place = await ViewPlace.withJob(Array.from({ length: 200_000 }, (_, index) => `x ${index}\n`).join(''));
     const said = await place.lines<NumbersLine>(`/api/numbers?${STDOUT}&like=0`);
     const rows = said.flatMap((line) => ('at' in line ? line.rows : []));
     expect(rows.length).toBeLessThan(150_000);
@@ -249,7 +242,7 @@ describe('numbers', () => {
 
 describe('a download', () => {
   it('is the bytes, and never looked at by a browser', async () => {
-    const place = await placeWith(TEXT);
+    const place = await ViewPlace.withJob(TEXT);
     const whole = await place.ask(`/api/raw?${STDOUT}`);
     expect(whole.headers).toMatchObject({
       'content-type': 'application/octet-stream',
@@ -263,7 +256,7 @@ describe('a download', () => {
   });
 
   it('of a file that is rewritten meanwhile breaks off', async () => {
-    const place = await placeWith(Buffer.alloc(64 * 1024 * 1024, 'x'));
+    const place = await ViewPlace.withJob(Buffer.alloc(64 * 1024 * 1024, 'x'));
     const outcome = await new Promise<string>((resolve) => {
       place
         .request(`/api/raw?${STDOUT}`, {}, (response) => {
@@ -281,7 +274,7 @@ describe('a download', () => {
 
 describe('results', () => {
   async function placeWithResults(): Promise<ViewPlace> {
-    const place = await placeWith('live\n');
+    const place = await ViewPlace.withJob('live\n');
     place.addResult('/out/a.csv', 'x,y\n1,2\n', { sha256: 'aa', fetchedAt: 5 });
     place.addResult('/out/b.html', '<script>alert(1)</script>');
     place.addResult('/out/deep/c.png', 'no picture');
@@ -333,21 +326,9 @@ describe('results', () => {
   });
 
   it('that are very many come in pages', async () => {
-    const place = await placeWith('');
-    const row = { reason: null, sha256: null, live: null, fetchedAt: null, stamp: null, stampProven: false, hangs: 0 };
+    const place = await ViewPlace.withJob('');
     const rows = Array.from({ length: 1_200 }, (_, index) => `many/${String(index).padStart(5, '0')}`);
-    place.store.results.saveAll(
-      rows.map((name) => ({
-        ...row,
-        jobId: '501' as never,
-        name,
-        state: 'listed',
-        bytes: null,
-        listedAt: 1,
-        dueAt: 1,
-        intervalMs: 1,
-      })),
-    );
+    place.store.transaction(() => rows.forEach((name) => void place.addResult(name)));
     const found: string[] = [];
     for (let more = true; more; ) {
       const page = await place.json<ResultEntries>(`/api/results?job=501&under=many/&after=${found.at(-1) ?? ''}`);

@@ -20,12 +20,7 @@ const LINES = `/api/lines?${STDOUT}`;
 const SEALED = /^[A-Za-z0-9_-]{43}\.[A-Za-z0-9_-]{43}$/;
 const NO_TOKEN = { authorization: undefined };
 
-async function placeWithJob(settings: Parameters<typeof ViewPlace.serve>[0] = {}): Promise<ViewPlace> {
-  const place = await ViewPlace.serve(settings);
-  place.addJob();
-  place.write('stdout', 'of the job\n');
-  return place;
-}
+const placeWithJob = (settings: Partial<ViewSettings> = {}) => ViewPlace.withJob('of the job\n', settings);
 
 /** Follows a link as its page does: what it gets for the ticket. */
 async function enter(place: ViewPlace, link: string) {
@@ -63,6 +58,7 @@ it('is there below the path of publicUrl, whether a proxy keeps that path or tak
     expect((await place.ask(`${before}${LINES}`, { headers: NO_TOKEN })).status).toBe(401);
   }
   expect((await place.ask('/node/other/9470/')).status).toBe(404);
+  expect(place.view.link()).toMatch(/^https:\/\/gateway\.example\.org\/node\/host\/9470\/\?ticket=[A-Za-z0-9._-]+$/);
 });
 
 describe('a link', () => {

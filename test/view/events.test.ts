@@ -8,25 +8,19 @@ import type { StoredError } from '../../src/store/rows.ts';
 import type { FileLength } from '../../src/view/contract/events.ts';
 import { AgentCounts, Figures } from '../../src/view/events/figures.ts';
 import { until } from '../support/e2e-until.ts';
-import { JOB, type ViewPlace as Place, STDOUT, ViewPlace } from '../support/view-place.ts';
+import { JOB, STDOUT, ViewPlace } from '../support/view-place.ts';
 
 const FILE = `file=${JOB}/9001/stdout`;
 const TROUBLE: StoredError = { code: 'timeout', message: '<b>no\u202e answer', hint: 'wait', since: 7 };
 
-async function placeWithJob(): Promise<Place> {
-  const place = await ViewPlace.serve();
-  place.addJob();
-  return place;
-}
-
 /** Bytes of a mirror as a page gets them: what each event says is new is asked for. */
 class Follower {
-  readonly #place: Place;
+  readonly #place: ViewPlace;
   readonly #seen: Buffer[] = [];
   #bytes = 0;
   version = '';
 
-  constructor(place: Place) {
+  constructor(place: ViewPlace) {
     this.#place = place;
   }
 
@@ -53,7 +47,7 @@ class Follower {
 
 describe('a mirror that grows', () => {
   it('is followed byte for byte, through a rewrite', async () => {
-    const place = await placeWithJob();
+    const place = await ViewPlace.withJob();
     const page = place.look(FILE);
     await page.until('length', ({ bytes }) => bytes === 0);
     const follower = new Follower(place);
@@ -71,7 +65,7 @@ describe('a mirror that grows', () => {
   });
 
   it('is said to all who look, and only the last of many changes', async () => {
-    const place = await placeWithJob();
+    const place = await ViewPlace.withJob();
     const pages = Array.from({ length: 10 }, () => place.look(FILE));
     await Promise.all(pages.map((page) => page.until('length')));
     for (let step = 0; step < 500; step++) fs.appendFileSync(place.mirrorOf(), '0123456789');
@@ -82,7 +76,7 @@ describe('a mirror that grows', () => {
   });
 
   it('that is taken back is said, and one that is made later', async () => {
-    const place = await placeWithJob();
+    const place = await ViewPlace.withJob();
     fs.appendFileSync(place.mirrorOf(), '0123456789');
     const page = place.look(FILE);
     await page.until('length', ({ bytes }) => bytes === 10);
@@ -104,7 +98,7 @@ describe('a mirror that grows', () => {
 
 describe('jobs', () => {
   it('come whole, then those that changed, and whole again when one is gone', async () => {
-    const place = await placeWithJob();
+    const place = await ViewPlace.withJob();
     place.addResult('/a', 'abc');
     place.store.jobs.watch(
       { jobId: '502' as JobId, tasks: null, files: ['log'], results: false, settleAfterMs: null, source: 'command' },
@@ -140,7 +134,7 @@ describe('jobs', () => {
   });
 
   it('that one looks at come with their files; of one that was never followed it is said', async () => {
-    const place = await placeWithJob();
+    const place = await ViewPlace.withJob();
     const page = place.look(`job=${JOB}&job=999`);
     expect(await page.until('job')).toMatchObject({
       ...{ jobId: JOB, unproven: null },
@@ -162,7 +156,7 @@ describe('jobs', () => {
   });
 
   it('of a store that is made anew are reported, and so is one that cannot be read', async () => {
-    const place = await placeWithJob();
+    const place = await ViewPlace.withJob();
     const page = place.look('jobs=1');
     await page.until('jobs');
     const file = `${place.settings.stateDirectory}/agent.db`;
@@ -208,7 +202,7 @@ describe('the service', () => {
   });
 
   it('fails only while an agent runs; that one starts and stops is reported, though nothing is written', async () => {
-    const place = await placeWithJob();
+    const place = await ViewPlace.withJob();
     const error = { code: 'unreachable', message: 'connection refused', hint: null, since: 9_500 } as const;
     place.store.jobs.endRun(JOB, { polledAt: 9_000, grownAt: null, refused: 0, failures: 3, error });
     const page = place.look('');
@@ -232,7 +226,7 @@ describe('the service', () => {
 
 describe('a stream', () => {
   it('that nobody reads keeps nothing for later', async () => {
-    const place = await placeWithJob();
+    const place = await ViewPlace.withJob();
     const reader = place.look(FILE);
     await reader.until('length');
     // It does not read: what the system cannot send any more is not made either.
@@ -248,7 +242,7 @@ describe('a stream', () => {
   });
 
   it('that is closed reads nothing more', async () => {
-    const place = await placeWithJob();
+    const place = await ViewPlace.withJob();
     const page = place.look('jobs=1');
     await page.until('jobs');
     const refresh = vi.spyOn(place.view.parts.snapshots, 'refresh');
@@ -267,7 +261,7 @@ describe('a stream', () => {
   });
 
   it('of more than there may be at a time is refused, and there is room again then', async () => {
-    const place = await placeWithJob();
+    const place = await ViewPlace.withJob();
     const pages = Array.from({ length: 64 }, () => place.look(''));
     await Promise.all(pages.map((page) => page.until('hello')));
     const refused = await place.ask('/api/events?');

@@ -13,8 +13,7 @@ afterEach(() => {
 
 it('a view that nobody looks at touches no mirror, for an hour', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'setTimeout', 'clearInterval', 'clearTimeout'] });
-  const place = await ViewPlace.serve();
-  place.addJob();
+  const place = await ViewPlace.withJob();
   const spies = (['openSync', 'readSync', 'lstatSync', 'statSync', 'readdirSync', 'watch'] as const).map((name) =>
     vi.spyOn(fs, name),
   );
@@ -28,9 +27,7 @@ it('a view that nobody looks at touches no mirror, for an hour', async () => {
 });
 
 it('whatever is asked of it, the threads that Node.js has for files are left to the agent', async () => {
-  const place = await ViewPlace.serve();
-  place.addJob();
-  place.write('stdout', 'step 1\n'.repeat(200_000));
+  const place = await ViewPlace.withJob('step 1\n'.repeat(200_000));
   place.addResult('/a', 'content');
   place.rewrite('log', 'x');
   const made: string[] = [];

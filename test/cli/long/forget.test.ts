@@ -8,6 +8,7 @@ import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
 import { MINIMAL } from '../../config/files.ts';
 import { Program } from '../../support/e2e-program.ts';
 import { SILENT } from '../../support/errors.ts';
+import { NEW_RESULT } from '../../support/live-place.ts';
 import { needs } from '../../support/needs.ts';
 import { Terminal } from '../../support/service-terminal.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
@@ -38,9 +39,7 @@ async function withJob(polledAt = Date.now()) {
   store.transaction(() => store.liveFiles.save({ ...row, position: 4, verified: 4 }));
   store.jobs.endRun(jobId, { polledAt, grownAt: null, refused: 0, failures: 0, error: null });
   store.jobs.setState(jobId, 'settled');
-  const times = { listedAt: 1, fetchedAt: 1, dueAt: 1, intervalMs: 1, hangs: 0, stamp: null, stampProven: false };
-  const synced = { state: 'synced', reason: null, bytes: 4, sha256: 'x', live: null } as const;
-  store.results.saveAll([{ jobId, name: '/out/a.dat', ...synced, ...times }]);
+  store.results.saveAll([{ ...NEW_RESULT, jobId, name: '/out/a.dat' }]);
   for (const [name, text] of [
     ['live/9001/stdout.log', 'four'],
     ['results/out/a.dat', 'data'],

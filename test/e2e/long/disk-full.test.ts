@@ -4,7 +4,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { requestOf, submitQuietJob, taskOf } from '../../support/e2e-job.ts';
 import { SmallDisk } from '../../support/e2e-mount.ts';
-import { Place, readIfThere, resultsOf } from '../../support/e2e-place.ts';
+import { Place, readIfThere } from '../../support/e2e-place.ts';
 import { until } from '../../support/e2e-until.ts';
 import { entry, NAMESPACE, partsResponse } from '../../support/wire-envelopes.ts';
 import { bodyOf, startHttpServer } from '../../support/wire-server.ts';
@@ -49,12 +49,12 @@ describe.concurrent('a full disk', () => {
     expect(stdout).toMatchObject({ generation: 1, error: { code: 'disk-full' } });
     expect(stdout?.bytes).toBeLessThanOrEqual(size);
     expect((await place.agent('status', job.jobId)).stdout).toContain('no space left on device');
-    expect(fs.existsSync(path.join(resultsOf(place, job.jobId), task.specificationId, 'out.bin'))).toBe(false);
+    expect(fs.existsSync(path.join(place.mirror, job.jobId, 'results', task.specificationId, 'out.bin'))).toBe(false);
 
     disk.resize(4_096);
     await place.mirrored(job, 'stdout');
     await agent.logs('operation recovered', { scope: `job ${job.jobId} ${task.taskId}/stdout` });
-    const result = path.join(resultsOf(place, job.jobId), task.specificationId, 'out.bin');
+    const result = path.join(place.mirror, job.jobId, 'results', task.specificationId, 'out.bin');
     await until('the result', () => fs.existsSync(result));
     expect(agent.log.filter(({ level }) => level === 'error')).toHaveLength(1);
     expect(await place.agent('unwatch', job.jobId)).toMatchObject({ code: 0 });

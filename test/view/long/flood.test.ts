@@ -19,12 +19,7 @@ function connected(port: number, count: number): net.Socket[] {
 const requestTo = (target: string, token?: string) =>
   `GET ${target} HTTP/1.1\r\nhost: localhost\r\n${token === undefined ? '' : `authorization: Bearer ${token}\r\n`}\r\n`;
 
-async function placeWithLog() {
-  const place = await ViewPlace.serve();
-  place.addJob();
-  place.write('stdout', Buffer.alloc(4 * MIB, 'a line of a log\n'));
-  return place;
-}
+const placeWithLog = () => ViewPlace.withJob(Buffer.alloc(4 * MIB, 'a line of a log\n'));
 
 const isAnswered = (place: ViewPlace, headers = {}) =>
   place.ask(`${LINES}&bytes=4096`, { headers }).then(

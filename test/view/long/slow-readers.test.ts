@@ -22,9 +22,7 @@ function begun(place: ViewPlace, address: string): Promise<http.ClientRequest> {
 }
 
 it('slow readers are broken off, and their places and files are free again', MINUTES, async () => {
-  const place = await ViewPlace.serve();
-  place.addJob();
-  place.write('stdout', Buffer.alloc(8 * 1024 * 1024, 'x\n'));
+  const place = await ViewPlace.withJob(Buffer.alloc(8 * 1024 * 1024, 'x\n'));
   const slow = await Promise.all(Array.from({ length: PLACES }, () => begun(place, `/api/raw?${STDOUT}`)));
   expect((await place.ask(`/api/raw?${STDOUT}`)).status).toBe(429);
   await vi.waitUntil(async () => (await place.ask(`/api/raw?${STDOUT}`)).status === 200, LOOKS);

@@ -32,9 +32,7 @@ interface Live {
 }
 
 async function browser(settings: Parameters<typeof ViewPlace.serve>[0] = {}) {
-  const place = await ViewPlace.serve(settings);
-  place.addJob();
-  place.write('stdout', 'of the job\n');
+  const place = await ViewPlace.withJob('of the job\n', settings);
   const { port } = place.view;
   const stored = new Map<string, string>();
   const asked: string[] = [];

@@ -1,7 +1,8 @@
 /** Steps from job to job and from picture to picture, and what the tab of the browser shows. */
-import { beforeEach, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { JobSummary } from '../../../src/view/contract/events.ts';
 import type { Route } from '../../../src/view/page/route.ts';
+import { stubPage } from '../../support/view-models.ts';
 
 // Imported by name: the page has types of its own, which the compiler checks elsewhere.
 const NAVIGATION = '../../../src/view/page/navigation.ts';
@@ -21,9 +22,7 @@ const document = { hidden: false, title: '', querySelector: () => icon };
 let page: Navigation;
 
 beforeEach(async () => {
-  for (const [name, value] of Object.entries({ location, document, localStorage: { getItem: () => null } }))
-    vi.stubGlobal(name, value);
-  onTestFinished(() => void vi.unstubAllGlobals());
+  stubPage({ location, document });
   page = (await import(NAVIGATION)) as Navigation;
 });
 

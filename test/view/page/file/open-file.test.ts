@@ -63,7 +63,9 @@ class MemoryContent implements ByteSource {
     return release;
   }
 
-  rewrite(): void {
+  /** `isGone`: as the server does, nothing is left under the version before. */
+  rewrite(isGone = false): void {
+    if (isGone) this.versions.clear();
     this.versions.set('two', Buffer.from('anew\n'));
     this.now = 'two';
   }
@@ -217,23 +219,23 @@ describe('an opened content', () => {
     expect(Buffer.from(other.window.rows[1]?.bytes ?? '').toString()).toContain('\r30001.');
   });
 
-  it('begins anew when the file was rewritten', async () => {
-    const content = new MemoryContent(lines(100));
-    const file = await opened(content);
-    content.versions.set('two', Buffer.from('anew\n'));
-    content.now = 'two';
-    file.announce({ version: 'two', bytes: 5 });
-    await settled(file);
-    expect(textOf(file)).toBe('anew\n');
-    expect(file.condition.value).toMatchObject({ version: 'two', bytes: 5, phase: 'followed' });
+  it('begins anew when the file was rewritten, also where an answer reports it', async () => {
+    for (const isReported of [true, false]) {
+      const content = new MemoryContent(lines(100));
+      const file = await opened(content);
+      content.rewrite(!isReported);
+      file.announce(isReported ? { version: 'two', bytes: 5 } : { version: 'one', bytes: 1_000 });
+      await settled(file);
+      expect(textOf(file)).toBe('anew\n');
+      expect(file.condition.value).toMatchObject({ version: 'two', bytes: 5, phase: 'followed' });
+    }
   });
 
   it('keeps what it was, if somebody reads it', async () => {
     const content = new MemoryContent(lines(100));
     const file = await opened(content);
     file.pause();
-    content.versions.set('two', Buffer.from('anew\n'));
-    content.now = 'two';
+    content.rewrite();
     file.announce({ version: 'two', bytes: 5 });
     await settled(file);
     expect(textOf(file)).toBe(lines(100));
@@ -253,9 +255,7 @@ describe('an opened content', () => {
   ])('asks once for what is gone, if the file was rewritten while it is paused: for %s', async (_, want) => {
     const content = new MemoryContent(lines(60_000));
     const file = await opened(content, { at: 400_000, follows: false });
-    // As the server does: what was kept of it is another content, and nothing is left under this version.
-    content.versions = new Map([['two', Buffer.from('anew\n')]]);
-    content.now = 'two';
+    content.rewrite(true);
     content.asked = [];
     want(file);
     await settled(file);
@@ -271,22 +271,11 @@ describe('an opened content', () => {
 
   it('asks once for a generation that is gone before any of it came', async () => {
     const content = new MemoryContent(lines(10));
-    content.versions = new Map([['two', Buffer.from('anew\n')]]);
-    content.now = 'two';
+    content.rewrite(true);
     const file = new OpenFile(content, { version: 'one', follows: false });
     await settled(file);
     expect(content.asked).toHaveLength(1);
     expect(file.condition.value.problem?.message).toBe('it is another by now');
-  });
-
-  it('is reported by an answer that the file was rewritten', async () => {
-    const content = new MemoryContent(lines(10));
-    const file = await opened(content);
-    content.versions = new Map([['two', Buffer.from('anew\n')]]);
-    content.now = 'two';
-    file.announce({ version: 'one', bytes: 1_000 });
-    await settled(file);
-    expect(textOf(file)).toBe('anew\n');
   });
 
   it('takes back what is taken back of the mirror', async () => {

@@ -1,6 +1,7 @@
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Generations } from '../../../../src/view/contract/addresses.ts';
 import type { OpenedFile } from '../../../../src/view/page/route.ts';
+import { stubPage } from '../../../support/view-models.ts';
 
 // Imported by name: the page has types of its own, which the compiler checks elsewhere.
 const GENERATIONS = '../../../../src/view/page/job/generations.tsx';
@@ -8,9 +9,7 @@ const GENERATIONS = '../../../../src/view/page/job/generations.tsx';
 type Resolve = (opened: OpenedFile, generations: Generations | undefined) => object | undefined;
 
 it('a link leads to the generation that it names, to the present one where that is gone, and waits to know', async () => {
-  const globals = { location: { pathname: '/' }, localStorage: { getItem: () => null }, document: { hidden: false } };
-  for (const [name, value] of Object.entries(globals)) vi.stubGlobal(name, value);
-  onTestFinished(() => void vi.unstubAllGlobals());
+  stubPage();
   const { resolved } = (await import(GENERATIONS)) as { resolved: Resolve };
   const former = [{ version: 'f7-8', generation: 2, bytes: 5 }];
   const generations: Generations = { now: 'g3', former, began: [] };

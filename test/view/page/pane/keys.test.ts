@@ -1,6 +1,7 @@
 /** Which file of the page a key acts on, and what it does. */
 import { Window } from 'happy-dom';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
+import { stubPage } from '../../../support/view-models.ts';
 
 // Imported by name: the page has types of its own, which the compiler checks elsewhere.
 const KEYS = '../../../../src/view/page/pane/keys.ts';
@@ -29,9 +30,7 @@ async function page() {
   const window = new Window();
   const { document, Element, HTMLInputElement } = window;
   const location = { pathname: '/', search: '', hash: '#/' };
-  const globals = { document, location, Element, HTMLInputElement, localStorage: { getItem: () => null } };
-  for (const [name, value] of Object.entries(globals)) vi.stubGlobal(name, value);
-  onTestFinished(() => void vi.unstubAllGlobals());
+  stubPage({ document, location, Element, HTMLInputElement });
   const { takeAllKeys, takeKeys } = (await import(KEYS)) as Keys;
   const pane = '<section class="pane"><input class="goto"><div class="rows" tabindex="0">rows</div></section>';
   document.body.innerHTML = `${pane}${pane}<input id="filter">`;

@@ -8,6 +8,7 @@ import { ask, pause, sendBy } from '../../../../src/view/page/api.ts';
 import type { OpenFile } from '../../../../src/view/page/file/open-file.ts';
 import type { Search } from '../../../../src/view/page/file/search.ts';
 import { until } from '../../../support/e2e-until.ts';
+import { stubPage } from '../../../support/view-models.ts';
 import { JOB, TASK, ViewPlace } from '../../../support/view-place.ts';
 
 // Imported by name: the page has types of its own, which the compiler checks elsewhere.
@@ -49,9 +50,7 @@ afterEach(async () => {
 const LINE = 'a line\n';
 
 async function opened(content: string) {
-  const place = await ViewPlace.serve();
-  place.addJob();
-  place.write('stdout', content);
+  const place = await ViewPlace.withJob(content);
   const base = `http://127.0.0.1:${place.view.port}/`;
   const authorization = `Bearer ${place.token}`;
   const asked: string[] = [];
@@ -100,11 +99,8 @@ async function opened(content: string) {
 async function drawn(file: string, name: string, props: object) {
   const window = new Window();
   const { document } = window;
-  const location = { pathname: '/', search: '' };
   const { Element, HTMLElement, HTMLInputElement, KeyboardEvent } = window;
-  const types = { Element, HTMLElement, HTMLInputElement, KeyboardEvent };
-  for (const [key, value] of Object.entries({ document, location, localStorage: { getItem: () => null }, ...types }))
-    vi.stubGlobal(key, value);
+  stubPage({ document, Element, HTMLElement, HTMLInputElement, KeyboardEvent });
   const components = (await import(file)) as Readonly<Record<string, ComponentType<object>>>;
   const place = document.body as unknown as HTMLElement;
   places.push(place);

@@ -4,7 +4,7 @@ import { Window } from 'happy-dom';
 import { h, render, type VNode } from 'preact';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { sendBy } from '../../../../src/view/page/api.ts';
-import { jobSummary } from '../../../support/view-models.ts';
+import { jobSummary, stubPage } from '../../../support/view-models.ts';
 
 // Imported by name: the page has types of its own, which the compiler checks elsewhere.
 const HOOKS = '../../../../src/view/page/parts/hooks.ts';
@@ -38,15 +38,11 @@ beforeEach(async () => {
   // Without a layout, all has a size.
   for (const side of ['offsetWidth', 'offsetHeight', 'clientWidth', 'clientHeight'])
     Object.defineProperty(window.HTMLElement.prototype, side, { get: () => 600 });
-  const globals = { document, location: { pathname: '/', search: '' }, localStorage: { getItem: () => null } };
-  for (const [name, value] of Object.entries(globals)) vi.stubGlobal(name, value);
+  stubPage({ document });
   hooks = (await import(HOOKS)) as Hooks;
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
 });
-afterEach(() => {
-  vi.useRealTimers();
-  vi.unstubAllGlobals();
-});
+afterEach(() => void vi.useRealTimers());
 
 /** Renders a component that uses a hook; `props` are what it is called with. */
 function rendered<Props extends object, T>(use: (props: Props) => Shown<T>, isDrawn = false) {

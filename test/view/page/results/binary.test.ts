@@ -1,4 +1,5 @@
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it } from 'vitest';
+import { stubPage } from '../../../support/view-models.ts';
 
 // Imported by name: the page has types of its own, which the compiler checks elsewhere.
 const BINARY = '../../../../src/view/page/results/binary.tsx';
@@ -9,10 +10,7 @@ interface Binary {
 }
 
 async function binary(): Promise<Binary> {
-  const storage = { getItem: () => null };
-  const globals = { location: { pathname: '/', search: '' }, localStorage: storage, document: { hidden: false } };
-  for (const [name, value] of Object.entries(globals)) vi.stubGlobal(name, value);
-  onTestFinished(() => void vi.unstubAllGlobals());
+  stubPage();
   return (await import(BINARY)) as Binary;
 }
 
