@@ -6,7 +6,7 @@ import type { Log } from '../../src/agent/ports/host.ts';
 import type { Remote } from '../../src/agent/ports/server.ts';
 import { Retention } from '../../src/agent/retention.ts';
 import { ServerShare } from '../../src/agent/server-share.ts';
-import { type Config, hasFleet } from '../../src/config/config.ts';
+import { type Config, hasFleet, hasJobService } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { buildEngine, type Engine } from '../../src/daemon/compose.ts';
 import { fleetOf } from '../../src/daemon/fleet.ts';
@@ -57,6 +57,8 @@ export interface Settings {
   readonly minFreeBytes: number;
   readonly bandwidthLimit: number | null;
   readonly username: string;
+  /** Whether there is no job service. */
+  readonly hasNoJobs?: boolean;
   /** Whether anyone is notified. */
   readonly notify: boolean;
   readonly level: 'info' | 'debug';
@@ -95,7 +97,7 @@ interface InFleet {
 const yamlOf = (directory: string, settings: Settings, fleet?: InFleet) => `service:
   protocol: soap
   fileTransferUrl: https://m.example.org/FileTransferWs
-  jobsUrl: https://m.example.org/JobManagementWs
+  jobsUrl: ${settings.hasNoJobs === true ? 'null' : 'https://m.example.org/JobManagementWs'}
   namespace: http://m.example.org/
   baseUrl: https://m.example.org
   concurrency: ${settings.concurrency}
@@ -285,7 +287,16 @@ export class SimulatedAgent {
     const { store, transfers } = this.#owned;
     const fleet = this.#fleet;
     this.engine = buildEngine({
-      ...{ config, store, transfers, remote: ports, jobService: ports, share, clock, random: chance.next },
+      ...{
+        config,
+        store,
+        transfers,
+        remote: ports,
+        jobService: hasJobService(config.service) ? ports : null,
+        share,
+        clock,
+        random: chance.next,
+      },
       ...(fleet && { ownership: fleet, knownJobs: fleet.knownJobs, shared: fleet }),
       log: this.#log(),
       catchUp: () => this.#notifications.catchUp(),

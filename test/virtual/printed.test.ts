@@ -320,6 +320,28 @@ const SCENARIOS: Readonly<Record<string, readonly Step[]>> = {
     fault({ code: 'malformed', operations: ['ListJobsForCurrentUser'] }, 2),
     ...[to('Finished'), settled],
   ],
+  'a service that names no tasks and has no jobs': [
+    ['there is no job service', (world) => reload(world, { hasNoJobs: true, notify: false }, false)],
+    [
+      'a job without any file is watched',
+      (world) => {
+        world.service.jobs.set(OTHER, new SimulatedJob(OTHER, { listsLiveFiles: false }));
+        order(world, false, OTHER);
+      },
+    ],
+    ...[lines('stdout', 2), pause(3), ['another task begins', (world: World) => jobOf(world).addTask()] as Step],
+    ['the other task writes', (world) => jobOf(world).write(1, 'log', 2), 4],
+    fault({ code: 'silent', ...OF_RESULTS }, 3),
+    ...[result('/out/a', 'a'), pause(8)],
+    ['nothing happens for long', () => {}, 60],
+    command('agent unwatch of both', (store, now) => {
+      for (const jobId of [JOB, OTHER]) {
+        store.jobs.unwatch(jobId, 'ending');
+        store.requests.add(jobId, 'unwatch', now);
+      }
+    }),
+    pause(5),
+  ],
   'jobs that are over for long': [
     [
       'old jobs are removed',
