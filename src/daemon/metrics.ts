@@ -70,7 +70,6 @@ export class Metrics {
     signIns.inc({ outcome: 'ok' }, 0);
     observer.on('signIn', (event) => signIns.inc({ outcome: event.kind === 'failed' ? event.error.code : 'ok' }));
     const mirrored = counter('mirrored_bytes_total', 'Bytes appended to live mirrors');
-    mirrored.inc(0);
     observer.on('appended', (bytes) => mirrored.inc(bytes));
     const results = counter('results_fetched_total', 'Result files fetched', 'changed');
     const downloads = counter('result_downloads_total', 'Downloads of results: first, changed or same', 'kind');

@@ -31,10 +31,12 @@ async function place(context: TestContext, watch = '') {
 }
 
 it.for([0o777, 0o757])('a state directory with mode %o is refused, and left as it is', async (mode, context) => {
-  const { state, open } = await place(context);
+  const { config, state, open } = await place(context);
   fs.mkdirSync(state);
   fs.chmodSync(state, mode);
   expect(open).toThrow(`the state in ${state} can be written by other users`);
+  const { signal: stop } = new AbortController();
+  await expect(openAsAgent(config, SILENT, { secrets: new Secrets(), stop })).rejects.toThrow('by other users');
   expect(fs.readdirSync(state)).toEqual([]);
 });
 

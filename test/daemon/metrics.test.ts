@@ -101,6 +101,18 @@ describe('the metrics', () => {
     expect(types.length).toBeGreaterThan(3);
   });
 
+  it('of what may happen once begin at 0: a first one is seen as an increase', async () => {
+    const text = await metricsOf().text();
+    const series = [...text.matchAll(/^jobtail_(\S+_total\S*) 0$/gm)].map(([, name]) => name);
+    expect(series.sort()).toEqual([
+      'mirrored_bytes_total',
+      ...['mirror-damaged', 'rewritten', 'truncated'].map((kind) => `mismatches_total{kind="${kind}"}`),
+      ...['refused', 'taken'].map((outcome) => `reloads_total{outcome="${outcome}"}`),
+      ...['results_fetched_bytes_total', 'server_pauses_total', 'server_work_seconds_total'],
+      'sign_ins_total{outcome="ok"}',
+    ]);
+  });
+
   it('forget a state that no job is in any more', async () => {
     let totals: StoreTotals = TOTALS;
     let reads = 0;
