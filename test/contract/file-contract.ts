@@ -1,8 +1,9 @@
 /** The contract of DownloadFileFromCluster. */
 import { expect, test } from 'vitest';
+import type { SandboxHabits } from '../../simulator/habits.ts';
 import { failureOf } from '../support/errors.ts';
 import { download, type Serve, signal } from './contract-place.ts';
-import { type Dialect, JOB_ENDS, type ServedHabits } from './service.ts';
+import { type Dialect, JOB_ENDS } from './service.ts';
 import { allBytes, HOSTILE_NAMES, IMPOSSIBLE_NAMES } from './texts.ts';
 
 const OPERATION = 'DownloadFileFromCluster';
@@ -38,7 +39,7 @@ export function fileContract(serve: Serve, dialect: Dialect): void {
       }
     });
 
-  const missing: [what: string, habits: Partial<ServedHabits>, code: string][] = [
+  const missing: [what: string, habits: Partial<SandboxHabits>, code: string][] = [
     ['an absent result', { missingFile: 'nil' }, 'not-found'],
     ['a nil result', { missingFile: 'nil', nullMembers: true }, 'not-found'],
     ['a fault', { missingFile: 'fault' }, 'fault'],

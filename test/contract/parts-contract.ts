@@ -1,10 +1,11 @@
 /** The contract of DownloadPartsOfJobFilesFromCluster. */
 import { expect, test } from 'vitest';
+import type { SandboxHabits } from '../../simulator/habits.ts';
 import type { PartRequest } from '../../src/agent/ports/server.ts';
 import { LIVE_FILE_NAMES, type LiveFileName } from '../../src/job.ts';
 import { taskId as taskIdOf } from '../support/wire-remote.ts';
 import { type Place, readPart, type Serve, signal } from './contract-place.ts';
-import { type Dialect, JOB_ENDS, RELATIVE_PATHS, type ServedHabits, type ServedTask, taskEndsOf } from './service.ts';
+import { type Dialect, JOB_ENDS, RELATIVE_PATHS, type ServedTask, taskEndsOf } from './service.ts';
 import { HOSTILE_TEXTS } from './texts.ts';
 
 const OPERATION = 'DownloadPartsOfJobFilesFromCluster';
@@ -113,7 +114,7 @@ export function partsContract(serve: Serve, dialect: Dialect): void {
     expect(Object.values(live).some((whole) => whole.startsWith(begun))).toBe(true);
   });
 
-  test.each<[string, Partial<ServedHabits>]>([
+  test.each<[string, Partial<SandboxHabits>]>([
     ['an empty content', { emptyContent: 'empty' }],
     ['an absent content', { emptyContent: 'none' }],
     ['a nil content', { emptyContent: 'none', nullMembers: true }],

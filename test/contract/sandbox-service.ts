@@ -7,7 +7,7 @@ import { Sandbox } from '../../simulator/sandbox.ts';
 import type { Grant } from '../../src/agent/ports/server.ts';
 import { LIVE_FILE_NAMES } from '../../src/job.ts';
 import type { ReleaseName } from '../../src/remote/rest/releases.ts';
-import { type Dialect, SERVED_HABITS, type ServedJob } from './service.ts';
+import type { Dialect, ServedJob } from './service.ts';
 
 const USER = { username: 'alice', password: 'correct horse', token: 'alices.token+/=' };
 
@@ -46,7 +46,7 @@ export class SandboxService {
       directory: join(this.#directory, String(++this.#served)),
       users: [USER],
       // Made in no time, unlike RSA keys.
-      habits: { ...SERVED_HABITS, ...habits, extraFiles, keyFormat: 'ec-pem', ...releaseOf(dialect) },
+      habits: { ...habits, extraFiles, keyFormat: 'ec-pem', ...releaseOf(dialect) },
     });
     this.#sandbox = sandbox;
     const specs = [...tasks.map(({ taskId }) => ({ taskId })), ...(real.length > 0 ? [FILES_TASK] : [])];

@@ -51,34 +51,6 @@ export const JOB_ENDS = [LONG_MAX, '1'];
 /** The ends of what the id of a task may be. */
 export const taskEndsOf = ({ anyIds }: Dialect) => [LONG_MAX, anyIds ? LONG_MIN : '1'];
 
-/** The habits of the tests. */
-export type ServedHabits = Pick<
-  SandboxHabits,
-  | 'offsetEcho'
-  | 'relativePath'
-  | 'emptyContent'
-  | 'nullMembers'
-  | 'nilEntries'
-  | 'missingFile'
-  | 'transferProtocol'
-  | 'serverHostname'
-  | 'transferUsername'
-  | 'sharedRoot'
->;
-
-export const SERVED_HABITS: ServedHabits = {
-  offsetEcho: 'echo',
-  relativePath: 'task',
-  emptyContent: 'empty',
-  nullMembers: false,
-  nilEntries: false,
-  missingFile: 'fault',
-  transferProtocol: 'SftpScp',
-  serverHostname: 'login.example:22',
-  transferUsername: 'alice',
-  sharedRoot: '/scratch',
-};
-
 export interface ServedTask {
   readonly taskId: string;
   /** Live files that exist; their texts are UTF-8 whose characters do not cross a multiple of 1,024 bytes. */
@@ -95,7 +67,7 @@ export interface ServedJob {
   readonly held?: boolean;
   /** Every call is answered with this fault. */
   readonly fault?: string;
-  readonly habits?: Partial<ServedHabits>;
+  readonly habits?: Partial<SandboxHabits>;
 }
 
 /** The names of live files as they are told. */

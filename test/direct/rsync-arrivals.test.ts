@@ -14,8 +14,9 @@ import { openFilesIn, temporaryDirectory } from '../support/temp-directory.ts';
 import { fileOf } from './transfers.ts';
 
 function arrivalsOf(names: readonly string[], maxFileBytes: number | null = null) {
-  const directory = temporaryDirectory();
+  const directory = fs.realpathSync(temporaryDirectory());
   const came: string[] = [];
+  const digests: (FileDigest | undefined)[] = [];
   const { signal } = new AbortController();
   const tooLarge: string[] = [];
   fs.mkdirSync(path.join(directory, 'growing'));
@@ -26,13 +27,17 @@ function arrivalsOf(names: readonly string[], maxFileBytes: number | null = null
     host: 'host',
     maxFileBytes,
     onTooLarge: (file) => tooLarge.push(file.parts.join('/')),
-    onFiles: async (files) => void came.push(...files.map(({ file }) => file.parts.join('/'))),
+    onFiles: async (files) => {
+      came.push(...files.map(({ file }) => file.parts.join('/')));
+      digests.push(...files.map(({ digest }) => digest));
+    },
     signal,
   });
   return {
     arrivals,
     signal,
     came,
+    digests,
     tooLarge,
     put: (name: string) => fs.writeFileSync(path.join(directory, name), name),
     directory,
@@ -80,23 +85,9 @@ it('what is larger than allowed, whatever size was announced, is not handed over
 
 /** Hands over a large file that rsync named after `happens` with the file that grew, while it was hashed. */
 async function digestAfter(happens: (growing: string, partial: string) => string): Promise<FileDigest | undefined> {
-  const arrival = fs.realpathSync(temporaryDirectory());
+  const { arrivals, digests, directory: arrival } = arrivalsOf(['11/large']);
   const growing = path.join(arrival, 'growing', '.large.a1B2c3');
   await preparePartialDirectories(arrival, ['11/large']);
-  fs.mkdirSync(path.dirname(growing));
-  let digest: FileDigest | undefined;
-  const arrivals = new RsyncArrivals({
-    files: new Map([['11/large', fileOf('11/large')]]),
-    arrival,
-    growing: path.dirname(growing),
-    host: 'host',
-    maxFileBytes: null,
-    onTooLarge: () => {},
-    onFiles: async ([come]) => {
-      digest = come?.digest;
-    },
-    signal: new AbortController().signal,
-  });
   fs.writeFileSync(growing, Buffer.alloc(5_000_000, 'the first'));
   await until('it to be opened', () => openFilesIn(growing) > 0);
   // They are taken up one after the other: when the next one is opened, this one is followed.
@@ -106,7 +97,7 @@ async function digestAfter(happens: (growing: string, partial: string) => string
   fs.renameSync(happens(growing, path.join(arrival, '11', PARTIAL_DIRECTORY, 'large')), path.join(arrival, '11/large'));
   arrivals.report('11/large');
   await arrivals.end();
-  return digest;
+  return digests[0];
 }
 
 /** To see which files the process has open. */

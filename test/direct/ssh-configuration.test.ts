@@ -12,6 +12,9 @@ import { SshPlace } from './ssh-place.ts';
 
 const CERTIFICATE = 'ssh-ed25519-cert-v01@openssh.com AAAAC3NzaC1lZDI1NTE5AAAAIA== of the service';
 const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA';
+const { signal } = new AbortController();
+/** Where no host is known. */
+const STRICT = { hostKeys: 'strict', knownHostsFile: '/known', pinnedKeys: [], signal } as const;
 
 it.each([
   ['with a pinned key only that host', [KEY], /UserKnownHostsFile ".*\/pinned"/, 'yes'],
@@ -32,7 +35,6 @@ it.each([
     environment: { RUNTIME_DIRECTORY: directory },
   });
   const options = { hostKeys: 'accept-new', knownHostsFile: path.join(directory, 'known'), pinnedKeys } as const;
-  const signal = new AbortController().signal;
   const text = await withConfiguration(access, { ...options, directory: privately, signal }, async (config) => {
     const at = path.dirname(config);
     expect(fs.readFileSync(path.join(at, 'key'), 'utf8')).toBe('-----BEGIN PRIVATE KEY-----\n');
@@ -77,11 +79,9 @@ it('the ciphers that the processor accelerates come first, of those that OpenSSH
   const ciphersWith = async (...lines: readonly string[]) => {
     place.script('bin/ssh', ...lines);
     const access = accessOf(await place.lend());
-    const options = { hostKeys: 'strict', knownHostsFile: '/known', pinnedKeys: [] } as const;
     const directory = new PrivateDirectory({ stateDirectory: place.directory, environment: {} });
-    const { signal } = new AbortController();
     const read = async (file: string) => fs.readFileSync(file, 'utf8');
-    return /Ciphers .*/.exec(await withConfiguration(access, { ...options, directory, signal }, read))?.[0];
+    return /Ciphers .*/.exec(await withConfiguration(access, { ...STRICT, directory }, read))?.[0];
   };
   place.hostIs();
   const fast = ['aes128-gcm@openssh.com', 'aes256-gcm@openssh.com', 'chacha20-poly1305@openssh.com'];
@@ -108,15 +108,10 @@ it('a locked key is written without its passphrase, if that is the right one', n
   const publicOf = (by: string) => {
     const privateKey = fs.readFileSync(file, 'utf8');
     const access = accessOf({ ...method, credentials: { username: 'u', publicKey: null, privateKey, passphrase: by } });
-    const options = { hostKeys: 'strict', knownHostsFile: '/known', pinnedKeys: [] } as const;
-    return withConfiguration(
-      access,
-      { ...options, directory, signal: new AbortController().signal },
-      async (config) => {
-        const key = path.join(path.dirname(config), 'key');
-        return execFileSync('ssh-keygen', ['-y', '-P', '', '-f', key], { encoding: 'utf8' }).trim();
-      },
-    );
+    return withConfiguration(access, { ...STRICT, directory }, async (config) => {
+      const key = path.join(path.dirname(config), 'key');
+      return execFileSync('ssh-keygen', ['-y', '-P', '', '-f', key], { encoding: 'utf8' }).trim();
+    });
   };
   expect(await publicOf(passphrase)).toBe(credentials?.publicKey);
   for (const wrong of ['another', `${passphrase}\n`])

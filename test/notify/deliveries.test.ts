@@ -17,7 +17,7 @@ import { HttpClient } from '../../src/remote/http/http-client.ts';
 import { GuardedThread } from '../../src/search/guarded-thread.ts';
 import { openFilesIn, temporaryDirectory } from '../support/temp-directory.ts';
 import { closedAtEnd, startHttpServer } from '../support/wire-server.ts';
-import { JOB, NotifyPlace, ruleOf } from './place.ts';
+import { JOB, type NotifyPlace, placeWith, ruleOf } from './place.ts';
 
 interface Received {
   readonly headers: http.IncomingHttpHeaders;
@@ -45,12 +45,6 @@ async function receiver(status: () => number = () => 200) {
     events: () =>
       received.map(({ body }) => (JSON.parse(body) as { data: { count: number; type: string; id: string } }).data),
   };
-}
-
-function placeWith(...rules: readonly ReturnType<typeof ruleOf>[]): NotifyPlace {
-  const place = new NotifyPlace(temporaryDirectory(), rules);
-  onTestFinished(() => place.close());
-  return place;
 }
 
 /** Of a job that has just started. */
@@ -300,27 +294,6 @@ describe('an event', () => {
     expect([closes.mock.calls.length, threads.mock.calls.length]).toEqual([2, 2]);
   });
 
-  it('that was attempted may have been received, and is combined with no other one', async () => {
-    let isBroken = true;
-    const { url, events } = await receiver(() => (isBroken ? 503 : 200));
-    const place = placeWith(ruleOf({ on: ['started'], url }));
-    place.start();
-    const jobs = Array.from({ length: 20 }, (_, index) => `${600 + index}` as JobId);
-    place.watch('599' as JobId);
-    place.report('Running', {}, '599' as JobId);
-    await place.clock.passUntil('a failure', () => (place.store.outbox.all()[0]?.lastError ?? null) !== null);
-    const [attempted] = place.waiting;
-    for (const job of jobs) {
-      place.watch(job);
-      place.report('Running', {}, job);
-    }
-    await place.clock.passUntil('all', () => place.waiting.length === 21);
-    isBroken = false;
-    await place.clock.passUntil('the end', () => place.waiting.length === 0);
-    expect(events().find(({ id }) => id === attempted?.id)).toMatchObject({ count: 1 });
-    expect(events().reduce((sum, { count }) => sum + count, 0)).toBe(21);
-  });
-
   it.each([
     ['many attempts', 'echo one >&2; echo two >&2; exit 3', 'sh: exit code 3: two'],
     ['a day', 'kill -9 $$', 'sh: killed by SIGKILL'],
@@ -429,26 +402,24 @@ it('many events of a rule are gathered: one a minute, with their number and jobs
   await place.clock.passUntil('the others', () => events().length === 1 + 13, 60_000);
 });
 
-it('many deliveries that were attempted keep no newer one waiting', async () => {
+it('many deliveries that were attempted keep no newer one waiting, and are combined with none', async () => {
   let isBroken = true;
   const { url, events } = await receiver(() => (isBroken ? 503 : 200));
-  const place = placeWith(ruleOf({ on: ['started', 'canceled'], url }));
+  const place = withRunningJob(ruleOf({ on: ['started'], url }));
+  const { outbox } = place.store;
+  await place.clock.passUntil('a failure', () => outbox.all().some(({ lastError }) => lastError !== null));
+  const attempted = outbox.all();
+  // As an earlier version left them.
+  for (let number = 0; number < 100; number++)
+    for (const row of attempted) outbox.save({ ...row, deliveryId: `${number}` });
+  isBroken = false;
   place.start();
-  for (let number = 0; number < 100; number++) {
-    const jobId = String(600 + number) as JobId;
+  for (const jobId of ['502', '503'] as JobId[]) {
     place.watch(jobId);
     place.report('Running', {}, jobId);
   }
-  const { outbox } = place.store;
-  await place.clock.passUntil('a failure', () => outbox.all().some(({ lastError }) => lastError !== null));
-  // As an earlier version left them: each was attempted.
-  for (const row of outbox.all()) outbox.save({ ...row, attempts: 1 });
-  isBroken = false;
-  place.start();
-  place.watch(JOB, 'Queued');
-  place.report('Canceled');
-  await place.clock.passUntil('the newer one', () => events().some(({ type }) => type === 'canceled'));
-  expect(events().length).toBeLessThanOrEqual(20);
+  await place.clock.passUntil('the newer ones', () => events().some(({ count }) => count > 1));
+  expect(events().map(({ count }) => count)).toEqual([...Array(9).fill(1), 2]);
 });
 
 it('a stop does not wait for a long file, which is read on by the next process', async () => {

@@ -7,15 +7,9 @@ import { jobTimeOf } from '../../src/job-information.ts';
 import { EVENT_TYPES } from '../../src/notification.ts';
 import { Rule } from '../../src/notify/rules.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
-import { JOB, KEY, NotifyPlace, ruleOf } from './place.ts';
+import { JOB, KEY, NotifyPlace, placeWith, ruleOf } from './place.ts';
 
 const ALL = ruleOf({ on: [...EVENT_TYPES], match: 'ERROR' });
-
-function placeWith(...rules: readonly ReturnType<typeof ruleOf>[]): NotifyPlace {
-  const place = new NotifyPlace(temporaryDirectory(), rules);
-  onTestFinished(() => place.close());
-  return place;
-}
 
 function withJob(...rules: readonly ReturnType<typeof ruleOf>[]): NotifyPlace {
   const place = placeWith(...rules);

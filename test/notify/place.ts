@@ -1,6 +1,7 @@
 /** A state with one watched job and its mirrors, written as the engine writes them, and a reader of notifications on it. */
 import fs from 'node:fs';
 import path from 'node:path';
+import { onTestFinished } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import type { JobId, LiveFileKey, TaskId } from '../../src/job.ts';
 import type { JobInformation } from '../../src/job-information.ts';
@@ -16,6 +17,7 @@ import { Store } from '../../src/store/store.ts';
 import { newState } from '../support/engine.ts';
 import { HeldClock } from '../support/held-clock.ts';
 import { jobOf } from '../support/model-remote.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
 
 export const JOB = '501' as JobId;
 export const KEY: LiveFileKey = { taskId: '9001' as TaskId, file: 'stdout' };
@@ -47,7 +49,6 @@ export class NotifyPlace {
   readonly store: Store;
   readonly mirrors: string;
   readonly warnings: string[] = [];
-  readonly infos: string[] = [];
   /** All of the log. */
   readonly lines: (readonly [level: string, message: string, fields: object])[] = [];
   degraded: string | undefined;
@@ -156,7 +157,7 @@ export class NotifyPlace {
         this.lines.push([level, message, fields]);
       };
     };
-    const [info, warn] = [logged('info', this.infos), logged('warn', this.warnings)];
+    const [info, warn] = [logged('info'), logged('warn', this.warnings)];
     const log = { debug: logged('debug'), info, warn, error: logged('error') };
     const mirror = { directory: this.mirrors, keepGenerations: KEEP, minFreeBytes: 0 };
     const config = { notify: [...this.#rules], mirror, fleet: { name: 'test' } } as unknown as Config;
@@ -206,4 +207,11 @@ export class NotifyPlace {
     if (row === undefined) throw new Error('it is not watched');
     return row;
   }
+}
+
+/** One that ends with the test. */
+export function placeWith(...rules: readonly RuleSettings[]): NotifyPlace {
+  const place = new NotifyPlace(temporaryDirectory(), rules);
+  onTestFinished(() => place.close());
+  return place;
 }

@@ -33,11 +33,6 @@ describe('TLS', needs('openssl'), () => {
     certificates = makeCertificates(directory);
   });
 
-  test('trusts a private authority that is configured', async () => {
-    const server = await serve(certificates.server);
-    expect(await fetchFrom(server, { ca: certificates.ca })).toBe('hello nobody');
-  });
-
   test('trusts nobody else, whatever the environment says', async () => {
     const server = await serve(certificates.server);
     process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';

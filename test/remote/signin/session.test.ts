@@ -113,14 +113,6 @@ describe('the session', () => {
     expect(service.received).toHaveLength(3);
   });
 
-  it('is renewed with the secret as it is then', async () => {
-    const { session } = signIn(await settings());
-    session.lost(await session.current(NEVER));
-    await write('password', 'another');
-    await session.current(NEVER);
-    expect(service.received.map(({ body }) => JSON.parse(body).Credentials.Password)).toEqual([SECRET, 'another']);
-  });
-
   it('is not lost by word of a grant it never had, nor while it is renewed', async () => {
     const { held, go } = heldAnswers();
     const { session } = signIn(await settings());
@@ -186,16 +178,6 @@ describe('after a refusal', () => {
     await write('later', SECRET);
     expect(await session.current(NEVER)).toEqual({ kind: 'session', code: CODE });
     await rm(path('later'));
-  });
-
-  it('all who wait get it, and only one request was sent', async () => {
-    const { held, go } = heldAnswers({ status: 401 });
-    const { session } = signIn(await settings());
-    const all = Array.from({ length: 5 }, () => failureOf(session.current(NEVER), [SECRET]));
-    await until(() => held.length > 0);
-    go();
-    expect((await Promise.all(all)).map((error) => error.code)).toEqual(Array(5).fill('sign-in-refused'));
-    expect(service.received).toHaveLength(1);
   });
 
   it.each([
