@@ -130,21 +130,6 @@ it('removes one job after the other, and stops between two', async () => {
   expect(place.directories).toEqual(place.jobs);
 });
 
-it('a job that cannot be removed keeps no other, and its reason is logged once', async () => {
-  const place = new Place();
-  for (const job of ['501', '502', '503']) place.put(job);
-  await place.clock.pass(2 * DAY_MS);
-  const { remove } = place;
-  place.remove = async (jobId, deleteFiles) => {
-    if (jobId === '501') throw new JobtailError('permission', 'no right to remove it');
-    return await remove(jobId, deleteFiles);
-  };
-  place.retention.start();
-  await place.clock.pass(3 * HOUR_MS);
-  expect(place.jobs).toEqual(['501']);
-  expect(place.log).toEqual([expect.stringMatching(/^old job not removed .*501.*no right to remove it/)]);
-});
-
 it.each(['sync', 'follow', 'verify'] as const)(
   'a job that a command works on stays until that has ended: %s',
   async (kind) => {

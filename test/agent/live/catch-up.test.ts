@@ -227,17 +227,6 @@ describe('how a service decodes', () => {
     expect(mirror()).toEqual(content);
   });
 
-  test('otherwise is an error of the file where raw bytes are refused, and never a guess', async () => {
-    const { remote, engine, pass, mirror } = setUp();
-    remote.decoding = { latin1: true };
-    remote.rawAccess = false;
-    remote.files.set(NAME, Buffer.from('a\xb9', 'latin1'));
-    for (let polls = 0; polls < 12; polls++, pass(12_000)) await engine.poll();
-    const { errors } = await engine.poll();
-    expect(errors.get(NAME)?.message).toContain('the mirror ends at byte 1: the service does not show what follows');
-    expect(mirror().toString()).toBe('a');
-  });
-
   test('otherwise stays so where its U+FFFD stand for bytes without a character, and raw bytes are refused', async () => {
     const { remote, engine, pass, mirror } = setUp();
     engine.store.capabilities.set('text-encoding', 'other');
@@ -247,6 +236,9 @@ describe('how a service decodes', () => {
     for (let polls = 0; polls < 12; polls++, pass(12_000)) await engine.poll();
     expect(engine.store.capabilities.get('text-encoding')).toBe('other');
     expect(mirror().toString('latin1')).toBe('ab');
+    expect(engine.store.liveFiles.ofJob(JOB)[0]?.error?.message).toMatch(
+      /^the mirror ends at byte 2: the service does not/,
+    );
   });
 
   test('that fits nothing that is known stops the file with words, and its polls become rare', async () => {

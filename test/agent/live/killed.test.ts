@@ -153,17 +153,6 @@ describe('what a kill left in a mirror', () => {
     expect(place.remote.textBytes - textBytes).toBeLessThan(300);
     expect(place.row).toMatchObject({ generation: 1, position: LONG.length + 13 });
   });
-
-  test('is not what another process appended while no agent ran', async () => {
-    const place = new Place();
-    place.has(LONG);
-    await place.polls();
-    place.engine.kill();
-    fs.appendFileSync(place.engine.mirror(STDOUT), 'junk');
-    place.start();
-    await place.polls();
-    expect([place.read(), place.read(1)]).toEqual([LONG, undefined]);
-  });
 });
 
 describe('without a kill', () => {
@@ -274,13 +263,4 @@ describe('bytes that were committed are requested again as far as the overlap on
       expect(place.row).toMatchObject({ inode: String(ino), modifiedNs: String(mtimeNs) });
     },
   );
-
-  test('but a mirror whose committed bytes were changed is compared from its beginning', async () => {
-    const place = await killed('append:written');
-    const mirror = place.engine.mirror(STDOUT);
-    fs.writeFileSync(mirror, fs.readFileSync(mirror).fill('#', 700, 710));
-    place.start();
-    await place.polls();
-    expect([place.read(), place.read(1)]).toEqual([COMMITTED + TAIL + TAIL, undefined]);
-  });
 });

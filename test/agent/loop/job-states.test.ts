@@ -4,6 +4,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { mirrorPath } from '../../../src/agent/live/mirror/mirror.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../../src/job.ts';
+import type { WatchRequest } from '../../../src/store/rows.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
@@ -13,18 +14,24 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
 const DOWN = new JobtailError('unavailable', 'it is down');
 
+interface Following extends Partial<WatchRequest> {
+  readonly state?: string | null;
+  readonly sections?: string;
+}
+
 /** An agent that follows a job by its number, by a clock that the test holds. */
-async function follow({ state = 'Running' as string | null, settleAfterMs = null as number | null } = {}) {
+async function follow({ state = 'Running' as string | null, sections = '', ...order }: Following = {}) {
   const clock = new HeldClock();
   const remote = new ModelRemote();
   const service = new ModelJobService();
   const tell = (reported: string | null) => service.set(jobOf(JOB, reported, { tasks: tasksOf(TASK) }));
   tell(state);
   remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
-  const sections = 'results: {enabled: false}\n';
-  const started = await startAgent(remote, { jobService: service, clock, sections });
+  const started = await startAgent(remote, {
+    ...{ jobService: service, clock, sections: `results: {enabled: false}\n${sections}` },
+  });
   const { store, mirrorDirectory } = started;
-  started.watch({ results: false, settleAfterMs });
+  started.watch({ results: false, ...order });
   const grow = (text: string) => {
     const before = remote.files.get(keyText(STDOUT)) ?? Buffer.alloc(0);
     remote.files.set(keyText(STDOUT), Buffer.concat([before, Buffer.from(text)]));
@@ -321,4 +328,64 @@ describe('a report that is the same as the one before', () => {
     await clock.pass(MINUTE_MS);
     expect(mirror(late)).toBe('late\n');
   });
+});
+
+/** With `stallAfterMinutes: 30`; the row of the job has since when it has not grown: status and notifications read it. */
+async function stalling(order: Following = {}) {
+  const started = await follow({ sections: 'stallAfterMinutes: 30\n', tasks: [STDOUT.taskId], ...order });
+  const job = () => started.store.jobs.get(JOB);
+  await started.reported(order.state ?? 'Running');
+  return { ...started, job, isStalled: () => (job()?.stalledAt ?? null) !== null };
+}
+
+describe('a running job', () => {
+  it('is stalled once it has not grown for stallAfterMinutes, and until it grows', async () => {
+    const { clock, job, isStalled, grow, store, warnings, ask } = await stalling();
+    await clock.pass(29 * MINUTE_MS);
+    expect(isStalled()).toBe(false);
+    await clock.passUntil('the stall', isStalled, 3 * MINUTE_MS);
+    const since = job()?.stalledAt ?? 0;
+    // Since the growth, or the first report of the state, and not since the moment at which it was found.
+    expect(Math.abs(since - (job()?.grownAt ?? 0))).toBeLessThan(2 * MINUTE_MS);
+    expect(store.totals.read().stalledJobs).toBe(1);
+    await clock.pass(20 * MINUTE_MS);
+    expect(job()?.stalledAt).toBe(since);
+    expect(warnings.filter((line) => line.startsWith(`job stalled jobId=${JOB} `))).toHaveLength(1);
+    grow('and on\n');
+    await clock.passUntil('its end', () => !isStalled(), 3 * MINUTE_MS);
+    expect(store.totals.read().stalledJobs).toBe(0);
+    await clock.passUntil('the next stall', isStalled, 34 * MINUTE_MS);
+    // A poll just found the stall: the requested pass appends before the next poll.
+    grow('the rest\n');
+    expect(await ask('sync')).toMatchObject({ summary: { appended: 9 } });
+    await clock.passUntil('its end', () => !isStalled(), 3 * MINUTE_MS);
+  });
+
+  it('is stalled by the limit of its own command', async () => {
+    const { clock, isStalled } = await stalling({ stallAfterMs: 5 * MINUTE_MS });
+    await clock.pass(4 * MINUTE_MS);
+    expect(isStalled()).toBe(false);
+    await clock.passUntil('the stall', isStalled, 3 * MINUTE_MS);
+  });
+
+  it('is not stalled while polls fail, for it may grow', async () => {
+    const { clock, remote, isStalled } = await stalling();
+    await clock.pass(20 * MINUTE_MS);
+    remote.failures.push(...Array.from({ length: 10_000 }, () => new JobtailError('unavailable', 'it is down')));
+    await clock.pass(35 * MINUTE_MS);
+    expect(isStalled()).toBe(false);
+    remote.failures.length = 0;
+    await clock.passUntil('the stall', isStalled, 10 * MINUTE_MS);
+  });
+});
+
+it('a job that waits in the queue is never stalled, and counts from its start', async () => {
+  const { clock, isStalled, tell, reported } = await stalling({ state: 'Queued' });
+  await clock.pass(45 * MINUTE_MS);
+  expect(isStalled()).toBe(false);
+  tell('Running');
+  await reported('Running');
+  await clock.pass(28 * MINUTE_MS);
+  expect(isStalled()).toBe(false);
+  await clock.passUntil('the stall', isStalled, 5 * MINUTE_MS);
 });

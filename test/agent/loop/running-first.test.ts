@@ -36,26 +36,10 @@ class SlowRemote extends ModelRemote {
   }
 }
 
-class SlowJobs extends ModelJobService {
-  readonly #clock: HeldClock;
-  /** How long each list but the first one takes. */
-  laterMs = 0;
-
-  constructor(clock: HeldClock) {
-    super();
-    this.#clock = clock;
-  }
-
-  override async listJobs(signal?: AbortSignal) {
-    if (this.lists > 0 && signal !== undefined) await sleep(this.#clock, this.laterMs, signal);
-    return await super.listJobs();
-  }
-}
-
 /** Many jobs that ended, and one that runs; or many that run, and one that ended. */
 async function many(isOver = true) {
   const clock = new HeldClock();
-  const jobService = new SlowJobs(clock);
+  const jobService = new ModelJobService();
   const ended = { endTime: at(clock.now() - 1_000) };
   const add = (id: number, over: boolean) =>
     jobService.set(jobOf(String(id), over ? 'Finished' : 'Running', { ...(over && ended), tasks: tasksOf(`9${id}`) }));
@@ -124,10 +108,27 @@ it('the live files of running jobs come before those of most jobs that are over'
   expect(arrived(over).length).toBeLessThan(MANY / 2);
 });
 
-it('the list that names new jobs of the user also reports their tasks and states', async () => {
-  const { clock, jobService, remote, store, start } = await many();
-  jobService.laterMs = 60 * 60_000;
-  start();
-  await clock.passUntil('polls of the running job', () => remote.polls.has('700' as JobId), 60_000);
-  expect(store.jobInformation.get('700' as JobId)?.information.state).toBe('Running');
+it('running jobs are polled before many finished ones, also when the agent starts again', async () => {
+  const clock = new HeldClock();
+  const jobService = new ModelJobService();
+  const ids = Array.from({ length: 60 }, (_, index) => 100 + index);
+  const ended = { endTime: at(clock.now() - 1_000) };
+  for (const id of ids) jobService.set(jobOf(String(id), 'Finished', { ...ended, tasks: tasksOf(`9${id}`) }));
+  for (const id of ['700', '701']) jobService.set(jobOf(id, 'Running', { tasks: tasksOf(`9${id}`) }));
+  const remote = new ModelRemote();
+  const polled = new Set<JobId>();
+  const readParts = remote.readParts.bind(remote);
+  remote.readParts = async (...args) => {
+    polled.add(args[0]);
+    return await readParts(...args);
+  };
+  const { agent, restart } = await startAgent(remote, { clock, jobService });
+  agent.start([], { include: ['**'], exclude: [], maxAgeMs: 60_000, maxJobs: 100 });
+  await clock.passUntil('polls of all', () => polled.size === 62);
+  // Among the first are jobs whose next poll was due when their tasks were found.
+  expect([...polled].slice(0, 6)).toEqual(expect.arrayContaining(['700', '701']));
+  polled.clear();
+  await restart();
+  await clock.passUntil('polls of all again', () => polled.size === 62);
+  expect([...polled].slice(0, 6)).toEqual(expect.arrayContaining(['700', '701']));
 });

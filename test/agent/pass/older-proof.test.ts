@@ -1,5 +1,3 @@
-/** Any later comparison with another outcome takes a proof back, with its reason. */
-import fs from 'node:fs';
 import { expect, it, onTestFinished } from 'vitest';
 import { passOfDeleted } from '../../../src/agent/pass/complete-pass.ts';
 import { reportedNow } from '../../../src/agent/pass/deleted-jobs.ts';
@@ -158,18 +156,6 @@ it('a file whose first bytes could not be brought is not proven, though nothing 
   remote.files.set(NAME, Buffer.from([0xe2, 0x82]));
   await pass(true);
   expect(unproven()).toHaveLength(1);
-});
-
-it('a mirror that was cut and filled again is not proven by the bytes before', async () => {
-  const { remote, engine, pass, unproven } = place();
-  remote.files.set(NAME, Buffer.from(LINE));
-  await pass(true);
-  const row = engine.store.liveFiles.get(JOB, STDOUT);
-  fs.truncateSync(engine.mirror(STDOUT), 4);
-  await engine.poll();
-  await engine.poll();
-  expect(engine.store.liveFiles.get(JOB, STDOUT)).toMatchObject({ position: row?.position });
-  expect(unproven()).toEqual(['task 9001 stdout: not verified']);
 });
 
 it('results that are not wanted any more are no reason against a job', () => {

@@ -174,18 +174,6 @@ it.each([
   },
 );
 
-it('a mirror that is deleted during a quiet request is filled by a fresh response', async () => {
-  const { files, state, poll, engine, mirror } = setUp();
-  for (let polls = 0; polls < 2; polls += 1) await poll();
-  files.set(NAME, `${TEXT}more\n`);
-  state.onRequest = () => {
-    state.onRequest = () => {};
-    fs.rmSync(engine.mirror(STDOUT));
-  };
-  expect((await poll()).requests).toEqual([asks(7, TEXT), asks(0)]);
-  expect(mirror()).toBe(`${TEXT}more\n`);
-});
-
 it('a failing file is requested after pauses of half an hour at most, and at once by a complete pass', async () => {
   const { files, state, poll, requested, disk } = setUp();
   const broken = new JobtailError('fault', 'it is broken');

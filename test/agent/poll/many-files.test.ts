@@ -142,15 +142,3 @@ it('a poll of many files fails for one file alone if its second request fails', 
   remote.onPartRequest = ({ offset }) => void (offset > 0 && remote.poisoned.add(name));
   expect([...(await engine.poll()).errors.keys()]).toEqual([name]);
 });
-
-it('a poll of many files requests a file after the shortest pause if it worked since an earlier failure', async () => {
-  const { engine, remote, written, time } = setUp(4, 1);
-  const [name = ''] = written;
-  for (let times = 0; times < 3; times += 1) {
-    remote.poisoned.add(name);
-    expect([...(await engine.poll()).errors.keys()]).toEqual([name]);
-    remote.poisoned.clear();
-    time.now += 1_000;
-    expect((await engine.poll()).errors.size).toBe(0);
-  }
-});

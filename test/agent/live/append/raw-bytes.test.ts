@@ -284,65 +284,6 @@ describe('raw bytes', () => {
     expect(engine.store.liveFiles.ofJob(JOB)[0]?.error?.message).toContain('several listed files');
   });
 
-  test('are not asked for again and again: a file is fetched once a second, a large one later', async () => {
-    const { remote, engine, poll } = setUp();
-    const large = Buffer.concat([Buffer.alloc(1024 * 1024, 'x'), BYTES]);
-    remote.files.set(NAME, large);
-    expect(await poll()).toBe('current');
-    let fetched = remote.rawBytes;
-    remote.files.set(NAME, Buffer.concat([large, BYTES]));
-    // Five seconds for a mebibyte: the first polls find that it is not time.
-    for (const time of [1, 2, 3])
-      expect([time, await poll(), remote.rawBytes]).toEqual([time, 'raw-unavailable', fetched]);
-    for (let polls = 0; polls < 4; polls++) await poll();
-    expect(remote.rawBytes).toBeGreaterThan(fetched);
-    expect(engine.store.liveFiles.ofJob(JOB)[0]?.position).toBe(large.length + BYTES.length);
-    // A complete pass does not wait.
-    fetched = remote.rawBytes;
-    remote.files.set(NAME, Buffer.concat([large, BYTES, BYTES]));
-    expect(await poll(true)).toBe('current');
-  });
-
-  test('that wait for their pause are no error, however long it is: a large file goes on when it is over', async () => {
-    const { remote, engine, poll } = setUp();
-    const errors = new Set<unknown>();
-    const large = Buffer.concat([Buffer.alloc(20 * 1024 * 1024, 'x'), BYTES]);
-    remote.files.set(NAME, large);
-    expect(await poll()).toBe('current');
-    const grown = Buffer.concat([large, BYTES]);
-    remote.files.set(NAME, grown);
-    const row = () => engine.store.liveFiles.ofJob(JOB)[0];
-    for (let polls = 0; polls < 100 && row()?.position !== grown.length; polls++) {
-      await poll();
-      errors.add(row()?.error?.message);
-    }
-    expect(row()?.position).toBe(grown.length);
-    expect([...errors]).toEqual([undefined]);
-  });
-
-  test('that a last pass was refused are requested by a poll as soon as they are needed', async () => {
-    const { remote, poll, mirror } = setUp();
-    const bytes = Buffer.from('A\ufffd\ufffd');
-    remote.files.set(NAME, bytes);
-    remote.rawAccess = false;
-    for (let polls = 0; polls < 8; polls++) await poll(true);
-    remote.rawAccess = true;
-    for (let polls = 0; polls < 60; polls++) await poll();
-    expect(mirror()).toBe(bytes.toString('latin1'));
-  });
-
-  test('that came are refused twice anew before they are given up', async () => {
-    const { remote, poll, mirror } = setUp();
-    for (let lines = 1; lines <= 4; lines++) {
-      remote.files.set(NAME, Buffer.concat(Array<Buffer>(lines).fill(BYTES)));
-      remote.rawAccess = false;
-      expect(await poll()).toBe('raw-unavailable');
-      remote.rawAccess = true;
-      for (let polls = 0; polls < 9; polls++) await poll();
-      expect(mirror()).toBe(BYTES.toString('latin1').repeat(lines));
-    }
-  });
-
   test('that are refused end the mirror before the first byte that is not shown, with the reason; a call that fails says nothing', async () => {
     const { remote, engine, poll, mirror } = setUp();
     remote.downloadFile = async () => {

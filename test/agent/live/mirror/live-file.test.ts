@@ -18,21 +18,6 @@ async function withFailingFlush() {
 }
 
 describe('what is appended', () => {
-  test('is flushed before it is committed', async () => {
-    const place = new LivePlace();
-    const disk = new ModelDisk();
-    const steps: string[] = [];
-    disk.beforeStep = async (step) => void steps.push(step);
-    place.onStep = (step) => {
-      if (step === 'commit') steps.push(step);
-    };
-    const openFile = disk.open.bind(disk);
-    await place.during((file) => file.append(Buffer.from('text')), { openFile });
-    // The first commit says whose file it is, before there is a byte in it.
-    expect(steps).toEqual(['commit', 'write', 'datasync', 'commit']);
-    expect(place.committed.position).toBe(4);
-  });
-
   test('is committed from time to time within a long append, and flushed in the background more often', async () => {
     const place = new LivePlace();
     const disk = new ModelDisk();

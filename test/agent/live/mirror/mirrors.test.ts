@@ -67,13 +67,6 @@ test.each([false, true])(
 );
 
 describe('a mirror', () => {
-  test('that was moved away is made again', async () => {
-    const file = await poll('text');
-    fs.renameSync(file, elsewhere(file));
-    await poll('new');
-    expect([file, elsewhere(file)].map((each) => fs.readFileSync(each, 'latin1'))).toEqual(['new', 'text']);
-  });
-
   test('has its name flushed by the next poll if the first one could not', async () => {
     const names = path.join(directory, JOB, 'live', STDOUT.taskId);
     fs.mkdirSync(names, { recursive: true });
