@@ -102,6 +102,7 @@ it('the agents of a fleet find the same id in a mirror directory, whichever crea
   expect(first).toMatch(/^[0-9a-f-]{36}$/);
   expect([...others, await mirrorIdentity(directory)]).toEqual([first, first, first]);
   expect(fs.readdirSync(directory)).toEqual(['.jobtail-mirror']);
+  expect(fs.statSync(path.join(directory, '.jobtail-mirror')).mode & 0o777).toBe(0o640 & ~process.umask());
   await expect(mirrorIdentity(path.join(directory, 'gone'))).rejects.toMatchObject({ name: 'JobtailError' });
 });
 

@@ -360,6 +360,7 @@ const SCENARIOS: Readonly<Record<string, readonly Step[]>> = {
       2,
     ],
     ...[lines('stdout', 2), result('/out/a', 'a'), pause(2), ending(OTHER), pause(2), to('Finished'), settled],
+    ['the agent is started again', (world) => restarted(world, true), 1],
     ['an hour passes', () => {}, 60],
     ['the clock is set back', ({ time }) => time.stepWall(-3_600_000), 5],
     ['an hour passes', () => {}, 60],

@@ -202,6 +202,10 @@ describe('what SSH shows to be no regular file', () => {
     place.remote.files.set('/11/pipe', new JobtailError('fault', 'Exception of type X was thrown.'));
     expect(await requestsOf(place, 2, true)).toEqual(when === 'never' ? [] : [1, 2]);
     expect(place.row('/11/pipe')).toMatchObject({ state: 'left-out', reason: `it is ${kind}` });
+    // A failure of another kind says nothing about that.
+    place.remote.files.set('/11/pipe', new JobtailError('malformed', 'the response is damaged'));
+    await requestsOf(place, 1, true);
+    expect(place.row('/11/pipe')?.state).toBe(when === 'never' ? 'left-out' : 'failed');
     transfer.irregular.clear();
     transfer.contents.set('/11/pipe', 'a file by now');
     if (when !== 'never') place.remote.set('/11/pipe', 'a file by now');
