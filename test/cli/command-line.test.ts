@@ -26,50 +26,11 @@ describe('the help', () => {
       expect(helpOf(command), command.name()).toMatch(/\nExamples?:\n {2}\S/);
     }
   });
-
-  it('guesses what an unknown word was meant to be', () => {
-    let said = '';
-    const program = programOf();
-    for (const command of [program, ...program.commands])
-      command.configureOutput({ writeErr: (text) => (said += text) });
-    expect(() => program.parse(['statsu'], { from: 'user' })).toThrow();
-    expect(said).toContain('Did you mean status?');
-    expect(() => program.parse(['status', '--jsno'], { from: 'user' })).toThrow();
-    expect(said).toContain('Did you mean --json?');
-  });
-});
-
-it('an invalid argument is quoted once, after the name of its option', () => {
-  const errorOf = (...args: readonly string[]) => {
-    let said = '';
-    const program = programOf();
-    for (const command of [program, ...program.commands])
-      command.configureOutput({ ...command.configureOutput(), writeErr: (text) => (said += text) });
-    expect(() => program.parse(args, { from: 'user' })).toThrow();
-    return said.split('\n')[0];
-  };
-  expect(errorOf('tail', 'abc')).toBe('agent: "abc" is no job id: a whole number from 1 to 2^63 - 1 was expected.');
-  expect(errorOf('tail', '501', '-n', 'x')).toBe('agent: --lines: "x" is no number of lines, nor "all".');
-  expect(errorOf('demo', '--seconds', '9000')).toBe('agent: --seconds: "9000" is no number of seconds from 1 to 3600.');
-  for (const args of [
-    ['wait', '501', '--timeout', '30'],
-    ['tail', '501', '--since', '30'],
-  ])
-    expect(errorOf(...args)).toContain('"30" has no unit: 30s, 30m, 30h or 30d?');
-  for (const name of ['.x', '../x', 'a/b', 'a b', 'x'.repeat(65)])
-    expect(errorOf('init', '--service', name)).toContain('is no name of an instance');
-  for (const option of ['--json', '--quiet'])
-    expect(errorOf('watch', '--mine', option)).toMatch(/'--mine' cannot be used with option '.*--(?:json|quiet)'/);
-  for (const option of ['--json', '--quiet', '--no-wait'])
-    expect(errorOf('watch', '501', '--foreground', option)).toContain("'--foreground' cannot be used with option");
-  for (const args of [['status', 'a\u001b]52;c;x\u0007'], ['a\u001b[2J\u009b']])
-    expect(errorOf(...args)).toMatch(/^[ -~]+$/);
 });
 
 /** What a command line prints, with its exit code. */
-function run(args: readonly string[], env: Readonly<Record<string, string>> = {}, cwd = temporaryDirectory()) {
-  const inherited = { PATH: process.env['PATH'] ?? '', NO_COLOR: '1' };
-  const options = { encoding: 'utf8', cwd, env: { ...inherited, ...env } } as const;
+function run(args: readonly string[], cwd: string) {
+  const options = { encoding: 'utf8', cwd, env: { PATH: process.env['PATH'] ?? '', NO_COLOR: '1' } } as const;
   const { stdout, stderr, status } = spawnSync(process.execPath, [PROGRAM, ...args], options);
   return { stdout, stderr, status };
 }
@@ -81,53 +42,6 @@ describe('the command line', () => {
       for (const option of ['--quiet', '--verbose', '--debug'])
         if (command.name() !== 'grep') expect(longs, command.name()).toContain(option);
     }
-    // The only finding is a failure.
-    expect(run(['check', '-q', '-c', 'nothing.yaml'])).toMatchObject({ status: 3, stdout: '' });
-    expect(run(['check', '-q', '-c', 'nothing.yaml']).stderr).toMatch(/^(?:✗|x) configuration .*nothing\.yaml/);
-    expect(run(['version', '-q']).stderr).toContain("unknown option '-q'");
-  });
-
-  it('is short without arguments, and fails for an unknown command, also with help', () => {
-    const none = run([]);
-    expect(none).toMatchObject({ status: 2, stdout: '' });
-    expect(none.stderr.split('\n').length).toBeLessThanOrEqual(14);
-    for (const args of [
-      ['help', 'statsu'],
-      ['-c', 'x', 'statsu', '-h'],
-    ]) {
-      const { status, stderr } = run(args);
-      expect(status).toBe(2);
-      expect(stderr).toMatch(/^agent: unknown command 'statsu'\n\(Did you mean status\?\)/);
-    }
-    expect(run(['help', 'nosuch']).stderr).toMatch(
-      /^agent: unknown command 'nosuch'\n\n?Pages [^\n]*\n {2}commands, .*troubleshooting/s,
-    );
-    expect(run(['completion', 'tcsh']).stderr).toMatch(/^agent: "tcsh" is none of these\. Allowed choices are bash/);
-    expect(run(['run', '--log-level', 'loud']).stderr).toMatch(/^agent: "loud" is none of these\. Allowed choices are/);
-    expect(run(['-c', 'x'])).toEqual(none);
-    const noJob = 'agent: "nojob" is no job id: a whole number from 1 to 2^63 - 1 was expected.';
-    expect(run(['grep', 'x', 'nojob'])).toMatchObject({ status: 2, stdout: '', stderr: `${noJob}\n` });
-    for (const args of [['help'], ['help', 'status'], ['help', 'json'], ['help', 'results'], ['help', 'view.md']]) {
-      const { stdout, ...ended } = run(args);
-      expect(ended).toEqual({ status: 0, stderr: '' });
-      const page = { json: 'OUTPUT FOR PROGRAMS', 'view.md': 'THE VIEW IN A BROWSER' }[args[1] ?? ''];
-      expect(stdout).toContain(page ?? 'Usage: agent');
-      if (args[1] === 'results') expect(stdout).toContain('\nThe page of the documents: agent help results.md\n');
-      if (page === undefined)
-        expect(stdout.split('\n').filter((line) => line.length > 80 && !line.startsWith('('))).toEqual([]);
-    }
-  });
-
-  it('takes the configuration before and after the command, and from the home of the user', () => {
-    const home = temporaryDirectory();
-    for (const args of [
-      ['--config', '/none.yaml', '--no-color', 'grep', '-c', 'x'],
-      ['status', '-c', '/none.yaml', '--no-color'],
-    ])
-      expect(run(args).stderr).toContain('/none.yaml: there is no such file');
-    const { status, stderr } = run(['status'], { XDG_CONFIG_HOME: home });
-    expect(status).toBe(3);
-    expect(stderr).toContain(`${home}/jobtail/config.yaml`);
   });
 
   it('runs no program of a result that is called config.yaml, in its directory and by name', () => {
@@ -136,10 +50,10 @@ describe('the command line', () => {
     const auth = `{username: a, passwordCommand: [touch, ${results}/ran]}`;
     const service = '{protocol: rest, baseUrl: "http://127.0.0.1:9"}';
     fs.writeFileSync(`${results}/config.yaml`, `service: ${service}\nauth: ${auth}\nstate: {directory: state}\n`);
-    const found = run(['jobs'], {}, results);
+    const found = run(['jobs'], results);
     expect(found).toMatchObject({ status: 3, stdout: '' });
     expect(found.stderr).toContain('./config.yaml is used only by name: add -c config.yaml');
-    const named = run(['jobs', '-c', 'config.yaml'], {}, results);
+    const named = run(['jobs', '-c', 'config.yaml'], results);
     expect(named).toMatchObject({ status: 3, stdout: '' });
     expect(named.stderr).toContain('this file is no configuration: it is in a directory of job 501');
     expect(fs.readdirSync(results)).toEqual(['config.yaml']);

@@ -12,6 +12,7 @@ import { answersOf, configText } from '../../src/cli/init/answers.ts';
 import { serviceAt } from '../../src/cli/init/service.ts';
 import { putFile } from '../../src/cli/put-file.ts';
 import { readYaml } from '../../src/config/yaml.ts';
+import { packageFile } from '../../src/system/package-file.ts';
 import { SmallDisk } from '../support/e2e-mount.ts';
 import { until } from '../support/e2e-until.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
@@ -234,6 +235,16 @@ it('init writes private files, keeps former ones aside, and leaves no part of ne
   await initAs('alice', false);
   expect([file, secret].map((each) => fs.statSync(each).mode & 0o777)).toEqual([0o600, 0o600]);
   const before = read('c.yaml');
+  expect(before).toContain('`agent help configuration` lists all keys');
+  expect(readYaml(before).value).toMatchObject({ mirror: { directory: './mirror' }, state: { directory: './state' } });
+  const soap = {
+    url: 'https://h.example.org/FileTransferWs',
+    protocol: 'soap',
+    method: 'password',
+    check: false,
+  } as const;
+  const { signal } = new AbortController();
+  await expect(answersOf(file, soap, signal)).rejects.toThrow('--namespace is missing');
   await expect(initAs('bob', false)).rejects.toMatchObject({ code: 'usage', message: `${file} is there already` });
   expect([read('c.yaml'), read('password')]).toEqual([before, 'of alice\n']);
   await initAs('bob', true);
@@ -242,6 +253,32 @@ it('init writes private files, keeps former ones aside, and leaves no part of ne
   fs.writeFileSync(`${secret}.${process.pid}.new`, '');
   await expect(initAs('carol', true)).rejects.toThrow(`cannot write ${secret}`);
   expect(fs.readdirSync(directory).sort()).toEqual(['c.yaml.bak', 'password.bak']);
+});
+
+it('init --service sets the directories of the unit, or of its instance, and the one credential that units load', async () => {
+  const directory = temporaryDirectory();
+  const file = path.join(directory, 'config.yaml');
+  const stdin = vi.spyOn(process, 'stdin', 'get');
+  const printed = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const flags = { url: 'https://mw.example.org/FileTransferWs', namespace: 'urn:x', baseUrl: 'https://mw.example.org' };
+  const more = { protocol: 'soap', username: 'alice', force: true, secretStdin: true, check: false } as const;
+  for (const [service, method, key, unit, suffix] of [
+    [true, 'password', 'passwordCredential', 'agent', ''],
+    ['alice', 'openid', 'tokenCredential', 'agent@alice', '-alice'],
+  ] as const) {
+    stdin.mockReturnValue(Readable.from(['the secret\n']) as never);
+    await init({ ...flags, ...more, service, method, output: file });
+    expect(readYaml(fs.readFileSync(file, 'utf8')).value).toMatchObject({
+      auth: { [key]: 'password' },
+      mirror: { directory: `/srv/agent${suffix}` },
+      state: { directory: `/var/lib/agent${suffix}/state` },
+    });
+    expect(String(printed.mock.lastCall)).toContain(`systemctl enable --now ${unit}, then`);
+  }
+  expect(fs.readFileSync(path.join(directory, 'password'), 'utf8')).toBe('the secret\n');
+  for (const unit of ['agent.service', 'agent@.service'])
+    expect(fs.readFileSync(packageFile(`systemd/${unit}`), 'utf8')).toMatch(/^LoadCredential=password:/m);
 });
 
 describe('a file that a command writes', () => {

@@ -7,6 +7,8 @@ import { FileWatch } from '../../src/daemon/watch-files.ts';
 import type { JobId } from '../../src/job.ts';
 import { WAKE_FILE } from '../../src/store/store.ts';
 import { startAgent } from '../support/composed-agent.ts';
+import { taskOf } from '../support/e2e-job.ts';
+import { Place, type Sections } from '../support/e2e-place.ts';
 import { until } from '../support/e2e-until.ts';
 import { ENDED, FAILING, NOW, SEARCHED, SETTLED, TASK, writeState } from '../support/full-state.ts';
 import { jobOf, ModelJobService, ModelRemote, tasksOf } from '../support/model-remote.ts';
@@ -19,8 +21,14 @@ afterEach(() => {
   process.exitCode = undefined;
 });
 
+/** What a command with a configuration prints. */
+async function printed(file: string, command: string, ...rest: readonly string[]): Promise<string> {
+  const text = await printedBy([command, '--config', file, ...rest]);
+  return text.replace(` --config ${file}`, '').replaceAll(path.dirname(file), 'DIR');
+}
+
 /** What a command line prints and its exit code; lines of the standard error begin with `!`. */
-async function printed(file: string, ...args: readonly string[]): Promise<string> {
+async function printedBy(args: readonly string[]): Promise<string> {
   let text = '';
   const out = vi.spyOn(process.stdout, 'write').mockImplementation((written) => {
     text += String(written);
@@ -31,15 +39,13 @@ async function printed(file: string, ...args: readonly string[]): Promise<string
     return true;
   });
   process.exitCode = undefined;
-  const [command = '', ...rest] = args;
   try {
-    await execute([command, '--config', file, ...rest]);
+    await execute(args);
   } finally {
     out.mockRestore();
     error.mockRestore();
   }
   const shown = text
-    .replaceAll(path.dirname(file), 'DIR')
     .replaceAll(`pid ${process.pid}`, 'pid 1')
     .replaceAll(/\d\d:\d\d:\d\d(?=\))/g, 'TIME')
     .replaceAll(/ in [\d.]+ \w+ \([^)]*\/s\)/g, ' in TIME')
@@ -114,7 +120,7 @@ it('each command prints the whole of a state in which everything has happened', 
   vi.stubEnv('LC_ALL', 'C.UTF-8');
   const { configFile } = await writeState(directory);
   let all = '';
-  for (const line of LINES) all += await printed(configFile, ...line);
+  for (const [command = '', ...rest] of LINES) all += await printed(configFile, command, ...rest);
   await expect(all).toMatchFileSnapshot('printed.txt');
   expect(fs.readdirSync(temporary)).toEqual([]);
 });
@@ -137,7 +143,7 @@ it('each command that an agent works for prints what the agent did', async () =>
   const text = fs.readFileSync(ofAgent, 'utf8').replace('\nauth:', jobsUrl);
   fs.writeFileSync(file, `${text}\nnotify: [${rule}]\n`, { mode: 0o600 });
   let all = '';
-  const run = async (...line: readonly string[]) => (all += await printed(file, ...line));
+  const run = async (command: string, ...rest: readonly string[]) => (all += await printed(file, command, ...rest));
   await run('notify', '--test');
   fs.writeFileSync(gate, '');
   await run('notify', '--test');
@@ -169,4 +175,92 @@ it('each command that an agent works for prints what the agent did', async () =>
   await run('verify', '503');
   expect(store.requests.open('service')).toEqual([]);
   await expect(all).toMatchFileSnapshot('printed-by-agent.txt');
+});
+
+/** Each is wrong, or asks for help. */
+const WRONG: readonly (readonly string[])[] = [
+  ...[[], ['statsu'], ['status', '--jsno'], ['help', 'statsu'], ['-c', 'x', 'statsu', '-h'], ['help', 'nosuch']],
+  ...[
+    ['-c', 'x'],
+    ['completion', 'tcsh'],
+    ['run', '--log-level', 'loud'],
+    ['grep', 'x', 'nojob'],
+    ['tail', 'abc'],
+  ],
+  ...[
+    ['tail', '501', '-n', 'x'],
+    ['demo', '--seconds', '9000'],
+    ['wait', '501', '--timeout', '30'],
+  ],
+  ...[
+    ['tail', '501', '--since', '30'],
+    ['version', '-q'],
+    ['check', '-q', '-c', '/none.yaml'],
+  ],
+  ...['.x', '../x', 'a/b', 'a b', 'x'.repeat(65)].map((name) => ['init', '--service', name]),
+  ...['--json', '--quiet'].map((option) => ['watch', '--mine', option]),
+  ...['--json', '--quiet', '--no-wait'].map((option) => ['watch', '501', '--foreground', option]),
+  // Before the command and after it.
+  ['--config', '/none.yaml', '--no-color', 'grep', '-c', 'x'],
+  ...[['status', '-c', '/none.yaml', '--no-color'], ['status'], ['help', 'status']],
+];
+
+it('each wrong command line prints what is wrong with it, once, and what was meant', async () => {
+  vi.stubEnv('XDG_CONFIG_HOME', '/none');
+  vi.stubEnv('AGENT_CONFIG', undefined);
+  let all = '';
+  for (const line of WRONG) all += await printedBy(line);
+  await expect(all).toMatchFileSnapshot('printed-wrong.txt');
+  for (const args of [['status', 'a\u001b]52;c;x\u0007'], ['a\u001b[2J\u009b']])
+    expect((await printedBy(args)).split('\n')[1]).toMatch(/^!agent: [ -~]+$/);
+});
+
+it.each([
+  ['', 'Usage: agent'],
+  ['results', '\nThe page of the documents: agent help results.md\n'],
+  ['json', 'OUTPUT FOR PROGRAMS'],
+  ['view.md', 'THE VIEW IN A BROWSER'],
+])('agent help %s prints a page of commands within 80 columns, or one of the documents', async (name, words) => {
+  const text = await printedBy(['help', name].filter((word) => word !== ''));
+  expect(text).toContain(words);
+  expect(text).toMatch(/\n= 0\n\n$/);
+  const isOfCommands = text.includes('Usage: agent');
+  expect(text.split('\n').filter((line) => isOfCommands && line.length > 80 && !line.startsWith('('))).toEqual([]);
+});
+
+it('agent check prints what it detects of a service, what is wrong, and what to do', async (context) => {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  await sandbox.setHabits({ offsetEcho: 'nil', listForm: 'bare' });
+  const job = await sandbox.submit({ tasks: [{}] });
+  const { taskId, files } = taskOf(job);
+  fs.writeFileSync(files.stdout, 'hello\n');
+  const programs = path.join(place.directory, 'cluster', 'programs');
+  fs.mkdirSync(programs);
+  for (const name of ['ssh', 'rsync']) fs.writeFileSync(path.join(programs, name), '', { mode: 0o755 });
+  vi.stubEnv('PATH', `${programs}:${process.env['PATH']}`);
+  vi.stubEnv('LC_ALL', 'C.UTF-8');
+  const wrong = path.join(place.directory, 'cluster', 'wrong');
+  fs.writeFileSync(wrong, 'wrong\n', { mode: 0o644 });
+  const elsewhere = sandbox.baseUrl.replace('http:', 'https:');
+  let all = '';
+  const run = async (service: object, sections: Sections = {}, ...line: readonly string[]) => {
+    place.configure({ ...sandbox, ...service }, sections);
+    all += await printed(place.configFile, 'check', ...line);
+  };
+  await run({}, {}, '--job', job.jobId, '--task', taskId);
+  expect(fs.readdirSync(place.directory).sort(), 'it changes nothing').toEqual(['cluster', 'config.yaml']);
+  await run({}, { pool: {} });
+  await run({ passwordFile: wrong });
+  await run({}, { service: { namespace: 'http://sandbox.example.org' } });
+  await run({}, { service: { fileTransferUrl: `${elsewhere}/FileTransferWs` } });
+  await run({}, {}, '--job', '4711');
+  await sandbox.stop();
+  await run({});
+  const shown = all
+    .replaceAll(/127\.0\.0\.1:\d+/g, 'HOST')
+    .replaceAll(job.jobId, 'JOB')
+    .replaceAll(taskId, 'TASK')
+    .replaceAll(/(?<=does not speak TLS )\(.*\)/g, '(WHY)');
+  await expect(shown).toMatchFileSnapshot('printed-check.txt');
 });

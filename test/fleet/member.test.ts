@@ -162,27 +162,6 @@ it.concurrent('an agent that stops gives nothing away that it may still write', 
   expect(await fleet.query('SELECT how FROM jobtail.attempts')).toEqual([{ how: 'handed-over' }]);
 });
 
-it.concurrent('an agent that stops ends the round that is under way before', needs('postgres'), async (test) => {
-  const fleet = await FleetParts.make(test);
-  await fleet.ordered('command', 1);
-  const { jobId } = orderFor(1);
-  const steps: string[] = [];
-  const { member, log, store, followed } = fleet.start('anna', {
-    onRelease: async () => {
-      steps.push('release begins');
-      await sleep(500);
-      steps.push('release ends');
-    },
-  });
-  await until('the job to be followed', () => followed.has(jobId));
-  store.transaction(() => store.jobs.setState(jobId, 'settled'));
-  await until('the job to be released', () => steps.length === 1);
-  await member.stop();
-  expect(steps).toEqual(['release begins', 'release ends']);
-  expect(await fleet.query('SELECT how FROM jobtail.attempts')).toEqual([{ how: 'done' }]);
-  expect(log.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
-});
-
 it.concurrent('jobs of a long configuration are all followed', needs('postgres'), async (test) => {
   const fleet = await FleetParts.make(test);
   const configured = Array.from({ length: JOBS }, (_, index) => orderFor(index + 1));

@@ -238,7 +238,7 @@ export class ViewPlace {
   }
 }
 
-export class EventReader {
+class EventReader {
   close: () => void = () => {};
   #text = '';
   readonly #seen: (readonly [name: string, data: unknown])[] = [];

@@ -46,18 +46,6 @@ it.each(['watched', 'settled'] as const)('a %s job is the same to the page and t
   expect(summary).toMatchObject({ endTime: null, grownAt: 9_000, polledAt: 9_500, tasks: { found: 1 } });
 });
 
-it('the last poll is the last one that the service answered: also one that failed by its response', async () => {
-  const { config, store } = await ownState();
-  fill(store);
-  for (const [code, polledAt] of [
-    ['malformed', 20_000],
-    ['unreachable', 9_500],
-  ] as const) {
-    store.jobs.endRun(JOB, { polledAt: 20_000, grownAt: null, refused: 0, failures: 4, error: { ...OUTAGE, code } });
-    expect(reportOf(config, store, [JOB]).jobs).toMatchObject([{ polledAt }]);
-  }
-});
-
 it('a difference is found, wherever it is', () => {
   expect(differenceOf({ a: [{ b: 1, only: 2 }] }, { a: [{ b: 1 }] })).toBeUndefined();
   expect(differenceOf({ a: [{ b: 1 }] }, { a: [{ b: 2 }] })).toBe('.a.0.b: 1, 2');

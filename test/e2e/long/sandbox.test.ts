@@ -4,7 +4,7 @@ import path from 'node:path';
 import { expect, it, type TestContext } from 'vitest';
 import { parse } from 'yaml';
 import { Place, readIfThere } from '../../support/e2e-place.ts';
-import { Program } from '../../support/e2e-program.ts';
+import { Program, processesIn } from '../../support/e2e-program.ts';
 import { until } from '../../support/e2e-until.ts';
 
 it('agent sandbox speaks the release of REST that is asked for, and prints the configuration for it', async (context) => {
@@ -29,17 +29,6 @@ it('agent sandbox speaks the release of REST that is asked for, and prints the c
 
 const JOB = /^# Job \d+ runs for 10 min: agent (watch .*)$/m;
 
-/** The processes of the jobs of a cluster. */
-function pidsBelow(directory: string): string[] {
-  return fs.readdirSync('/proc').filter((pid) => {
-    try {
-      return /^\d+$/.test(pid) && fs.readlinkSync(`/proc/${pid}/cwd`).startsWith(`${directory}/jobs/`);
-    } catch {
-      return false;
-    }
-  });
-}
-
 /** `agent sandbox --job`, once its job was started. */
 async function startWithJob(place: Place, { onTestFinished }: TestContext) {
   const directory = path.join(place.directory, 'cluster');
@@ -48,7 +37,7 @@ async function startWithJob(place: Place, { onTestFinished }: TestContext) {
     program.signal('SIGTERM');
     await program.ended;
     // The processes of its jobs write to the directory for a moment more.
-    await until('the processes of its jobs to end', () => pidsBelow(directory).length === 0);
+    await until('the processes of its jobs to end', () => processesIn(directory).length === 0);
   });
   const [, watch = ''] = await until('its job', () => JOB.exec(program.stdout) ?? undefined);
   return { directory, program, watch };

@@ -1,78 +1,43 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { freePort } from '../../../simulator/free-port.ts';
 import { mirroredJob, requestOf, submitQuietJob } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import { Program } from '../../support/e2e-program.ts';
 import { until } from '../../support/e2e-until.ts';
-import { EventReader } from '../../support/view-place.ts';
 
-/** A view as a program that has its token asks it. */
-class View {
-  readonly #origin: string;
-  readonly #headers: Record<string, string>;
+const tokenIn = ({ state }: Place) => fs.readFileSync(path.join(state, 'view-token'), 'utf8').trim();
 
-  constructor(link: string, { state }: Place) {
-    this.#origin = new URL(link).origin;
-    const token = fs.readFileSync(path.join(state, 'view-token'), 'utf8').trim();
-    this.#headers = { authorization: `Bearer ${token}` };
-  }
-
-  ask(address: string, signal: AbortSignal | null = null): Promise<Response> {
-    return fetch(`${this.#origin}/api/${address}`, { headers: this.#headers, signal });
-  }
-
-  async bytes(address: string): Promise<Buffer> {
-    const answer = await this.ask(address);
-    if (!answer.ok) throw new Error(`${address}: ${answer.status} ${await answer.text()}`);
-    return Buffer.from(await answer.arrayBuffer());
-  }
-
-  look(query: string): EventReader {
-    const reader = new EventReader();
-    const over = new AbortController();
-    onTestFinished(() => over.abort());
-    void (async () => {
-      const { body } = await this.ask(`events?${query}`, over.signal);
-      const decoder = new TextDecoder();
-      for await (const piece of body ?? []) reader.take(decoder.decode(piece, { stream: true }));
-    })().catch(() => {});
-    return reader;
-  }
+/** What a program that has the token gets of a view. */
+async function bytesOf(place: Place, origin: string, address: string): Promise<Buffer> {
+  const headers = { authorization: `Bearer ${tokenIn(place)}` };
+  const answer = await fetch(`${origin}/api/${address}`, { headers });
+  if (!answer.ok) throw new Error(`${address}: ${answer.status} ${await answer.text()}`);
+  return Buffer.from(await answer.arrayBuffer());
 }
 
-/** The link that a program printed; empty if it has not. */
-const linkIn = ({ stdout }: { readonly stdout: string }) => /^http\S+\?ticket=\S+$/m.exec(stdout)?.[0] ?? '';
-
-async function linkOf(program: Program): Promise<string> {
-  return until('the link', () => linkIn(program) || undefined);
-}
+/** The origin of the link that a program printed. */
+const originOf = (program: Program) =>
+  until('the link', () => /^(http:\/\/[^/\s]+)\/\S*\?ticket=\S+$/m.exec(program.stdout)?.[1]);
 
 it('the view is served by the command where no agent serves it, beside one or without', async (context) => {
-  const { place, job, mirror, agent, stdout } = await mirroredJob(context, Buffer.from('mirrored\n'));
-  const [task] = job.tasks;
-  const content = `job=${job.jobId}&task=${task?.taskId}&file=stdout`;
+  const { place, job, mirror, agent } = await mirroredJob(context, Buffer.from('mirrored\n'));
+  const lines = `lines?job=${job.jobId}&task=${job.tasks[0]?.taskId}&file=stdout`;
   const beside = place.start(['view', '--no-open']);
-  const view = new View(await linkOf(beside), place);
-  expect((await view.bytes(`lines?${content}`)).toString()).toBe('mirrored\n');
-  const page = view.look(`file=${job.jobId}/${task?.taskId}/stdout`);
-  fs.appendFileSync(stdout, 'more\n');
-  await page.until('length', ({ bytes }) => bytes === 14);
-  expect((await page.until('agent')).running).toBe(true);
+  const origin = await originOf(beside);
+  expect((await bytesOf(place, origin, lines)).toString()).toBe('mirrored\n');
   agent.signal('SIGTERM');
   await agent.ended;
-  await page.until('agent', ({ running }) => !running);
-  expect((await view.bytes(`lines?${content}`)).equals(fs.readFileSync(mirror))).toBe(true);
+  expect((await bytesOf(place, origin, lines)).equals(fs.readFileSync(mirror))).toBe(true);
   beside.signal('SIGINT');
   expect(await beside.ended).toMatchObject({ code: 0 });
   // One link, with a ticket for the token.
   expect(beside.stdout.match(/http:\/\/\S+/g)).toHaveLength(1);
-  const token = fs.readFileSync(path.join(place.state, 'view-token'), 'utf8').trim();
-  expect(beside.stdout + beside.stderr).not.toContain(token);
-  await expect(view.ask(`lines?${content}`)).rejects.toThrow();
+  expect(beside.stdout + beside.stderr).not.toContain(tokenIn(place));
+  await expect(bytesOf(place, origin, lines)).rejects.toThrow();
   const alone = place.start(['view']);
-  await linkOf(alone);
+  await originOf(alone);
   await until('the word', () => alone.stderr.includes('no agent is running'));
   alone.signal('SIGTERM');
   await alone.ended;
@@ -92,7 +57,7 @@ it('comes, and searches, where the directory that the agent was started in is go
   fs.rmdirSync(gone);
   await agent.logs('view listening');
   await place.mirrored(job, 'stdout');
-  const view = new View(`http://127.0.0.1:${port}/`, place);
-  expect((await view.bytes('find?text=a.*b&regex=1')).toString()).toContain('axxb');
+  const found = await bytesOf(place, `http://127.0.0.1:${port}`, 'find?text=a.*b&regex=1');
+  expect(found.toString()).toContain('axxb');
   expect(agent.logged('cannot listen for the view')).toEqual([]);
 });
