@@ -7,7 +7,6 @@ import { listingContract } from './listing-contract.ts';
 import { partsContract } from './parts-contract.ts';
 import { SandboxService } from './sandbox-service.ts';
 import type { Dialect } from './service.ts';
-import { transferContract } from './transfer-contract.ts';
 
 /** The tests of the contract, in each of the dialects. */
 export function contractOf(dialects: readonly Dialect[]): void {
@@ -21,7 +20,6 @@ export function contractOf(dialects: readonly Dialect[]): void {
     describe('DownloadPartsOfJobFilesFromCluster', () => partsContract(serve, dialect));
     describe('ListChangedFilesForJob', () => listingContract(serve, dialect));
     describe('DownloadFileFromCluster', () => fileContract(serve, dialect));
-    describe('GetFileTransferMethod and EndFileTransfer', () => transferContract(serve, dialect));
-    describe('faults and sessions', () => faultContract(serve, dialect));
+    describe('sessions', () => faultContract(serve, dialect));
   });
 }

@@ -2,34 +2,17 @@
 import { expect, test } from 'vitest';
 import type { SandboxHabits } from '../../simulator/habits.ts';
 import type { PartRequest } from '../../src/agent/ports/server.ts';
-import { LIVE_FILE_NAMES, type LiveFileName } from '../../src/job.ts';
+import type { LiveFileName } from '../../src/job.ts';
 import { taskId as taskIdOf } from '../support/wire-remote.ts';
 import { type Place, readPart, type Serve, signal } from './contract-place.ts';
-import { type Dialect, JOB_ENDS, RELATIVE_PATHS, type ServedTask, taskEndsOf } from './service.ts';
+import { type Dialect, RELATIVE_PATHS, type ServedTask } from './service.ts';
 import { HOSTILE_TEXTS } from './texts.ts';
-
-const OPERATION = 'DownloadPartsOfJobFilesFromCluster';
-
-/** SynchronizableFilesExt, written out once more: the product's own table is under test. */
-const FILE_TYPES = {
-  stdout: 'StandardOutputFile',
-  stderr: 'StandardErrorFile',
-  log: 'LogFile',
-  progress: 'ProgressFile',
-} as const satisfies Record<LiveFileName, string>;
 
 const want = (taskId: string, file: LiveFileName = 'stdout', offset = 0): PartRequest => ({
   taskId: taskIdOf(taskId),
   file,
   offset,
 });
-
-const asSent = (wanted: readonly PartRequest[]) =>
-  wanted.map(({ taskId, file, offset }) => ({
-    submittedTaskInfoId: taskId,
-    fileType: FILE_TYPES[file],
-    offset: String(offset),
-  }));
 
 /** The parts in the order of `wanted`, with their texts. Nothing is refused, and nothing is there twice. */
 async function read({ remote, jobId }: Place, wanted: readonly PartRequest[]) {
@@ -59,22 +42,6 @@ export function partsContract(serve: Serve, dialect: Dialect): void {
   // Over REST, the name in the task's directory (docs/dev/rest.md 3.1).
   const pathOf = (file: LiveFileName) => (protocol === 'soap' ? RELATIVE_PATHS[file] : RELATIVE_PATHS[file].slice(1));
 
-  test.each([...JOB_ENDS, '501'])('asks for all files of all tasks of job %s', async (jobId) => {
-    const ids = ['9007199254740993', ...taskEndsOf(dialect)];
-    const tasks = ids.map((taskId) => ({
-      taskId,
-      live: Object.fromEntries(LIVE_FILE_NAMES.map((file) => [file, `0123456789 ${file} of ${taskId}\n`])),
-    }));
-    const place = await serve({ jobId, tasks });
-    const wanted = ids.flatMap((id, index) => LIVE_FILE_NAMES.map((file) => want(id, file, index * 5)));
-    const expected = wanted.map(({ taskId, file, offset }) => {
-      const text = `0123456789 ${file} of ${taskId}\n`.slice(offset);
-      return { taskId, file, offset, text, relativePath: pathOf(file) };
-    });
-    expect(await read(place, wanted)).toEqual(expected);
-    place.understood(OPERATION, { entries: asSent(wanted) });
-  });
-
   test('gives every text as it is', async () => {
     const tasks = HOSTILE_TEXTS.map((stdout, index) => ({ taskId: String(index + 1), live: { stdout } }));
     const place = await serve({ jobId: '501', tasks });
@@ -84,14 +51,6 @@ export function partsContract(serve: Serve, dialect: Dialect): void {
     );
     const shown = (text: string) => (swallowsMarks ? text.replace(/^\uFEFF/, '') : text);
     expect(parts.map(({ text }) => text)).toEqual(HOSTILE_TEXTS.map(shown));
-  });
-
-  test('gives only files that exist, and nothing beyond the end of one', async () => {
-    const place = await serve({ jobId: '501', tasks: [ONE] });
-    const offsets = [want('9001', 'stdout', 17_592_186_044_416), want('9001', 'log'), want('9002')];
-    expect(await read(place, offsets)).toMatchObject([{ file: 'stdout', offset: 17_592_186_044_416, text: '' }]);
-    place.understood(OPERATION, { entries: asSent(offsets) });
-    expect(await read(place, [want('9002')])).toEqual([]);
   });
 
   test('reads no more than is enough of a text', async () => {

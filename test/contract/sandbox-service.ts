@@ -34,7 +34,7 @@ export class SandboxService {
 
   /** Serves a job and no other one from now on, as the dialect has it. */
   async serve(
-    { jobId, tasks = [], files = new Map(), held = false, fault, habits }: ServedJob,
+    { jobId, tasks = [], files = new Map(), held = false, habits }: ServedJob,
     dialect: Dialect,
   ): Promise<void> {
     await this.#sandbox?.close();
@@ -62,7 +62,6 @@ export class SandboxService {
       await mkdir(dirname(path), { recursive: true });
       await writeFile(path, bytes);
     }
-    if (fault !== undefined) sandbox.faults.add({ kind: 'fault', text: fault });
   }
 
   /** What a client has to show. */

@@ -21,15 +21,13 @@ export interface Dialect {
   readonly tokens: boolean;
   /** Job ids may have 64 bits in every request. */
   readonly longIds: boolean;
-  /** Ids of tasks may be zero, or less. */
-  readonly anyIds: boolean;
   /** A byte-order mark at the offset is swallowed. */
   readonly swallowsMarks: boolean;
 }
 
 export const soapDialect = (version: Version): Dialect => ({
   ...{ name: `SOAP ${version}`, protocol: 'soap', version },
-  ...{ tokens: true, longIds: true, anyIds: true, swallowsMarks: false },
+  ...{ tokens: true, longIds: true, swallowsMarks: false },
 });
 
 export const restDialect = (version: (typeof RELEASES)[number]): Dialect => ({
@@ -37,19 +35,13 @@ export const restDialect = (version: (typeof RELEASES)[number]): Dialect => ({
   tokens: Number(version) >= 6.2,
   // Of 80 bytes, a session code leaves room for four digits.
   longIds: version !== '2.0',
-  // Later releases validate them.
-  anyIds: version === '2.0',
   swallowsMarks: Number(version) >= 6.4,
 });
 
-export const LONG_MAX = '9223372036854775807';
-export const LONG_MIN = '-9223372036854775808';
+const LONG_MAX = '9223372036854775807';
 
 /** The ends of what the id of a job may be. */
 export const JOB_ENDS = [LONG_MAX, '1'];
-
-/** The ends of what the id of a task may be. */
-export const taskEndsOf = ({ anyIds }: Dialect) => [LONG_MAX, anyIds ? LONG_MIN : '1'];
 
 export interface ServedTask {
   readonly taskId: string;
@@ -65,8 +57,6 @@ export interface ServedJob {
   readonly files?: ReadonlyMap<string, Buffer>;
   /** It is not submitted yet: its listing is nil. */
   readonly held?: boolean;
-  /** Every call is answered with this fault. */
-  readonly fault?: string;
   readonly habits?: Partial<SandboxHabits>;
 }
 

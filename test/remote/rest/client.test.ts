@@ -494,8 +494,8 @@ describe('a key', () => {
     [{ Port: -1 }, 'malformed'],
     [{ Credentials: null }, { credentials: null }],
     [
-      { Credentials: { Username: 'a', Passphrase: '', PrivateKeyCertificate: '' } },
-      { credentials: { username: 'a', privateKey: null, publicKey: null } },
+      { Credentials: { Username: ' a ', PrivateKey: 'k\n', Passphrase: '', PrivateKeyCertificate: '' } },
+      { credentials: { username: ' a ', privateKey: 'k\n', publicKey: null } },
     ],
   ])('with %j is %j', async (members, expected) => {
     const made = await place(() => ({ status: 200, body: { Protocol: 4, ...members } }));

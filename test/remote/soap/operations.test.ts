@@ -176,12 +176,14 @@ describe('DownloadFileFromCluster', () => {
 });
 
 describe('GetFileTransferMethod and EndFileTransfer', () => {
-  test('a method may have a protocol alone', async () => {
+  test('a method may have a protocol alone, or be none', async () => {
     const fields = '<serverHostname xsi:nil="true"/><protocol>SftpScp</protocol>';
     const result = `<GetFileTransferMethodResult>${fields}</GetFileTransferMethodResult>`;
     const { remote } = await serve([response('GetFileTransferMethod', result)]);
     const nothing = { serverHostname: null, sharedBasepath: null, credentials: null };
     expect(await remote.getTransferMethod(JOB, signal)).toEqual({ ...nothing, protocol: 'SftpScp' });
+    const without = await serve([response('GetFileTransferMethod', '')]);
+    expect(await without.remote.getTransferMethod(JOB, signal)).toBeNull();
   });
 
   test.each([
