@@ -52,10 +52,6 @@ export class WrittenFile {
     return readIfThere(this.mirror)?.equals(this.#current) ?? false;
   }
 
-  get mirrorBytes(): number {
-    return fs.statSync(this.mirror, { throwIfNoEntry: false })?.size ?? 0;
-  }
-
   /** What is wrong with the mirror and the generations kept beside it; undefined if nothing is. */
   wrong(): string | undefined {
     const mirror = readIfThere(this.mirror) ?? Buffer.alloc(0);
@@ -79,7 +75,8 @@ export class WrittenFile {
   wrongInTheEnd(): string | undefined {
     const wrong = this.wrong();
     if (wrong !== undefined) return wrong;
-    if (!this.isEqual) return `${this.name}: ${this.mirrorBytes} of ${this.#current.length} bytes are here`;
+    if (!this.isEqual)
+      return `${this.name}: ${readIfThere(this.mirror)?.length} of ${this.#current.length} bytes are here`;
     const kept = this.kept();
     const before = [...this.#seen].filter(([generation]) => generation < this.#contents.length - 1);
     for (const [generation, bytes] of before.sort(([a], [b]) => a - b).slice(-KEPT)) {
