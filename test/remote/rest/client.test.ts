@@ -510,30 +510,6 @@ describe('a key', () => {
 });
 
 describe('jobs', () => {
-  const JOB_TOLD = {
-    Id: 501,
-    Name: 'a',
-    State: 128,
-    SubmitTime: '2024-05-01T12:00:00Z',
-    Tasks: [{ Id: 9001, Name: 't', State: 8 }, null],
-  };
-
-  test('are told with states in words', async () => {
-    const made = await place(({ what }) => ({
-      status: 200,
-      body: what.includes('Current') && !what.includes('User') ? JOB_TOLD : [JOB_TOLD, null],
-    }));
-    const job = await made.jobs.getJob(JOB, signal);
-    expect(job).toMatchObject({
-      id: '501',
-      state: 'WaitingForServiceAccount',
-      tasks: [{ id: '9001', state: 'Running' }],
-    });
-    expect(job.submitTime?.ms).toBe(Date.parse('2024-05-01T12:00:00Z'));
-    expect(await made.jobs.listJobs(signal)).toEqual([job]);
-    expect(made.asked()).toEqual(['GET JobManagement/CurrentInfoForJob', 'GET JobManagement/ListJobsForCurrentUser']);
-  });
-
   test('have a word for each state, and its number where it is not known', async () => {
     const states = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, null];
     const made = await place(() => ({ status: 200, body: states.map((State, at) => ({ Id: at + 1, State })) }));

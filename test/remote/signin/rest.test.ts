@@ -6,7 +6,6 @@ import { Sandbox } from '../../../simulator/sandbox.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 import { connect } from '../../../src/daemon/connection.ts';
 import { JobtailError } from '../../../src/errors.ts';
-import { RELEASES } from '../../contract/service.ts';
 import { SILENT } from '../../support/errors.ts';
 import { directoryOfFile } from '../../support/temp-directory.ts';
 import { jobId } from '../../support/wire-remote.ts';
@@ -45,16 +44,6 @@ async function outcome(auth: Record<string, unknown>, secret: string): Promise<u
     await connection.close();
   }
 }
-
-const byPassword = { method: 'password', passwordFile: 'secret' };
-
-describe.each(RELEASES)('release %s', (release) => {
-  test('takes the password, and refuses a wrong one', async () => {
-    sandbox.setHabits({ release });
-    expect(await outcome(byPassword, PASSWORD)).toBe('session');
-    expect(await outcome(byPassword, 'battery staple')).toBe('sign-in-refused');
-  });
-});
 
 describe('from release 6.2 on', () => {
   test.each<[string, string]>([
