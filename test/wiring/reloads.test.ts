@@ -28,6 +28,7 @@ test('a daemon goes from one configuration to the next, and leaves nothing open 
     view: { listen: `0.0.0.0:${viewPort}` },
     api: { directory: sockets },
     metrics: { listen: `127.0.0.1:${metricsPort}` },
+    notify: [{ on: ['failed'], url: 'http://hooks.example.org/x' }],
   };
   const other = path.join(place.directory, 'other-password');
   fs.copyFileSync(sandbox.passwordFile, other);
@@ -75,6 +76,7 @@ test('a daemon goes from one configuration to the next, and leaves nothing open 
   expect(linesOf('configuration changed')).toMatchObject([{ changes: ['auth', 'retention'] }]);
   expect(linesOf('left the fleet, other agents keep its jobs')).toMatchObject([{ level: 'warn', jobs: 1 }]);
   expect(store.jobs.get(former)).toBeUndefined();
+  expect(linesOf('connection not encrypted')[0]).toMatchObject({ level: 'warn', scope: 'notifications' });
   expect(linesOf('view not encrypted')[0]).toMatchObject({
     ...{ level: 'warn', scope: 'the view', code: 'config' },
     ...{ err: expect.stringContaining('without encryption'), hint: expect.stringContaining('127.0.0.1') },
