@@ -95,28 +95,6 @@ describe('text to bytes', () => {
       expect(mirror().toString('hex')).toBe(remote.files.get(NAME)?.toString('hex'));
     }
   });
-
-  test('a byte-order mark that the service swallows is put back', async () => {
-    for (const rest of [
-      'a',
-      'aaaaaaaa',
-      '€€€',
-      'ž',
-      '日'.repeat(300),
-      'x'.repeat(100_000),
-      `abc${'日本 '.repeat(9000)}`,
-    ]) {
-      const { remote, poll, mirror } = setUp();
-      remote.decoding = { swallowBom: true };
-      remote.files.set(NAME, Buffer.from(`\ufeff${rest}`));
-      await poll(true);
-      await poll(true);
-      expect([rest.slice(0, 9), mirror().equals(Buffer.from(`\ufeff${rest}`))]).toEqual([rest.slice(0, 9), true]);
-      remote.files.set(NAME, Buffer.from(`\ufeff${rest}\ufeffend`));
-      await poll(true);
-      expect(mirror().equals(Buffer.from(`\ufeff${rest}\ufeffend`))).toBe(true);
-    }
-  });
 });
 
 describe('how a service decodes', () => {

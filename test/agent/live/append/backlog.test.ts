@@ -143,17 +143,6 @@ describe('a long backlog full of cut characters', () => {
   });
 });
 
-test('a long backlog that the service decodes whole comes raw, too', async () => {
-  const { remote, poll, mirror } = setUp();
-  const ascii = Buffer.alloc(10 * LONG_BYTES, 'only ASCII\n');
-  remote.files.set(NAME, ascii);
-  expect(await poll()).toBe('current');
-  expect(mirror().equals(ascii)).toBe(true);
-  expect(remote.rawBytes).toBe(ascii.length);
-  // The service wraps raw bytes in base64.
-  expect(remote.textBytes + (remote.rawBytes * 4) / 3).toBeLessThan(1.5 * ascii.length);
-});
-
 describe('a text that the service cannot send', () => {
   const GROWN = Buffer.concat([TEXT, TEXT, Buffer.from('one more line, více\n')]);
 
