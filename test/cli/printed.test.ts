@@ -121,6 +121,10 @@ it('each command prints the whole of a state in which everything has happened', 
   const { configFile } = await writeState(directory);
   let all = '';
   for (const [command = '', ...rest] of LINES) all += await printed(configFile, command, ...rest);
+  // It writes over no file.
+  const before = fs.readFileSync(configFile, 'utf8');
+  all += await printed(configFile, 'report', '--output', configFile);
+  expect(fs.readFileSync(configFile, 'utf8')).toBe(before);
   await expect(all).toMatchFileSnapshot('printed.txt');
   expect(fs.readdirSync(temporary)).toEqual([]);
 });

@@ -162,14 +162,3 @@ it.concurrent('report: no secret from any place', async (context) => {
     'a secret cannot be read, so this report was not searched for it: the program sh',
   );
 });
-
-it.concurrent('report: writes over no file, and leaves none behind', async (context) => {
-  const place = Place.make(context);
-  const file = path.join(place.directory, 'mine.txt');
-  fs.writeFileSync(file, 'mine');
-  place.writeConfig('{}');
-  const { code, stderr } = await place.agent('report', '--output', file);
-  expect(code).toBe(8);
-  expect(stderr).toContain(`cannot write ${file}`);
-  expect(fs.readFileSync(file, 'utf8')).toBe('mine');
-});
