@@ -295,6 +295,9 @@ describe('too much', () => {
       `${LINES}&version=${'g1'.repeat(99)}`,
     ];
     for (const address of addresses) expect((await place.ask(address)).status, address).toBe(400);
+    // It takes the place of no other request.
+    for (let times = 0; times < 33; times++) expect((await place.ask('/api/lines?job=501')).status).toBe(400);
+    expect((await place.ask(LINES)).status).toBe(200);
   });
 
   it('in one window is cut, and a byte beyond the end is the end', async () => {

@@ -85,6 +85,7 @@ describe('what is fetched', () => {
     [['/11/sub/a'], ['11/sub/a']],
     [['**/deep/*'], ['11/sub/deep/b']],
     [['/c', '!/11/c'], []],
+    [['a', '!sub/a'], []],
   ])('is what %j includes, by the whole path and by the path below the task', async (include, expected) => {
     const place = new ResultsPlace({ rules: { ...OPTIONS, include } });
     for (const name of ['/11/sub/a', '/11/sub/deep/b', '/11/c']) place.remote.set(name, 'x');
