@@ -21,12 +21,14 @@ import { jobId, taskId } from '../support/wire-remote.ts';
 const { signal } = new AbortController();
 const JOB = jobId('501');
 const NOW = Date.UTC(2026, 10, 5, 12, 30, 15, 250);
+const KEY = 'the-private-key-of-nobody';
 const USER = { username: 'alice', password: 'correct horse', token: 'alices.token+/=' };
 
 type Step = readonly [what: string, work: (world: World) => Promise<unknown>];
 
 interface World extends Connection {
   readonly sandbox: Sandbox;
+  readonly passwordFile: string;
 }
 
 const parts = (job: JobId, ...wanted: readonly (readonly [string, LiveFileKey['file'], number])[]): Step => [
@@ -121,6 +123,23 @@ const STEPS: readonly Step[] = [
   spoilt({ kind: 'staleSize', bytes: 6 }, parts(JOB, ['9001', 'stdout', 3])),
   spoilt({ kind: 'reset', afterBytes: 90 }, download('/7001/out/result <&>.bin')),
   spoilt({ kind: 'http', status: 403, body: 'no' }, download('/7001/stdout.txt')),
+  ...['x', 'y'].map((letter) => download(`/7001/${letter.repeat(60)}`)),
+  spoilt({ kind: 'fault', text: `${KEY} is no key` }, [
+    'the end of a transfer',
+    ({ remote }) => {
+      const credentials = { username: 'alice', privateKey: KEY, publicKey: 'ssh-ed25519 AAAA' };
+      const method = { serverHostname: 'h', sharedBasepath: '/s', protocol: 'SftpScp', credentials } as const;
+      return remote.endTransfer(JOB, method, signal);
+    },
+  ]),
+  [
+    'another password',
+    async (world) => {
+      fs.writeFileSync(world.passwordFile, 'another one');
+      world.sandbox.expireSessions();
+      return await listing[1](world);
+    },
+  ],
 ];
 
 /** What is another one in each run. */
@@ -131,7 +150,8 @@ function shown(text: string, sandbox: Sandbox): string {
     .replaceAll(sandbox.directory, 'DIR')
     .replaceAll(/-----BEGIN[^-]*-----[^"]*-----END[^-]*-----(?:\\n|&#xA;|\n)?/g, 'KEY')
     .replaceAll(/ssh-rsa [\w+/=]+|ecdsa-\S+ [\w+/=]+|ssh-ed25519 [\w+/=]+/g, 'PUBLIC-KEY')
-    .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'CODE');
+    .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'CODE')
+    .replaceAll(/(?<=next sign-in in )\d+(?= s)/g, 'SOME');
 }
 
 async function serve(protocol: 'soap' | 'rest', version: string) {
@@ -162,7 +182,7 @@ async function serve(protocol: 'soap' | 'rest', version: string) {
   const auth = { username: USER.username, passwordFile: 'password' };
   fs.writeFileSync(file, JSON.stringify({ service, auth, mirror: { directory: 'm' }, state: { directory: 's' } }));
   fs.mkdirSync(path.join(directory, 's'));
-  return { sandbox, config: await loadConfig(file) };
+  return { sandbox, config: await loadConfig(file), passwordFile: path.join(directory, 'password') };
 }
 
 /** What the service wants is waited for in no time. */
@@ -180,7 +200,7 @@ function hurry(): void {
 
 /** The text of each step. */
 async function played(protocol: 'soap' | 'rest', version: string): Promise<Map<string, string>> {
-  const { sandbox, config } = await serve(protocol, version);
+  const { sandbox, config, passwordFile } = await serve(protocol, version);
   let lines: string[] = [];
   const requests = new Map<string, string>();
   let step = 'the connection';
@@ -223,7 +243,7 @@ async function played(protocol: 'soap' | 'rest', version: string): Promise<Map<s
   end();
   for (const [what, work] of STEPS) {
     step = what;
-    const result = await work({ ...connection, sandbox }).then(
+    const result = await work({ ...connection, sandbox, passwordFile }).then(
       (value) => JSON.stringify(value, (_, inner) => (typeof inner === 'bigint' ? `${inner}` : inner)),
       (thrown) => {
         const { code, message, hint = '', retryAfterMs } = asJobtailError(thrown);
