@@ -139,13 +139,13 @@ it('check and run name a read-only disk, whoever asks and whether the directory 
   expect(() => makeDirectories(config)).toThrow(/mirror.directory .* cannot be used: read-only file system/);
 });
 
-it('run waits for room for its state, and asks systemd for more time meanwhile', async (context) => {
+it('run waits for room for its state, asks systemd for more time meanwhile, and begins when there is room', async (context) => {
   if (datagramsAreMissing()) context.skip('the module unix-dgram is missing');
   const { disk, file } = await diskWithState(context);
   const socket = notifySocket(context);
   vi.stubEnv('NOTIFY_SOCKET', socket.path);
   vi.spyOn(process, 'chdir').mockImplementation(() => {});
-  vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   const exit = vi.spyOn(process, 'exit').mockImplementation((() => {}) as never);
   onTestFinished(() => [vi.restoreAllMocks(), vi.unstubAllEnvs()].forEach(() => {}));
   const listeners = process.listenerCount('SIGHUP');
@@ -153,6 +153,14 @@ it('run waits for room for its state, and asks systemd for more time meanwhile',
   const running = run({ config: file });
   const message = await until('its wait', () => socket.messages.find(({ STATUS }) => STATUS?.includes('disk space')));
   expect(message).toMatchObject({ EXTEND_TIMEOUT_USEC: '20000000', WATCHDOG: '1' });
+  const line = stderr.mock.calls.map(String).find((text) => text.includes('waiting for disk space'));
+  expect(JSON.parse(line ?? '')).toMatchObject({
+    level: 'error',
+    code: 'disk-full',
+    hint: expect.stringContaining('free some space'),
+  });
+  fs.rmSync(`${disk.directory}/ballast`);
+  await until('the agent to begin', () => socket.messages.some(({ READY }) => READY === '1'));
   process.listeners('SIGTERM').at(-1)?.('SIGTERM');
   await running;
   expect(process.listenerCount('SIGHUP')).toBe(listeners);

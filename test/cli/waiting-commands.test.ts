@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { sync } from '../../src/cli/commands/sync.ts';
 import { tail } from '../../src/cli/commands/tail.ts';
 import { wait } from '../../src/cli/commands/wait.ts';
 import { watchEach } from '../../src/cli/commands/watch.ts';
@@ -128,6 +129,26 @@ it('watch --foreground prints each line and each state once, while its last row 
     `job ${JOB}: Running, ${row}${erased}job ${JOB} is settled`,
     '',
   ]);
+});
+
+it('sync shows on a terminal how far the results are, and nothing of it stays', async () => {
+  const job = await followedJob([TASK]);
+  const { isTTY } = process.stderr;
+  process.stderr.isTTY = true;
+  onTestFinished(() => {
+    process.stderr.isTTY = isTTY;
+  });
+  const syncing = sync(JOB, { config: job.file });
+  const asked = await until('the request', () => job.store.requests.open('pass')[0]);
+  const startedAt = Date.now();
+  const counts = { wanted: 100, done: 20, bytes: 2_097_152, wantedBytes: null, way: 'soap', fallback: null } as const;
+  const row = { jobId: JOB, ...counts, endedAt: null, arriving: [] };
+  job.store.resultSyncs.save({ ...row, startedAt, updatedAt: startedAt + 2_000 });
+  await job.shown('] 20 of 100 files, 2.0 MiB, 1.0 MiB/s');
+  const summary = { appended: 0, liveFiles: 1, verified: 1, openEnds: [], results: null, isListingEmpty: false };
+  job.store.requests.answer(asked.requestId, JSON.stringify({ summary }));
+  await syncing;
+  expect(job.printed()).toContain('\r\u001b[Jjob 501: 1 live file, 1 verified');
 });
 
 it('watch --foreground of a job that is removed meanwhile ends, and reports that', async () => {

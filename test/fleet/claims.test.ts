@@ -84,3 +84,9 @@ it('a transaction that fails changes nothing, and nothing of it is in the next o
   }
   expect(await fleet.query('SELECT rule FROM jobtail.rules')).toEqual([]);
 });
+
+it('a transaction that stands still with the row of a job is ended by the server', needs('postgres'), async () => {
+  const { database } = await (await FleetParts.make()).join('anna');
+  const name = 'idle_in_transaction_session_timeout';
+  expect(await database.query(`SHOW ${name}`)).toEqual([{ [name]: '5s' }]);
+});

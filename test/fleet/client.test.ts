@@ -163,6 +163,16 @@ it.concurrent('a command whose connection breaks says that it is stored', needs(
   await client.close();
 });
 
+it.concurrent('a command waits for seconds for a silent server', needs('postgres'), async (test) => {
+  const fleet = await FleetParts.make(test);
+  const relay = await fleet.relay();
+  relay.silence();
+  const openedAt = performance.now();
+  await expect(FleetClient.open(fleet.addressAt(relay.port))).rejects.toMatchObject({ code: 'fleet' });
+  // The server ends a connection without a sign-in only after a minute.
+  expect(performance.now() - openedAt).toBeLessThan(30_000);
+});
+
 it.concurrent(
   'a poll that an owner did not write is shown by the lag of the owner',
   needs('postgres'),

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
-import { JobtailError } from '../../src/errors.ts';
+import { EXIT, JobtailError } from '../../src/errors.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { isOnNetworkFileSystem, openDatabase, type Statfs } from '../../src/store/database.ts';
 import { lockDirectory } from '../../src/store/lock.ts';
@@ -160,6 +160,7 @@ describe('a database that another process locks', () => {
       const error = errorOf(() => store.jobs.setState(JOB, 'ended'));
       expect(error).toMatchObject({ code: 'store', message: `${file} is locked by another process` });
       expect(error.hint).toContain('fuser');
+      expect(error.policy).toMatchObject({ exitCode: EXIT.local, isAlarm: true });
       expect(store.jobs.all(), 'it can be read').toMatchObject([{ jobId: JOB, state: 'watched' }]);
     } finally {
       other.exec('ROLLBACK');
