@@ -27,6 +27,7 @@ test('each route responds as docs/openapi.json says, and the snippet of docs/gat
   const [other, task] = [submitted.jobId, taskOf(submitted)];
   const events = http.request({ socketPath: read, path: '/v1/events' }).end();
   const [stream] = (await once(events, 'response')) as [http.IncomingMessage];
+  expect(stream.headers['content-type']).toBe('application/x-ndjson');
   let streamed = '';
   stream.on('data', (chunk: Buffer) => {
     streamed += String(chunk);

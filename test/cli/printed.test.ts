@@ -154,6 +154,7 @@ it('each command that an agent works for prints what the agent did', async () =>
   expect(JSON.parse(fs.readFileSync(gate, 'utf8'))).toMatchObject({ type: 'test', count: 1 });
   await run('jobs');
   await run('watch', '999');
+  await run('wait', '999', '--timeout', '0.05s');
   await run('watch', FAILING, '--file', 'stdout', '--no-results', '--task', TASK, '--stall-after', '2h');
   expect(store.jobs.get(FAILING)).toMatchObject({ results: false, stallAfterMs: 7_200_000, settleAfterMs: null });
   expect(store.liveFiles.ofJob(FAILING).map(({ file }) => file)).toEqual(['stdout']);

@@ -5,13 +5,17 @@ import { expect, it, vi } from 'vitest';
 import { jobsOfFleet } from '../../src/cli/fleet/client.ts';
 import { answerTo } from '../../src/cli/fleet/commands.ts';
 import { commandLog } from '../../src/cli/process.ts';
+import type { FleetConfig } from '../../src/config/config.ts';
 import { fleetOfView } from '../../src/daemon/fleet.ts';
+import { withJobsOfFleet } from '../../src/daemon/fleet-retention.ts';
 import { FleetClient, readFleet } from '../../src/fleet/commands/client.ts';
 import { bringOwnJobs } from '../../src/fleet/joined.ts';
 import { writeRows } from '../../src/fleet/rows/handover.ts';
+import type { JobId } from '../../src/job.ts';
 import { IN_MEMORY, Store } from '../../src/store/store.ts';
 import { ownState } from '../cli/own-state.ts';
 import { until } from '../support/e2e-until.ts';
+import { SILENT } from '../support/errors.ts';
 import { FleetParts, LOCKED, orderFor, watches } from '../support/fleet-parts.ts';
 import { NEW_RESULT } from '../support/live-place.ts';
 import { needs } from '../support/needs.ts';
@@ -211,6 +215,29 @@ it.concurrent('results that are not here are counted once in a look at one job',
     expect((await client.jobs(options)).results.counts(jobId)).toEqual(store.results.counts(jobId));
   await client.close();
   store.close();
+});
+
+it.concurrent('retention in a fleet removes a job that nobody works on, and its files only where it is to', {
+  ...needs('postgres'),
+}, async (test) => {
+  const fleet = await FleetParts.make(test);
+  const directory = temporaryDirectory(undefined, test);
+  const { url, schema } = fleet.address;
+  const config = { mirror: { directory }, fleet: { url, schema } } as unknown as FleetConfig;
+  await fleet.ordered('command', 1, 2);
+  const [kept, gone] = [orderFor(1).jobId, orderFor(2).jobId];
+  for (const jobId of [kept, gone]) fs.mkdirSync(path.join(directory, jobId));
+  await fleet.query(`UPDATE jobtail.jobs SET state = 'settled', waiting_since = NULL`);
+  await fleet.query(`UPDATE jobtail.jobs SET owner = 'anna' WHERE job_id = '${gone}'`);
+  await withJobsOfFleet(config, SILENT, async (_, remove) => {
+    await expect(remove(gone, true)).rejects.toThrow(`anna still works on job ${gone}`);
+    await expect(remove('999' as JobId, true)).rejects.toThrow('999');
+    expect(await remove(kept, false)).toEqual({ files: 0, bytes: 0 });
+    await fleet.query('UPDATE jobtail.jobs SET owner = NULL');
+    await remove(gone, true);
+  });
+  expect(fs.readdirSync(directory).filter((name) => !name.startsWith('.'))).toEqual([kept]);
+  expect(await fleet.query('SELECT DISTINCT state FROM jobtail.jobs')).toEqual([{ state: 'forgotten' }]);
 });
 
 it.concurrent('a removed job has no rows, and stays known; one that is followed or owned is refused', {
