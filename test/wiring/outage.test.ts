@@ -73,6 +73,21 @@ test('a refused sign-in is notified of after a minute, and its jobs show when th
   await end();
 });
 
+test('a new password is tried at once where the one before was refused', async (context) => {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  const passwordFile = path.join(place.directory, 'wrong');
+  fs.writeFileSync(passwordFile, 'x\n', { mode: 0o600 });
+  const watch = [requestOf(await sandbox.submit({ tasks: [{}] }))];
+  // No poll that failed comes again by itself within the time of a test.
+  const poll = { minIntervalSeconds: 600, maxIntervalSeconds: 3600 };
+  place.configure({ baseUrl: sandbox.baseUrl, username: sandbox.username, passwordFile }, { watch, poll });
+  const { store } = await runDaemon(place);
+  await until('the refusal', () => store.jobs.all()[0]?.error?.code === 'sign-in-refused');
+  fs.copyFileSync(sandbox.passwordFile, passwordFile);
+  await until('a sign-in', () => store.jobs.all()[0]?.error === null);
+});
+
 test('a stop ends the first sign-in, which is no failure, and the agent never counts as ready', async (context) => {
   const place = Place.make(context);
   const stop = new AbortController();
