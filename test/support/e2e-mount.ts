@@ -24,6 +24,10 @@ export class SmallDisk {
     return new SmallDisk(directory);
   }
 
+  resize(kib: number): void {
+    mount('-o', `remount,size=${kib}k`, this.directory);
+  }
+
   /** Waits until no file of it is open for writing. */
   async makeReadOnly(): Promise<void> {
     await until(`${this.directory} to be read-only`, () => {
@@ -37,14 +41,19 @@ export class SmallDisk {
   }
 
   /** Takes all the room that is left. */
-  fill(): void {
+  fill(name = 'ballast'): void {
     const { bavail, bsize } = fs.statfsSync(this.directory);
     try {
-      fs.appendFileSync(`${this.directory}/ballast`, Buffer.alloc(bavail * bsize, '#'));
+      fs.appendFileSync(`${this.directory}/${name}`, Buffer.alloc(bavail * bsize, '#'));
     } catch (error) {
       // Somebody else took the last of it.
       if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
     }
+  }
+
+  /** Gives back what `fill` took. */
+  empty(name = 'ballast'): void {
+    fs.rmSync(`${this.directory}/${name}`);
   }
 }
 

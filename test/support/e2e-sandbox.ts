@@ -1,7 +1,7 @@
 /** The simulated cluster in the process of the test, which is faster; `agent sandbox` has tests of its own. */
 import fs from 'node:fs';
-import type { SubmittedJob } from '../../simulator/cluster/cluster.ts';
-import type { JobSpec } from '../../simulator/cluster/specs.ts';
+import type { SubmittedJob, SubmittedTask } from '../../simulator/cluster/cluster.ts';
+import type { JobSpec, TaskSpec } from '../../simulator/cluster/specs.ts';
 import { describeJob, type JobDescription } from '../../simulator/control.ts';
 import { configurationFor, type Protocol, secretFile, writeSecrets } from '../../simulator/description.ts';
 import type { FaultRule } from '../../simulator/faults.ts';
@@ -27,6 +27,7 @@ export class SandboxService {
   readonly port: number;
   readonly username: string = USERNAME;
   readonly passwordFile: string;
+  readonly tokenFile: string;
   readonly secrets: SandboxSecrets;
   readonly #sandbox: Sandbox;
 
@@ -39,6 +40,7 @@ export class SandboxService {
     this.restUrl = sandbox.restUrl;
     this.port = Number(new URL(sandbox.baseUrl).port);
     this.passwordFile = secretFile(sandbox, 'password');
+    this.tokenFile = secretFile(sandbox, 'token');
     this.secrets = { password: secret('password'), token: secret('token'), controlToken: secret('control-token') };
   }
 
@@ -60,8 +62,23 @@ export class SandboxService {
     return describeJob(this.#job(jobId));
   }
 
-  async change(jobId: string, word: 'finish' | 'fail', { message }: { readonly message?: string } = {}): Promise<void> {
-    await this.#job(jobId).end(word === 'fail' ? 'Failed' : 'Finished', message);
+  /** Starts, ends or queues a job again. */
+  async change(
+    jobId: string,
+    word: 'submit' | 'finish' | 'fail' | 'requeue',
+    { message }: { readonly message?: string } = {},
+  ): Promise<JobDescription> {
+    const job = this.#job(jobId);
+    if (word === 'submit') await job.submit();
+    else if (word === 'requeue') await job.requeue();
+    else await job.end(word === 'fail' ? 'Failed' : 'Finished', message);
+    return this.job(jobId);
+  }
+
+  /** Gives a job one more task. */
+  async addTask(jobId: string, spec: TaskSpec): Promise<JobDescription> {
+    await this.#sandbox.addTask(this.#job(jobId), spec);
+    return this.job(jobId);
   }
 
   /** Waits until all processes of a job have ended. */
@@ -73,6 +90,11 @@ export class SandboxService {
 
   async fault(rule: FaultRule): Promise<void> {
     this.#sandbox.faults.add(rule);
+  }
+
+  /** How often the rules applied, in the order in which they were added. */
+  async faultsApplied(): Promise<number[]> {
+    return this.#sandbox.faults.list.map(({ applied }) => applied);
   }
 
   async clearFaults(): Promise<void> {
@@ -113,4 +135,11 @@ export class SandboxService {
     if (job === undefined) throw new Error(`the sandbox has no job ${jobId}`);
     return job;
   }
+}
+
+/** The task of a job of the simulated cluster that has one. */
+export function onlyTask({ jobId, tasks }: SubmittedJob): SubmittedTask {
+  const [task] = tasks;
+  if (task === undefined || tasks.length > 1) throw new Error(`job ${jobId} has not exactly one task`);
+  return task;
 }

@@ -1,10 +1,11 @@
-/** The state of the agent when it is gone or locked: no byte of a mirror suffers. Other losses are simulated (test/virtual). */
+/** The state of the agent when it is gone, older than the mirrors or of another version: no byte of a mirror suffers. */
 import fs from 'node:fs';
 import path from 'node:path';
 import tls from 'node:tls';
 import Database from 'better-sqlite3';
-import { expect, it } from 'vitest';
-import { mirroredJob, requestOf } from '../../support/e2e-job.ts';
+import { describe, expect, it } from 'vitest';
+import { mirroredJob, requestOf, submitQuietJob } from '../../support/e2e-job.ts';
+import { Place } from '../../support/e2e-place.ts';
 import { until } from '../../support/e2e-until.ts';
 
 /** Not UTF-8 here and there, more than one overlap long, and whole at its end. */
@@ -14,9 +15,17 @@ const CONTENT = Buffer.concat(
   ),
 );
 
+/** A job whose stdout was mirrored whole; its agent has ended. */
+async function leftJob(context: Parameters<typeof Place.make>[0]) {
+  const { agent, ...found } = await mirroredJob(context, CONTENT);
+  agent.signal('SIGTERM');
+  await agent.ended;
+  return { ...found, database: path.join(found.place.state, 'agent.db') };
+}
+
 /** The job grew; the mirror does too, in place, and nothing is lost, repeated, or kept as a generation. */
 async function expectItGoesOn(
-  { place, job, stdout, mirror }: Pick<Awaited<ReturnType<typeof mirroredJob>>, 'place' | 'job' | 'stdout' | 'mirror'>,
+  { place, job, stdout, mirror }: Omit<Awaited<ReturnType<typeof leftJob>>, 'sandbox' | 'database'>,
   inode: number,
 ) {
   await place.mirrored(job, 'stdout');
@@ -31,34 +40,107 @@ async function expectItGoesOn(
   await place.verified(job.jobId);
 }
 
-it('a state that was deleted after a reload is begun anew with the configuration in force', async (context) => {
-  const { place, sandbox, job, stdout, mirror, agent } = await mirroredJob(context, CONTENT);
-  const { ino } = fs.statSync(mirror);
-  const caFile = path.join(place.directory, 'present.pem');
-  fs.writeFileSync(caFile, tls.rootCertificates[0] ?? '');
-  place.configure(sandbox, { service: { tls: { caFile } }, watch: [requestOf(job)], results: { enabled: false } });
-  await agent.logs('configuration changed');
-  const database = path.join(place.state, 'agent.db');
-  for (const suffix of ['', '-wal', '-shm']) fs.rmSync(database + suffix, { force: true });
-  fs.appendFileSync(stdout, CONTENT);
-  await until('the state to be there again', () => fs.existsSync(database));
-  await expectItGoesOn({ place, job, stdout, mirror }, ino);
-  expect(agent.end).toBeUndefined();
-});
+describe.concurrent('a state', () => {
+  it.for([
+    ['deleted', (file: string) => fs.rmSync(file), 0],
+    ['deleted with its directory', (file: string) => fs.rmSync(path.dirname(file), { recursive: true }), 0],
+    ['broken', (file: string) => fs.writeFileSync(file, fs.readFileSync(file).fill(0x2a, 0, 6_000)), 1],
+  ] as const)('that was %s is found again from the mirrors', async ([, harm, kept], context) => {
+    const found = await leftJob(context);
+    const { place, stdout, mirror, database } = found;
+    const inode = fs.statSync(mirror).ino;
+    harm(database);
+    fs.appendFileSync(stdout, CONTENT);
+    const agent = await place.run();
+    await expectItGoesOn(found, inode);
+    const aside = fs.readdirSync(place.state).filter((name) => name.includes('.broken-'));
+    const name = expect.stringMatching(/^agent\.db\.broken-\d{4}-\d\d-\d\dT[\d-]+\.\d{3}Z$/);
+    expect(aside).toEqual(Array(kept).fill(name));
+    expect(agent.logged('state broken, set aside').map(({ level, path: at }) => [level, at])).toEqual(
+      aside.map((one) => ['error', path.join(place.state, one)]),
+    );
+  });
 
-it('a state that another process locks is said, and waited for', async (context) => {
-  const { agent, ...found } = await mirroredJob(context, CONTENT);
-  const { ino } = fs.statSync(found.mirror);
-  const database = path.join(found.place.state, 'agent.db');
-  const other = new Database(database);
-  other.exec('BEGIN IMMEDIATE');
-  fs.appendFileSync(found.stdout, CONTENT);
-  const said = await agent.logs('operation failed', { err: 'is locked by another process' });
-  expect(said).toMatchObject({ level: 'error', code: 'store', hint: expect.stringContaining('fuser') });
-  const sync = await found.place.agent('sync', found.job.jobId);
-  const stderr = expect.stringContaining(`${database} is locked by another process`);
-  expect(sync).toMatchObject({ code: 8, stdout: '', stderr });
-  other.close();
-  await expectItGoesOn(found, ino);
-  await until('its end to be said', () => agent.logged('operation recovered', { scope: 'the state' }).length > 0);
+  it('that is an older copy costs the overlap and what the copy lacks, after a kill as well', async (context) => {
+    const place = Place.make(context);
+    const { sandbox, job, task, mirror } = await submitQuietJob(place);
+    const { stdout } = task.files;
+    // What no text shows comes raw, whatever the state is.
+    const lines = Buffer.from(CONTENT.toString('latin1').replaceAll('\xff', ''), 'latin1');
+    fs.writeFileSync(stdout, lines);
+    place.configure(sandbox, { watch: [requestOf(job)], results: { enabled: false } });
+    const first = await place.run();
+    await place.mirrored(job, 'stdout');
+    first.signal('SIGTERM');
+    await first.ended;
+    fs.cpSync(place.state, `${place.state}.copy`, { recursive: true });
+
+    const agent = await place.run();
+    for (let times = 0; times < 12; times++) {
+      fs.appendFileSync(stdout, lines);
+      await place.mirrored(job, 'stdout');
+    }
+    await agent.kill();
+    fs.rmSync(place.state, { recursive: true });
+    fs.renameSync(`${place.state}.copy`, place.state);
+    const before = (await sandbox.calls()).length;
+    const inode = fs.statSync(mirror).ino;
+    fs.appendFileSync(stdout, lines);
+    await place.run();
+    await place.mirrored(job, 'stdout');
+
+    const calls = (await sandbox.calls()).slice(before);
+    const offsets = calls.flatMap(({ entries = [] }) =>
+      entries.flatMap((entry) => (entry?.fileType === 'StandardOutputFile' ? [Number(entry.offset)] : [])),
+    );
+    expect(offsets.length).toBeGreaterThan(0);
+    // The overlap, and what is before it to show how the service decodes.
+    expect(Math.min(...offsets)).toBeGreaterThan(lines.length - 256 - 1_100);
+    expect(calls.filter(({ operation }) => operation === 'DownloadFileFromCluster')).toEqual([]);
+    await expectItGoesOn({ place, job, stdout, mirror }, inode);
+  });
+
+  it('that was deleted after a reload is begun anew with the configuration in force', async (context) => {
+    const found = await leftJob(context);
+    const { place, sandbox, job, stdout, mirror, database } = found;
+    const inode = fs.statSync(mirror).ino;
+    const configureWith = (name: string) => {
+      const caFile = path.join(place.directory, name);
+      fs.writeFileSync(caFile, tls.rootCertificates[0] ?? '');
+      place.configure(sandbox, { service: { tls: { caFile } }, watch: [requestOf(job)], results: { enabled: false } });
+      return caFile;
+    };
+    const former = configureWith('former.pem');
+    const agent = await place.run();
+    configureWith('present.pem');
+    await agent.logs('configuration changed');
+    fs.rmSync(former);
+    for (const suffix of ['', '-wal', '-shm']) fs.rmSync(database + suffix, { force: true });
+    fs.appendFileSync(stdout, CONTENT);
+    await until('the state to be there again', () => fs.existsSync(database));
+    await expectItGoesOn(found, inode);
+    expect(agent.end).toBeUndefined();
+  });
+
+  it('that another process locks is said, and waited for', async (context) => {
+    const found = await leftJob(context);
+    const { place, stdout, mirror, database, job } = found;
+    const inode = fs.statSync(mirror).ino;
+    const agent = await place.run();
+    const other = new Database(database);
+    other.exec('BEGIN IMMEDIATE');
+    fs.appendFileSync(stdout, CONTENT);
+    const said = await agent.logs('operation failed', { err: 'is locked by another process' });
+    expect(said).toMatchObject({ level: 'error', code: 'store', hint: expect.stringContaining('fuser') });
+    const sync = await place.agent('sync', job.jobId);
+    expect(sync).toMatchObject({ code: 8, stdout: '' });
+    expect(sync.stderr).toContain(`${database} is locked by another process`);
+    other.exec('ROLLBACK');
+    other.close();
+    await expectItGoesOn(found, inode);
+    await until(
+      'the end of it to be said',
+      () => agent.logged('operation recovered', { scope: 'the state' }).length > 0,
+    );
+  });
 });

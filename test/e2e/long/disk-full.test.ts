@@ -1,6 +1,7 @@
-/** A disk without room under the state. Other full disks: test/cli/disks.test.ts, test/virtual. */
+/** A disk without room: the agent waits, says so with what to do, goes on when there is room; nothing wrong on the disk. */
 import fs from 'node:fs';
-import { expect, it } from 'vitest';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
 import { requestOf, submitQuietJob, taskOf } from '../../support/e2e-job.ts';
 import { SmallDisk } from '../../support/e2e-mount.ts';
 import { Place, readIfThere } from '../../support/e2e-place.ts';
@@ -14,6 +15,101 @@ const SANDBOX_PARTS = partsResponse(entry('|')).replaceAll(NAMESPACE, 'http://sa
 const text = (kib: number) =>
   Buffer.from(Array.from({ length: kib * 16 }, (_, line) => `${line} žluťoučký kůň`.padEnd(58, '.')).join('\n'));
 
+/** A job of one task whose stdout has `bytes`. */
+async function startJob(place: Place, bytes: Buffer) {
+  const submitted = await submitQuietJob(place);
+  fs.writeFileSync(submitted.task.files.stdout, bytes);
+  return submitted;
+}
+
+const isPrefix = (mirror: string, file: string) => {
+  const there = fs.readFileSync(mirror);
+  return there.equals(fs.readFileSync(file).subarray(0, there.length));
+};
+
+describe.concurrent('a full disk', () => {
+  it('under the mirrors', async (context) => {
+    const place = Place.make(context);
+    const disk = SmallDisk.mount(context, place.mirror, 512);
+    const { sandbox, job, task, mirror } = await startJob(place, text(700));
+    fs.writeFileSync(path.join(task.directory, 'out.bin'), 'a small result');
+    place.configure(sandbox, { watch: [requestOf(job)], mirror: { directory: place.mirror, minFreeBytes: '100 KiB' } });
+    const agent = await place.run();
+
+    const said = await agent.logs('operation failed', { err: 'no space left on device' });
+    expect(said).toMatchObject({ level: 'error', code: 'disk-full', hint: expect.stringContaining('free some space') });
+    expect(said['err']).toContain(mirror);
+    // It fills what there is, the reserve of the results too, and tries again.
+    await until('another try', () => agent.log.some(({ msg }) => msg === 'operation still failing'));
+    const { size } = fs.statSync(mirror);
+    expect(size).toBeGreaterThan(450 * 1024);
+    expect(isPrefix(mirror, task.files.stdout)).toBe(true);
+    const [shown] = (await place.status()).jobs;
+    const stdout = shown?.files.find(({ file }) => file === 'stdout');
+    expect(stdout).toMatchObject({ generation: 1, error: { code: 'disk-full' } });
+    expect(stdout?.bytes).toBeLessThanOrEqual(size);
+    expect((await place.agent('status', job.jobId)).stdout).toContain('no space left on device');
+    expect(
+      fs.existsSync(path.join(path.join(place.mirror, job.jobId, 'results'), task.specificationId, 'out.bin')),
+    ).toBe(false);
+
+    disk.resize(4_096);
+    await place.mirrored(job, 'stdout');
+    await agent.logs('operation recovered', { scope: `job ${job.jobId} ${task.taskId}/stdout` });
+    const result = path.join(path.join(place.mirror, job.jobId, 'results'), task.specificationId, 'out.bin');
+    await until('the result', () => fs.existsSync(result));
+    expect(agent.log.filter(({ level }) => level === 'error')).toHaveLength(1);
+    expect(await place.agent('unwatch', job.jobId)).toMatchObject({ code: 0 });
+    await place.verified(job.jobId);
+    expect(fs.readdirSync(path.dirname(mirror)).filter((name) => name.startsWith('stdout'))).toEqual(['stdout.log']);
+  });
+
+  it('under the state', async (context) => {
+    const place = Place.make(context);
+    const disk = SmallDisk.mount(context, place.state, 1_024);
+    const { sandbox, job, task, mirror } = await startJob(place, text(1));
+    place.configure(sandbox, { watch: [requestOf(job)], results: { enabled: false } });
+
+    // Without room for a first state, it waits for room.
+    disk.fill();
+    const first = place.start(['run']);
+    const waits = await first.logs('waiting for disk space');
+    expect(waits).toMatchObject({
+      level: 'error',
+      code: 'disk-full',
+      hint: expect.stringContaining('free some space'),
+    });
+    expect(waits['err']).toContain(place.state);
+    disk.empty();
+    await place.mirrored(job, 'stdout');
+
+    // SQLite writes its log anew from time to time, so that the end of the room shows after some commits.
+    disk.fill();
+    await until('the end of the room', () => {
+      fs.appendFileSync(task.files.stdout, text(1));
+      return first.log.filter(({ code }) => code === 'disk-full').length > 2;
+    });
+    const said = await first.logs('operation failed', { scope: `job ${job.jobId}`, err: 'no space left on device' });
+    expect(said).toMatchObject({ level: 'error', hint: expect.stringContaining('free some space') });
+    expect(isPrefix(mirror, task.files.stdout)).toBe(true);
+    const asked = await place.agent('sync', job.jobId);
+    expect(asked).toMatchObject({ code: 8, stdout: '' });
+    expect(asked.stderr).toContain('no space left on device');
+
+    // Neither a kill nor another start without room does any harm.
+    await first.kill();
+    const second = place.start(['run']);
+    await until('the second start', () => second.log.some(({ code }) => code === 'disk-full'));
+    expect(isPrefix(mirror, task.files.stdout)).toBe(true);
+    disk.empty();
+    await second.logs('agent ready');
+    await place.mirrored(job, 'stdout');
+    expect(await place.agent('sync', job.jobId)).toMatchObject({ code: 0, stderr: '' });
+    expect((await place.status()).jobs[0]?.files.map(({ generation }) => generation)).toEqual([1, 1, 1, 1]);
+    await place.verified(job.jobId);
+  });
+});
+
 it('endless text leaves the reserve of the disk under the state alone, and other jobs go on', async (context) => {
   const place = Place.make(context);
   const reserve = 24 * 2 ** 20;
@@ -22,8 +118,7 @@ it('endless text leaves the reserve of the disk under the state alone, and other
     const { bavail, bsize } = fs.statfsSync(place.state);
     return bavail * bsize;
   };
-  const { sandbox, job, task, mirror } = await submitQuietJob(place);
-  fs.writeFileSync(task.files.stdout, text(1));
+  const { sandbox, job, task, mirror } = await startJob(place, text(1));
   const hostile = await sandbox.submit({ tasks: [{}] });
   const { files: hostileFiles } = taskOf(hostile);
   fs.writeFileSync(hostileFiles.stdout, 'its own text\n');

@@ -44,6 +44,21 @@ it.concurrent('a stop in the middle of growth leaves everything committed, and t
   for (const file of ['stdout', 'stderr', 'log', 'progress'] as const) await place.mirrored(job, file);
 });
 
+it.concurrent('calls that hang delay no stop', async (context) => {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  const job = await sandbox.submit({ tasks: [{}] });
+  const watch = [{ job: job.jobId, tasks: job.tasks.map(({ taskId }) => taskId) }];
+  place.configure(sandbox, { watch, service: { timeoutSeconds: 3600 } });
+  for (const operation of ['SignIn', 'DownloadPartsOfJobFilesFromCluster', 'ListChangedFilesForJob'] as const) {
+    await sandbox.fault({ kind: 'hang', operation });
+    const agent = await place.run();
+    await until(`a ${operation} that hangs`, async () => (await sandbox.faultsApplied())[0] === 1);
+    await expectOrderlyEnd(agent, 'SIGTERM');
+    await sandbox.clearFaults();
+  }
+});
+
 it.concurrent('a second signal ends it at once, and nothing is lost by it', async (context) => {
   const place = Place.make(context);
   const { sandbox, job, task } = await submitQuietJob(place);
