@@ -211,6 +211,7 @@ const WRONG: readonly (readonly string[])[] = [
 ];
 
 it('each wrong command line prints what is wrong with it, once, and what was meant', async () => {
+  vi.stubEnv('LC_ALL', 'C.UTF-8');
   vi.stubEnv('XDG_CONFIG_HOME', '/none');
   vi.stubEnv('AGENT_CONFIG', undefined);
   let all = '';
