@@ -141,8 +141,8 @@ export class TextBytes implements LiveBytes {
   }
 
   /**
-   * Whether a text from the second byte on shows that no mark was stripped: both texts go on alike, so the first byte is an
-   * ASCII character. Raw bytes settle all else (docs/dev/servers.md 1.4).
+   * Whether a text from the second byte on shows that no mark was stripped: the first byte is an ASCII character, and both
+   * texts go on alike. Raw bytes settle all else (docs/dev/servers.md 1.4).
    */
   async #isFollowedBy({ content }: Part): Promise<boolean> {
     const text = await this.part.content.read(0, UNCUT_BYTES);
@@ -150,6 +150,7 @@ export class TextBytes implements LiveBytes {
     // What a file that shrank meanwhile shows proves nothing: the first text has to be the same again.
     const expected = this.#isLone ? text : certainOf(text.subarray(1), false, true);
     const found = certainOf(await content.read(0, expected.length), false, true);
-    return found.length > 0 && startsAlike(found, expected) && content.length >= expected.length;
+    const isAlike = found.length > 0 && startsAlike(found, expected) && content.length >= expected.length;
+    return (text[0] ?? 0x80) < 0x80 && isAlike;
   }
 }

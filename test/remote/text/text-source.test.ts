@@ -345,6 +345,16 @@ test.each<[what: string, responses: readonly [at: number, text: string | undefin
     'hidden',
   ],
   [
+    'has one character that is no byte of ASCII',
+    [
+      [0, 'é'],
+      [1, ''],
+      [0, 'é'],
+    ],
+    '',
+    'hidden',
+  ],
+  [
     'has one byte, which is gone',
     [
       [0, 'a'],
