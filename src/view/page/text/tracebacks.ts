@@ -22,7 +22,7 @@ export function foldOf(rows: readonly WindowRow[], index: number): Fold | undefi
   if (!isFrame(index)) return undefined;
   let [first, end] = [index, index + 1];
   while (first > 0 && end - first <= MAX_LINES && isFrame(first - 1)) first--;
-  while (end - first <= MAX_LINES && isFrame(end)) end++;
+  while (end < rows.length && end - first <= MAX_LINES && isFrame(end)) end++;
   if (end - first < MIN_LINES || end - first > MAX_LINES) return undefined;
   const isTraceback = HEAD.test(textOf(first - 1).trimEnd()) || FRAME.test(textOf(first));
   return isTraceback ? { first, lines: end - first } : undefined;
