@@ -112,8 +112,8 @@ export class Deliveries {
   #next(rule: Rule): DeliveryRow | undefined {
     const { store, clock } = this.#options;
     const now = clock.monotonic();
-    const window = this.#windows.get(rule) ?? { startedAt: Number.NEGATIVE_INFINITY, sent: 0 };
-    if (now - window.startedAt >= WINDOW_MS) Object.assign(window, { startedAt: now, sent: 0 });
+    let window = this.#windows.get(rule);
+    if (window === undefined || now - window.startedAt >= WINDOW_MS) window = { startedAt: now, sent: 0 };
     this.#windows.set(rule, window);
     if (window.sent >= MAX_SINGLE || this.#isReplaced || this.#options.underWay.signal.aborted) return undefined;
     const due = store.outbox.due(rule.id, clock.now(), AT_ONCE);

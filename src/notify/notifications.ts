@@ -107,7 +107,7 @@ export class Notifications {
   /** Creates the events of the current state: those of jobs before it returns, those of lines before it resolves. */
   async catchUp(): Promise<void> {
     if (this.#rules.length === 0) return;
-    await this.#attempt(() => this.#readJobs(new Set()), new Set());
+    void this.#attempt(() => this.#readJobs(new Set()), new Set());
     await this.#nextTick();
   }
 
@@ -154,7 +154,7 @@ export class Notifications {
   async #tick(): Promise<void> {
     const { store } = this.#options;
     const failures = new Set<string>();
-    await this.#attempt(() => this.#readAgent(), failures);
+    void this.#attempt(() => this.#readAgent(), failures);
     await this.#attempt(async () => {
       const version = store.version();
       if (version === this.#readVersion) return;
@@ -167,7 +167,7 @@ export class Notifications {
         if (!this.#isOver) await this.#attempt(() => this.#readFile(jobId, key), failures);
       if (failures.size === 0) this.#readVersion = version;
     }, failures);
-    await this.#attempt(() => this.#deliveries.startDue(), failures);
+    void this.#attempt(() => this.#deliveries.startDue(), failures);
     this.#failures = failures;
   }
 

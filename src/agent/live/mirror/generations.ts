@@ -16,7 +16,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { LiveFileRow } from '../../../store/rows.ts';
 import { flushPath } from '../../../system/directories.ts';
-import { fileCalls } from '../../../system/files.ts';
+import { undefinedIfMissing } from '../../../system/files.ts';
 import type { LiveFileOptions, Mirror } from './mirror.ts';
 
 /** Starts a new generation; returns its row with offset 0. */
@@ -115,4 +115,4 @@ async function numberCopy(row: LiveFileRow, mirror: Mirror, options: LiveFileOpt
   await flushPath(path.dirname(mirror.path));
 }
 
-const exists = async (file: string) => (await fileCalls(true).lstat(file)) !== undefined;
+const exists = async (file: string) => (await fs.lstat(file).catch(undefinedIfMissing)) !== undefined;
