@@ -128,7 +128,7 @@ describe('an event', () => {
     expect(place.warnings.length).toBeLessThanOrEqual(2);
   });
 
-  it.each([302, 400, 404, 500])(
+  it.each([300, 302, 400, 500])(
     'that is answered with %i was not received, and no redirect is followed',
     async (code) => {
       let attempts: number | undefined;
@@ -345,6 +345,8 @@ describe('an event', () => {
     fs.writeFileSync(secretFile, 'KEY-OF-8');
     const bodies = ['KEY-OF-8 in hook123/SECRETP8?QUERY-08 is wrong', 'a'.repeat(5_000), Buffer.from([0xff])];
     const errors: string[] = [];
+    const timers = vi.spyOn(globalThis, 'setTimeout');
+    onTestFinished(() => timers.mockRestore());
     const base = await serving((request, response) => {
       request.resume();
       response.writeHead(403).end(bodies[errors.length]);
@@ -360,6 +362,8 @@ describe('an event', () => {
       expect.stringMatching(/^HTTP status 403: a{99,300}\.\.\.$/),
       'HTTP status 403',
     ]);
+    // To connect, for the status, for more of the body, and in all.
+    expect(timers.mock.calls.map(([, ms]) => ms)).toEqual(expect.arrayContaining([10_000, 30_000, 1_000, 60_000]));
   });
 
   it('waits for no other rule: one target that hangs keeps none waiting', async () => {

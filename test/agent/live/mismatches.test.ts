@@ -81,10 +81,7 @@ const CASES: readonly Case[] = [
   },
   {
     what: 'bytes that another process appended to a mirror',
-    change: (place, mirror) => {
-      fs.appendFileSync(mirror, 'junk');
-      place.has(`${LOG}more`);
-    },
+    change: (_, mirror) => fs.appendFileSync(mirror, 'junk'),
     expected: [
       'mirror-damaged',
       1_800,

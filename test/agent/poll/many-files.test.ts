@@ -1,4 +1,5 @@
 /** Polls of a job with very many live files: few mirrors are open at a time, and what fails fails by itself. */
+import { stat } from 'node:fs/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { MAX_TOGETHER } from '../../../src/agent/poll/poll.ts';
 import { JobtailError } from '../../../src/errors.ts';
@@ -7,12 +8,14 @@ import { Engine, JOB, ModelDisk } from '../../support/engine.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 import { memoryDirectory, temporaryDirectory } from '../../support/temp-directory.ts';
 
-/** Knows how many files were open at most. */
+/** Counts the files that were opened, and knows how many were open at most. */
 class OpenFiles extends ModelDisk {
+  opened = 0;
   most = 0;
 
   override async open(...args: Parameters<ModelDisk['open']>): ReturnType<ModelDisk['open']> {
     const handle = await super.open(...args);
+    this.opened += 1;
     this.most = Math.max(this.most, this.openHandles);
     return handle;
   }
@@ -56,8 +59,9 @@ it('a poll of many files waits for its turn before each group, and flushes few m
   for (const name of names) remote.files.set(name, Buffer.from(LINE));
   const turns: (readonly [calls: number, opened: number])[] = [];
   const waitForTurn = async () => {
-    for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-    turns.push([remote.calls, disk.most]);
+    // So many calls of the file system as the first mirrors would need.
+    for (let turn = 0; turn < 50; turn += 1) await stat('.');
+    turns.push([remote.calls, disk.opened]);
   };
   let [flushing, most] = [0, 0];
   disk.beforeStep = async (step) => {
