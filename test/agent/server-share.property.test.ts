@@ -140,6 +140,18 @@ it('a server that was slow does not delay others while one call of it hangs', ()
   expect(begun.length).toBeGreaterThan(150);
 });
 
+/** Of a refused call, it names no pause. */
+const USED_UP = { firstByteMs: 1, workMs: 1, quota: { remaining: 0, resetMs: 50_000 } };
+
+it('each agent of a fleet makes its equal part of the calls that the server reports as left', () => {
+  const share = new ServerShare({ requestsPerMinute: null, monotonic: () => 10_000 });
+  share.divideAmong(3);
+  const quota = { remaining: 9, resetMs: 10_000 };
+  share.responded({ status: 200, firstByteMs: 1, workMs: 1, retryAfterMs: undefined, quota });
+  // After its credit of two seconds.
+  expect(share.opensAt).toBe(10_000 - 2_001 + 3 * 1_000);
+});
+
 describe('a pause that the server asks for', () => {
   it('holds every call until it is over, whatever is on its way, and no longer', () => {
     const asked = fc.record({
@@ -170,12 +182,12 @@ describe('a pause that the server asks for', () => {
   it('is of the agent where the server names no time, longer each time, and short again after an answer', () => {
     let now = 0;
     const share = new ServerShare({ requestsPerMinute: null, monotonic: () => now });
-    const refused = () => share.responded({ status: 429, firstByteMs: 1, workMs: 1, retryAfterMs: undefined });
+    const refused = () => share.responded({ status: 429, ...USED_UP, retryAfterMs: undefined });
     const pauses = Array.from({ length: 8 }, () => {
       const pauseMs = refused();
       // Those that were on their way together.
       expect(refused()).toBeUndefined();
-      expect(share.pauseMs).toBe(pauseMs);
+      expect([share.pauseMs, share.opensAt - now]).toEqual([pauseMs, pauseMs]);
       now = share.opensAt;
       return pauseMs;
     });

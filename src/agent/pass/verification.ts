@@ -212,7 +212,7 @@ async function proveNoFile(name: string, { remote, jobId, signal }: DownloadOpti
     await remote.downloadFile(jobId, name, sink, signal);
   } catch (thrown) {
     const error = thrown === isFile ? undefined : asJobtailError(thrown);
-    if (error?.policy.ofOneFile === 'no' && !error.policy.isRefusal) throw error;
+    if (error?.policy.ofOneFile === 'no') throw error;
     if (error !== undefined) return error.policy.isRefusal ? undefined : unproven(error.message);
   }
   return { outcome: 'missing', reason: 'it is a file by now' };
@@ -247,7 +247,7 @@ async function proveWhole(local: string, compare: () => Promise<Proof>): Promise
       return unproven(`${local} is missing`);
     }
     const error = asJobtailError(thrown);
-    if (error.policy.ofOneFile === 'no' && !error.policy.isRefusal) throw error;
+    if (error.policy.ofOneFile === 'no') throw error;
     return unproven(error.message);
   }
 }

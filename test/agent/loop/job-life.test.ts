@@ -182,9 +182,12 @@ class Quiet {
 
 describe('the end of a job that is over', () => {
   it('is due after a quiet minute with two polls that began in it', () => {
-    const job = new Quiet('active').event('reported over').pass(MINUTE_MS - 1);
+    const job = new Quiet('active')
+      .event('reported over')
+      .pass(0, 1)
+      .pass(MINUTE_MS - 1, 0);
     expect([job.end, quietInMs(job.life, job.now)]).toEqual([undefined, 1]);
-    expect(job.pass(1).end).toBe('end due');
+    expect(job.pass(1, 1).end).toBe('end due');
     const late = new Quiet('active').event('reported over');
     late.now += 2 * MINUTE_MS;
     late.event('growth').pass(2 * MINUTE_MS, 1);

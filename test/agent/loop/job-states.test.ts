@@ -142,6 +142,11 @@ it('a first sign-in that fails has the jobs requested, and is logged by that unl
   await clock.pass(5 * SECOND_MS);
   expect(await after('http-status')).toEqual([1, []]);
   expect(await after('unreachable')).toEqual([1, [' scope="the service" code=unreachable']]);
+  const none = new ModelJobService();
+  const idle = new HeldClock();
+  await startAgent(new ModelRemote(), { clock: idle, jobService: none });
+  await idle.pass(5 * SECOND_MS);
+  expect(none.lists, 'an agent without jobs requests nothing').toBe(0);
   const without = await startAgent(new ModelRemote(), { clock: new HeldClock() });
   without.agent.serviceFailed(new JobtailError('http-status', 'no session'));
   expect(without.warnings).toEqual([expect.stringContaining('scope="the sign-in" code=http-status')]);
@@ -274,6 +279,10 @@ describe('a job that no list names, and whose own report fails', () => {
     await clock.pass(5 * MINUTE_MS);
     expect(watchState()).toBe('watched');
     await clock.passUntil('its end', () => watchState() === 'settled', 30 * MINUTE_MS);
+    const { lists } = service;
+    await restart();
+    await clock.pass(SECOND_MS);
+    expect(service.lists, 'it may have been started again').toBe(lists + 1);
   });
 
   it('is named in the log once, also if it is refused, until it works', async () => {
@@ -351,9 +360,10 @@ describe('a running job', () => {
     await clock.pass(20 * MINUTE_MS);
     expect(job()?.stalledAt).toBe(since);
     expect(warnings.filter((line) => line.startsWith(`job stalled jobId=${JOB} `))).toHaveLength(1);
-    grow('and on\n');
+    grow('\n');
     await clock.passUntil('its end', () => !isStalled(), 3 * MINUTE_MS);
     expect(store.totals.read().stalledJobs).toBe(0);
+    expect(job()?.grownAt).toBeGreaterThan(since + 20 * MINUTE_MS);
     await clock.passUntil('the next stall', isStalled, 34 * MINUTE_MS);
     // A poll just found the stall: the requested pass appends before the next poll.
     grow('the rest\n');
