@@ -7,6 +7,7 @@ import { lockDirectory } from '../../src/store/lock.ts';
 import type { StoredError } from '../../src/store/rows.ts';
 import type { FileLength } from '../../src/view/contract/events.ts';
 import { AgentCounts, Figures } from '../../src/view/events/figures.ts';
+import { Snapshots } from '../../src/view/events/snapshots.ts';
 import { until } from '../support/e2e-until.ts';
 import { JOB, STDOUT, ViewPlace } from '../support/view-place.ts';
 
@@ -93,6 +94,27 @@ describe('a mirror that grows', () => {
     await later.until('length', ({ bytes }) => bytes === 8);
     fs.appendFileSync(place.mirrorOf('log'), '!');
     await later.until('length', ({ bytes }) => bytes === 9);
+  });
+
+  it('is no failure of the state while it cannot be read, and grows again afterwards', async () => {
+    const place = await ViewPlace.withJob('four');
+    const page = place.look(`${FILE}&job=${JOB}`);
+    await page.until('length');
+    const failed = vi.spyOn(Snapshots.prototype, 'failed');
+    const open = fs.openSync;
+    const denied = vi.spyOn(fs, 'openSync').mockImplementation((name, ...more) => {
+      if (!String(name).endsWith('/stdout.log')) return open(name, ...more);
+      throw Object.assign(new Error(`EACCES: permission denied, open '${name}'`), { code: 'EACCES', syscall: 'open' });
+    });
+    place.commit('log', { position: 7 });
+    await until('the file is looked at', () => denied.mock.results.some(({ type }) => type === 'throw'));
+    await page.until('files', ({ files }) => files.some(({ bytes }) => bytes === 7));
+    expect((await place.ask(`/api/lines?${STDOUT}`)).text).toContain('EACCES');
+    denied.mockRestore();
+    fs.appendFileSync(place.mirrorOf(), 'five');
+    await page.until('length', ({ bytes }) => bytes === 8);
+    expect(failed).not.toHaveBeenCalled();
+    failed.mockRestore();
   });
 });
 

@@ -68,7 +68,7 @@ function whenOther<Name extends keyof Events>(
   };
 }
 
-/** How long a mirror is; undefined while there is none. */
+/** How long a mirror is; undefined while there is none, or it cannot be read. */
 function lengthOf(
   { contents, snapshots }: ViewParts,
   { jobId, live }: { readonly jobId: JobId; readonly live: LiveFileKey },
@@ -78,8 +78,10 @@ function lengthOf(
     content.close();
     return { file: `${jobId}/${keyText(live)}`, version: content.version, bytes: content.bytes };
   } catch (error) {
-    // It does not exist yet, or the state cannot be read now: the stream reports that.
-    if (!(error instanceof Refused)) snapshots.failed(error);
+    // Of a mirror that does not exist yet, or cannot be read, the request for its bytes has the cause. The stream reports
+    // a state that cannot be read.
+    const isOfMirror = error instanceof Refused || (error as NodeJS.ErrnoException).syscall !== undefined;
+    if (!isOfMirror) snapshots.failed(error);
     return undefined;
   }
 }

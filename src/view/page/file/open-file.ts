@@ -316,6 +316,7 @@ export class OpenFile {
     if (this.#wish === 'behind') this.#wish = undefined;
     // Bytes that were dropped meanwhile are requested again.
     if (this.window.end !== from || this.condition.value.version !== version) return;
+    if (fetched.bytes.length === 0) throw new Error('the mirror is shorter than it was a moment ago');
     if (fetched.start > from) this.window.appendLater(fetched.start, fetched.bytes);
     else this.window.append(fetched.bytes);
     // Some may have arrived since; the next report counts from after them.

@@ -49,6 +49,8 @@ export class Search {
   #isRunning = false;
   #running = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** The last step: the next one begins where it leads. */
+  #stepped: Promise<void> = Promise.resolve();
 
   constructor(content: () => ContentQuery) {
     this.#content = content;
@@ -91,7 +93,14 @@ export class Search {
   }
 
   /** Shows the match after the shown one or a byte, or the one before; after that of an end, the other one follows. */
-  async step(isBack: boolean, from: number): Promise<void> {
+  step(isBack: boolean, from: number): Promise<void> {
+    const { signal } = this.#running;
+    const stepped = this.#stepped.then(() => (signal.aborted ? undefined : this.#step(isBack, from)));
+    this.#stepped = stepped.catch(() => undefined);
+    return stepped;
+  }
+
+  async #step(isBack: boolean, from: number): Promise<void> {
     const shown = this.current.value;
     const [at, length] = shown ?? [from, 0];
     const all = this.#reported;

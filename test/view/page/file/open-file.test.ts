@@ -290,6 +290,20 @@ describe('an opened content', () => {
     expect(textOf(file)).toBe('sure\nwhole\n');
   });
 
+  it('that is cut before the page gets to know it is requested with pauses', async () => {
+    const content = new MemoryContent('sure\n');
+    const file = await opened(content);
+    const waits = [500, 1_000, 2_000];
+    content.wait = async (ms) => {
+      content.waited.push(ms);
+      expect(file.condition.value.problem?.message).toContain('the mirror is shorter');
+      if (content.waited.length === waits.length) content.versions.set('one', Buffer.from('sure\nwhole\n'));
+    };
+    file.announce({ version: 'one', bytes: 11 });
+    await settled(file);
+    expect([content.waited, textOf(file), file.condition.value.problem]).toEqual([waits, 'sure\nwhole\n', undefined]);
+  });
+
   it('says what failed, and tries again with pauses that grow', async () => {
     const content = new MemoryContent(lines(3));
     content.failures = [

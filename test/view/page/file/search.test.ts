@@ -86,6 +86,16 @@ it('the search in a file goes on to a match that was not reported, and back to o
   expect(capped.current.value).toEqual([10, 5]);
   await capped.step(true, 0);
   expect(capped.current.value).toEqual([0, 5]);
+  await Promise.all([capped.step(false, 0), capped.step(false, 0)]);
+  expect(capped.current.value).toEqual([20, 5]);
+  // A step that waits for another one gives way to the next search.
+  let release = () => {};
+  held = new Promise((resolve) => (release = resolve));
+  const steps = [capped.step(true, 0), capped.step(false, 0), capped.step(true, 0)].map((step) => step.catch(() => {}));
+  capped.start({ text: 'none', matchesCase: true, regex: false }, 0);
+  release();
+  await Promise.all(steps);
+  expect(capped.current.value).toBeUndefined();
 });
 
 it('the search in a file shows the last one where all lie before the screen', async () => {
