@@ -2,12 +2,8 @@
 import { parentPort } from 'node:worker_threads';
 import type { ExpressionWork, FoundInTexts } from './guarded-thread.ts';
 
-const expressions = new Map<string, RegExp>();
-
 function foundIn({ source, flags, texts, from }: ExpressionWork): FoundInTexts {
-  const key = `${flags}/${source}`;
-  const expression = expressions.get(key) ?? new RegExp(source, flags);
-  expressions.set(key, expression);
+  const expression = new RegExp(source, flags);
   if (from === undefined) return texts.map((text) => (expression.test(text) ? [0, 0] : []));
   return texts.map((text, index) => {
     expression.lastIndex = from[index] ?? 0;

@@ -154,6 +154,7 @@ it('a command takes a state that no process serves, and works beside one that do
   for (const name of fs.readdirSync(state)) if (name.startsWith('agent.db')) fs.rmSync(path.join(state, name));
   expect(shared.ifReadable).toBeUndefined();
   await withStore(config, SILENT, () => {});
+  expect(lockHolder(state)).toBeUndefined();
   expect(shared.store.jobs.all()).toEqual([]);
   shared.close();
 });

@@ -1,6 +1,7 @@
 /** Who needs a thread waits until it reports that it serves, and is told if it ends before. */
 import fs from 'node:fs';
 import path from 'node:path';
+import { Worker } from 'node:worker_threads';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { ServingThread } from '../../src/daemon/serving-thread.ts';
 import { until } from '../support/e2e-until.ts';
@@ -87,7 +88,10 @@ it('a thread that does not hear that it is to end is ended', async () => {
   );
   await thread.use({});
   await thread.serving();
+  const ends = vi.spyOn(Worker.prototype, 'terminate');
+  onTestFinished(() => ends.mockRestore());
   await thread.close();
+  expect(ends.mock.settledResults).toMatchObject([{ type: 'fulfilled' }]);
   expect(events).toEqual(['serves']);
 });
 

@@ -118,7 +118,7 @@ it('the search for errors uses the patterns of the configuration instead of its 
 
 it('groups tasks whose errors are alike, the largest group first', async () => {
   const tasks = await errorsOf({
-    '1/1/stderr': 'only here: fatal\n',
+    '1/1/stderr': 'only here: fatal\nits end: fatal\n',
     '1/2/stderr': 'Traceback (most recent call last):\n  x\nError: rank 3 of node cn12 failed\n',
     '1/3/stderr': 'Traceback (most recent call last):\n  x\nError: rank 17 of node cn9 failed\n',
     '5/4/stderr': 'Error: rank 0 of node cn100 failed\nError: rank 1 of node cn7 failed\n',
@@ -131,6 +131,7 @@ it('groups tasks whose errors are alike, the largest group first', async () => {
   expect(groups).toEqual([
     [3, 'Error: rank <n> of node cn<n> failed', '1/2 stderr:3'],
     [1, 'only here: fatal', '1/1 stderr:1'],
+    [1, 'its end: fatal', '1/1 stderr:2'],
   ]);
 });
 

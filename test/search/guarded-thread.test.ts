@@ -38,8 +38,18 @@ it('an expression that never ends is given up after half a minute, and the next 
   expect(vi.getTimerCount()).toBe(0);
   const last = matching('b$', ['b']);
   await thread.close();
+  expect(terminate.mock.settledResults.at(-1)?.type).toBe('fulfilled');
   expect(await last).toBeUndefined();
   expect(vi.getTimerCount()).toBe(0);
+  // A process that has the processor for itself gives it up after one time of half its own.
+  const used = vi.spyOn(process, 'cpuUsage').mockReturnValueOnce({ user: 1_000, system: 0 });
+  onTestFinished(() => used.mockRestore());
+  used.mockReturnValueOnce({ user: 1_000, system: 2_499_000 }).mockReturnValueOnce({ user: 2_501_000, system: 0 });
+  const ofOne = matching('^(a+)+$', [`${'a'.repeat(60)}b`]);
+  await vi.advanceTimersByTimeAsync(9_999);
+  expect(terminate).toHaveBeenCalledTimes(2);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(await ofOne).toBeUndefined();
 });
 
 it('the program goes on while a thread tests slow expressions', async () => {

@@ -207,5 +207,8 @@ describe('in threads', () => {
     })();
     await expect(searching).rejects.toMatchObject({ name: 'AbortError' });
     expect(taken).toEqual(['quick', 'quick']);
+    // Also that of one small file is in a thread.
+    const alone = resultsOf({ files: files.slice(1), pattern, wanted: LINES, signal: AbortSignal.timeout(100) });
+    await expect(alone).rejects.toMatchObject({ name: 'AbortError' });
   });
 });
