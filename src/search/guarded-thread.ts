@@ -56,17 +56,15 @@ export class GuardedThread<Request, Answer> {
 
   #begin(): Worker {
     const worker = new Worker(packageFile(this.#file), this.#options);
-    const ended = () => {
-      if (this.#worker === worker) void this.close();
-    };
     worker.on('message', (answer: Answer) => {
       if (this.#worker !== worker) return;
       this.#waiting.shift()?.(answer);
       this.#guard();
     });
     // The failure of a thread is none of the program.
-    worker.on('error', ended);
-    worker.on('exit', ended);
+    worker.on('error', () => {
+      if (this.#worker === worker) void this.close();
+    });
     worker.unref();
     return worker;
   }

@@ -3,12 +3,13 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import type { ApiParts } from '../../src/api/work.ts';
-import { endNow, statusOf, waitFor, watch } from '../../src/api/work.ts';
+import { endNow, statusOf, verify, waitFor, watch } from '../../src/api/work.ts';
 import { SharedState } from '../../src/daemon/state.ts';
 import { EXIT } from '../../src/errors.ts';
 import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../src/job.ts';
 import { liveParts, resultsParts } from '../../src/safe-names.ts';
 import { ownState } from '../cli/own-state.ts';
+import { until } from '../support/e2e-until.ts';
 
 const JOB = '501' as JobId;
 const TASK = '9001' as TaskId;
@@ -69,8 +70,10 @@ it('a wait ends with its time, with the job, or with its client', async () => {
   const wait = (seconds: number, of = signal) => waitFor(parts, JOB, { seconds, signal: of });
   const timeIsUp = { exitCode: EXIT.timeIsUp, timedOut: true, jobs: [], waitingFor: [JOB] };
   const begun = performance.now();
+  const reads = vi.spyOn(parts.state.store.jobs, 'get');
   expect(await wait(0)).toEqual(timeIsUp);
   expect(await wait(1)).toEqual(timeIsUp);
+  expect(reads.mock.calls.length, 'twice a second').toBeLessThan(10);
   expect(performance.now() - begun).toBeGreaterThanOrEqual(1_000);
   const client = new AbortController();
   const gone = wait(3_600, client.signal);
@@ -83,6 +86,21 @@ it('a wait ends with its time, with the job, or with its client', async () => {
   await expect(wait(3_600)).rejects.toMatchObject({ code: 'job-unknown' });
   const unknown = waitFor(parts, '503' as JobId, { seconds: 3_600, signal });
   await expect(unknown).rejects.toThrow('job 503 is not watched');
+});
+
+it('four clients at a time have a verification, and one that goes away gives its place to the next', async () => {
+  const { store, parts } = await setUp();
+  const clients = Array.from({ length: 6 }, () => new AbortController());
+  const names = clients.map(({ signal: of }) =>
+    verify(parts, JOB, { isComplete: false, signal: of }).catch((error: Error) => error.name),
+  );
+  const placed = () => store.requests.open('service').map(({ requestId }) => requestId);
+  await until('four requests', () => placed().length === 4);
+  const before = placed();
+  for (const gone of [4, 0]) clients[gone]?.abort();
+  await until('the place of the first', () => placed().length === 4 && !placed().every((id) => before.includes(id)));
+  for (const client of clients) client.abort();
+  expect(new Set(await Promise.all(names))).toEqual(new Set(['AbortError']));
 });
 
 it('a job that a command ends is ended in the state, and the agent wakes, also for one of the configuration', async () => {

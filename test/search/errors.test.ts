@@ -5,7 +5,7 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { type ErrorProgress, errorsIn, groupsOf, likenessOf } from '../../src/search/errors.ts';
-import { type MirrorChoice, mirrorsIn } from '../../src/search/mirrors.ts';
+import { hasMirrors, type MirrorChoice, mirrorsIn } from '../../src/search/mirrors.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { ERRORS, OTHERS } from './error-lines.ts';
 
@@ -36,6 +36,7 @@ it('mirrors are in directories only: none is found of a job without one, or behi
   fs.symlinkSync(live('1'), live('3'));
   fs.symlinkSync(path.join(directory, '1'), path.join(directory, '4'));
   expect(mirrorsIn(directory, { jobs: [] }).map(({ jobId }) => jobId)).toEqual(['1']);
+  expect(['1', '2', '3', '5'].map((job) => hasMirrors(directory, job as JobId))).toEqual([true, false, false, false]);
 });
 
 it('a pattern gets a long line in pieces of 4,096 characters', async () => {
@@ -103,7 +104,7 @@ it.each([20, 100, 5_000])('shows and groups what follows a progress bar of %s st
 });
 
 it('the search for errors shows the part of a long line that looks like an error', async () => {
-  const [task] = await errorsOf({ '1/1/log': `{"data":"${'x'.repeat(5_000)}","level":"error","text":"lost"}\n` });
+  const [task] = await errorsOf({ '1/1/log': `{"fatal":"${'x'.repeat(5_000)}","level":"error","text":"lost"}\n` });
   expect(task?.first.text).toMatch(/^…x+","level":"error","text":"lost"}$/);
   expect(task?.first.text.indexOf('error')).toBeLessThan(200);
   const [bar] = await errorsOf({ '1/1/log': '\r10 %\r20 % CUSOLVER_STATUS_ALLOC_FAILED (3)\n' });

@@ -50,6 +50,9 @@ it('an expression that never ends is given up after half a minute, and the next 
   expect(terminate).toHaveBeenCalledTimes(2);
   await vi.advanceTimersByTimeAsync(1);
   expect(await ofOne).toBeUndefined();
+  // Too much memory ends it before its time.
+  expect(await thread.ask({ source: '', flags: 'g', texts: ['x'.repeat(3_000_000)], from: [0] })).toBeUndefined();
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 it('the program goes on while a thread tests slow expressions', async () => {

@@ -142,10 +142,18 @@ describe('one file', () => {
     expect(long).toBe(`1:${'x'.repeat(1000)}`);
     expect(last).toBe(`3:${'y'.repeat(1000)}`);
     expect(more).toBeUndefined();
+    // A state that ends after the piece ends no piece.
+    expect(await linesOf(`${'x'.repeat(1_000)}\r${'y'.repeat(9)}`, 'x')).toEqual([`1:${'x'.repeat(1_000)}`]);
     // Where the pieces are cut, no word is lost.
     for (let at = 950; at < 1050; at++)
       expect(await linesOf(`${'x'.repeat(at)}needle${'x'.repeat(2000)}\nlast`, 'needle')).toHaveLength(1);
     expect(await linesOf(content, 'late', { invert: true })).toHaveLength(2);
+  });
+
+  it('finds each of many texts, also a short one', async () => {
+    const words = Array.from({ length: 24 }, (_, index) => `word${String.fromCharCode(97 + index)}`);
+    for (const all of [words, [...words, 'ab']])
+      expect(await linesOf(`${all.join('\n')}\nnone`, all.join('|'))).toHaveLength(all.length);
   });
 
   it('returns only so many lines of each file, and counts all', async () => {

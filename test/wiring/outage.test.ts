@@ -8,6 +8,7 @@ import { freePort } from '../../simulator/free-port.ts';
 import { Agent } from '../../src/agent/loop/agent.ts';
 import { Reload } from '../../src/daemon/reload.ts';
 import { outageIn } from '../../src/store/outage.ts';
+import type { Store } from '../../src/store/store.ts';
 import { requestOf } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import { until } from '../support/e2e-until.ts';
@@ -98,11 +99,14 @@ test('a stop ends the first sign-in, which is no failure, and the agent never co
   fs.writeFileSync(passwordFile, 'x\n', { mode: 0o600 });
   const baseUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
   place.configure({ baseUrl, username: 'alice', passwordFile });
-  const { lines, said, end } = await runDaemon(place, { stop });
+  // What stands in the place of a file of the state stops no agent.
+  const before = ({ directory }: Store) => fs.mkdirSync(path.join(directory, 'outage.json'));
+  const { lines, said, end } = await runDaemon(place, { stop, before });
   await end();
-  expect(lines.map((line) => JSON.parse(line)).filter(({ level }) => level === 'error' || level === 'warn')).toEqual(
-    [],
-  );
+  const read = lines.map((line) => JSON.parse(line));
+  expect(read.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
+  const err = expect.stringContaining('outage.json');
+  expect(read[0]).toMatchObject({ level: 'debug', msg: 'outage not stored', err });
   expect(lines.at(-1)).toContain('"msg":"stopped"');
   expect(said).toEqual([{ STOPPING: '1', STATUS: 'stopping' }]);
 });
