@@ -1,6 +1,7 @@
 /** Small parts that many modules use: numbers for people, the pause after failures, work in turn, states of a line. */
 import { describe, expect, it } from 'vitest';
 import { BackOff } from '../src/back-off.ts';
+import { ERROR_POLICIES } from '../src/errors.ts';
 import { InTurn } from '../src/in-turn.ts';
 import { lastState, statesOf, withLastState } from '../src/line-states.ts';
 import { showAge, showBytes } from '../src/numbers.ts';
@@ -73,4 +74,18 @@ it('a long state of a line comes in pieces that overlap, without a gap', () => {
     [state],
     [state.slice(0, 400), state.slice(144, 401)],
   ]);
+});
+
+it('each error code leads to what the table says', async () => {
+  const rows = Object.entries(ERROR_POLICIES).map(([code, { exitCode, outage, ofOneFile, ...others }]) => {
+    const flags = Object.entries(others).flatMap(([flag, isSet]) => (isSet ? [flag] : []));
+    return [
+      code,
+      `exit ${exitCode}`,
+      `next file: ${ofOneFile}`,
+      ...(outage === null ? [] : [`the service ${outage}`]),
+      ...flags,
+    ].join(', ');
+  });
+  await expect(`${rows.join('\n')}\n`).toMatchFileSnapshot('error-codes.txt');
 });

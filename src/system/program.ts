@@ -138,8 +138,7 @@ function endOf(
       // If they are open: it waits for a dead disk, or what it left has them.
       for (const stream of child.stdio) stream?.destroy();
       child.unref();
-      const { exitCode: code, signalCode } = child;
-      resolve({ code, killedBy: signalCode ?? (code === null ? 'SIGKILL' : null) });
+      resolve({ code: child.exitCode, killedBy: child.signalCode });
     };
     const kill = () => {
       signalGroup(child, 'SIGKILL');

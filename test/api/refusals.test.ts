@@ -21,7 +21,8 @@ async function served(thrown: unknown, socket: 'read' | 'control' = 'control') {
       throw thrown;
     },
   };
-  const parts = { state, onFailure: (error: unknown) => failures.push(error) } as unknown as ApiParts;
+  const feed = { reader: () => () => ['news'] };
+  const parts = { state, feed, onFailure: (error: unknown) => failures.push(error) } as unknown as ApiParts;
   const socketPath = path.join(temporaryDirectory(), 's');
   const server = await serveHttp({ path: socketPath }, (connections) =>
     appOf({
@@ -134,4 +135,14 @@ it('a wait of more seconds than an hour has, or of no number, is refused', async
     expect(await ask('GET', `/v1/jobs/501/wait?seconds=${seconds}`), seconds).toMatchObject({ status: 400 });
   for (const seconds of ['0', '3600'])
     expect(await ask('GET', `/v1/jobs/501/wait?seconds=${seconds}`), seconds).toMatchObject({ message: 'asked' });
+});
+
+it('events are a stream of lines with JSON, which ends with its client', async () => {
+  const { socketPath, failures } = await served(undefined);
+  const request = http.request({ socketPath, path: '/v1/events', agent: false }).end();
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  expect([response.statusCode, response.headers['content-type']]).toEqual([200, 'application/x-ndjson']);
+  expect(String((await once(response, 'data'))[0])).toMatch(/^"news"\n/);
+  response.on('error', () => {}).destroy();
+  expect(failures).toEqual([]);
 });

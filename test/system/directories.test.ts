@@ -5,6 +5,7 @@ import path from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { flushAll, makeDirectories, temporaryDirectory as newDirectory } from '../../src/system/directories.ts';
 import { fileCalls } from '../../src/system/files.ts';
+import { leaveRemovedDirectory } from '../../src/system/working-directory.ts';
 import { until } from '../support/e2e-until.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
@@ -97,4 +98,16 @@ it('a temporary directory is in /tmp where the usual place is gone, and is for t
   expect([path.dirname(made), fs.statSync(made).mode & 0o777]).toEqual(['/tmp', 0o700]);
   fs.writeFileSync(absent, '');
   expect(() => newDirectory('jobtail-test-')).toThrow('ENOTDIR');
+});
+
+it('a process leaves its working directory only if that is removed', () => {
+  const left = vi.spyOn(process, 'chdir').mockImplementation(() => {});
+  onTestFinished(() => void vi.restoreAllMocks());
+  leaveRemovedDirectory();
+  expect(left).not.toHaveBeenCalled();
+  vi.spyOn(process, 'cwd').mockImplementation(() => {
+    throw new Error('ENOENT: uv_cwd');
+  });
+  leaveRemovedDirectory();
+  expect(left.mock.calls).toEqual([['/']]);
 });
