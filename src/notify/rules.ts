@@ -34,8 +34,7 @@ export class Rule {
 
   takes({ type, jobId, jobName, file }: NotifyEvent): boolean {
     if (type === 'test') return true;
-    const names = [jobId, jobName].filter((name) => name !== undefined && name !== '');
-    const isOfJob = jobId === undefined || names.some((name) => this.#takesJob(name ?? ''));
+    const isOfJob = jobId === undefined || this.#takesJob(jobId) || this.#takesJob(jobName ?? '');
     return this.settings.on.includes(type) && isOfJob && (file === undefined || this.#takesFile(file));
   }
 

@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { jobTimeOf } from '../../src/job-information.ts';
 import { EVENT_TYPES } from '../../src/notification.ts';
+import { newEvent } from '../../src/notify/events.ts';
 import { Rule } from '../../src/notify/rules.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { JOB, KEY, NotifyPlace, placeWith, ruleOf } from './place.ts';
@@ -465,6 +466,13 @@ it('deliveries of a rule that was taken away are forgotten', async () => {
   onTestFinished(() => next.close());
   next.start();
   expect(next.waiting).toEqual([]);
+});
+
+it('a rule that leaves a job out by its id takes none of its events because it has no name', () => {
+  const rule = new Rule(ruleOf({ on: ['started'], jobs: ['*', '!501'] }));
+  const names = [{}, { jobName: '' }, { jobName: 'heat-7' }];
+  const isTaken = names.map((name) => rule.takes(newEvent('started', 0, { jobId: JOB, ...name })));
+  expect(isTaken).toEqual([false, false, true]);
 });
 
 it('a rule has the id that it had before it could name a proxy and authorities', () => {

@@ -62,6 +62,16 @@ describe('a long backlog full of cut characters', () => {
     expect(await poll()).toBe('current');
     expect(mirror().equals(TEXT)).toBe(true);
     expect(remote.textBytes).toBeLessThan(TEXT.length * 3.01);
+    // Once raw bytes came, a later one is not.
+    remote.rawAccess = true;
+    const hidden = Buffer.from('\xff\n', 'latin1');
+    for (const bytes of [Buffer.concat([TEXT, hidden]), Buffer.concat([hidden, TEXT])]) {
+      remote.files.set(NAME, bytes);
+      remote.textBytes = 0;
+      for (let polls = 0; polls < 20 && !mirror().equals(bytes); polls++) await poll();
+      expect(mirror().equals(bytes)).toBe(true);
+    }
+    expect(remote.textBytes).toBeLessThan(TEXT.length);
   });
 
   test('is not read as text after a call that failed', async () => {
