@@ -7,6 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { nominalPause } from '../../back-off.ts';
 import { compareIds, type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
 import { SHIFT_CAPABILITY } from '../../live-paths.ts';
+import { inSlices, slicesOf } from '../../slices.ts';
 import type { FoundBy, TaskSearchRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../system/clock.ts';
@@ -211,10 +212,8 @@ async function keepFound(
   const room = Math.max(0, MAX_TASKS - known.size);
   const fresh = [...new Set(tasks)].filter((task) => !known.has(task)).sort(compareIds);
   const taken = fresh.slice(0, room);
-  for (let start = 0; start < taken.length; start += AT_A_TIME) {
-    if (start > 0) await new Promise((resolve) => setImmediate(resolve));
-    store.transaction(() => store.taskSearches.addTasks(search, taken.slice(start, start + AT_A_TIME)));
-  }
+  for await (const some of inSlices(slicesOf(taken, AT_A_TIME)))
+    store.transaction(() => store.taskSearches.addTasks(search, some));
   if (taken.length === 0) return 0;
   log.info({ jobId, found: taken.length, by: foundBy, tasks: named(taken) }, 'tasks found');
   if (taken.length < fresh.length) log.warn({ jobId, ignored: fresh.length - taken.length }, 'too many tasks');

@@ -88,6 +88,27 @@ it('a state that cannot be read is said once, and that it can be again', async (
   expect([warnings.length, said]).toEqual([1, [expect.stringMatching(/^operation recovered/)]]);
 });
 
+it('the state that a quiet poll could not write is said once, and that the next poll could', async () => {
+  const clock = new HeldClock();
+  const remote = new ModelRemote();
+  remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
+  const { store, warnings, said, watch } = await startAgent(remote, { clock, sections: '' });
+  watch({ tasks: [STDOUT.taskId], results: false });
+  await clock.passUntil('the first bytes', () => store.jobs.get(JOB)?.grownAt != null);
+  const end = vi.spyOn(store.jobs, 'endRun').mockImplementation(() => {
+    throw new JobtailError('store', 'it is locked');
+  });
+  await clock.passUntil('the failure', () => warnings.length > 0);
+  end.mockRestore();
+  said.length = 0;
+  // Sooner than the agent reads its state again, which shows it as well.
+  const read = vi.spyOn(store.jobs, 'changedSince');
+  await clock.passUntil('its end', () => said.length > 0);
+  expect([warnings.length, read.mock.calls, said]).toEqual([
+    ...[1, [], [expect.stringMatching(/^operation recovered scope="the state" code=store failures=\d+$/)]],
+  ]);
+});
+
 it('a search that fails is said once, and that it works again', async () => {
   const clock = new HeldClock();
   const remote = new ModelRemote();

@@ -122,6 +122,7 @@ describe('while the service that tells of jobs is down', () => {
     watch();
     await clock.passUntil('the task', () => store.taskSearches.knownTasks(JOB).length > 0);
     expect(store.taskSearches.get(JOB)).toMatchObject({ foundBy: 'probes' });
+    expect(service.lists, 'after the second failure').toBe(2);
     await clock.pass(2 * SECOND_MS);
     expect(fs.readFileSync(mirrorPath(mirrorDirectory, JOB, STDOUT), 'utf8')).toBe('a line\n');
     // One that is found does not end the search.
@@ -295,6 +296,14 @@ describe('a job that no list names, and whose own report fails', () => {
     tell('Running');
     await clock.pass(MINUTE_MS);
     expect(ofJob(said)).toEqual([expect.stringContaining('operation recovered')]);
+  });
+
+  it('is searched for its tasks after the second failure', async () => {
+    const { clock, service, store, watch } = await follow();
+    const getJob = vi.spyOn(service, 'getJob').mockRejectedValue(failure);
+    watch({ jobId: '90' as JobId, results: false });
+    await clock.passUntil('its task', () => store.taskSearches.knownTasks('90' as JobId).length > 0, 5 * MINUTE_MS);
+    expect(getJob).toHaveBeenCalledTimes(2);
   });
 
   it('is asked for at its own back-off', async () => {

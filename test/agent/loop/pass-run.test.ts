@@ -176,6 +176,15 @@ it('a pass over a job that is followed no more searches for its tasks, and says 
   remote.files.set(keyText({ ...STDOUT, taskId: JOB as string as TaskId }), Buffer.from('a line\n'));
   expect(await sync()).toEqual([4, []]);
   expect(observed).toEqual(['tasksFound 1 probes', 'appended 7']);
+  remote.rawAccess = false;
+  const cause = `(agent status ${JOB} names the cause)`;
+  expect(await sync()).toEqual([
+    4,
+    [
+      `complete pass ended jobId=${JOB} state=ended verified=3 openEnds="${JOB}/stdout: the service lists no file that fits"`,
+      `results may be missing: no file is listed jobId=${JOB} ${cause}`,
+    ],
+  ]);
 });
 
 it('a job is removed beside the request of a command that was killed, not beside one that waits, whose pass goes on', async () => {

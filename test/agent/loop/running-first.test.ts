@@ -1,6 +1,7 @@
 /** Running jobs beside jobs that are over, on a service that needs long for each call. */
 import { expect, it } from 'vitest';
-import { type JobId, keyText, type LiveFileKey } from '../../../src/job.ts';
+import { MAX_QUEUED_POLLS } from '../../../src/agent/calls.ts';
+import { type JobId, keyText, type LiveFileKey, type TaskId } from '../../../src/job.ts';
 import { sleep } from '../../../src/system/clock.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { HeldClock } from '../../support/held-clock.ts';
@@ -103,6 +104,23 @@ it('the live files of running jobs come before those of most jobs that are over'
   start();
   await clock.passUntil('those of running jobs', () => arrived(running).length === running.length);
   expect(arrived(over).length).toBeLessThan(MANY / 2);
+});
+
+it('a job is polled while downloads of as many others hang as may poll at a time', async () => {
+  const clock = new HeldClock();
+  const remote = new ModelRemote();
+  const ids = Array.from({ length: MAX_QUEUED_POLLS + 1 }, (_, index) => String(100 + index) as JobId);
+  remote.files.set('9/stdout', Buffer.from([0x61, 0xff, 0x0a]));
+  remote.downloadFile = async (...call) => await sleep(clock, 10 * MAX_END_MS, call[3]).then(() => 0);
+  const polled = new Set<JobId>();
+  const readParts = remote.readParts.bind(remote);
+  remote.readParts = async (...call) => {
+    polled.add(call[0]);
+    return await readParts(...call);
+  };
+  const { watch } = await startAgent(remote, { clock, sections: '' });
+  for (const jobId of ids) watch({ jobId, tasks: ['9' as TaskId], results: false });
+  await clock.passUntil('polls of all', () => polled.size === ids.length, MAX_END_MS);
 });
 
 it('running jobs are polled before many finished ones, also when the agent starts again', async () => {

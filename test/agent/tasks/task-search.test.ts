@@ -1,6 +1,7 @@
 /** The search for tasks by the file-transfer service alone: how many calls it takes, and what is learned by it. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { PartRequest, Parts } from '../../../src/agent/ports/server.ts';
+import { candidatesOf } from '../../../src/agent/tasks/probe.ts';
 import { saveReported, TaskSearch } from '../../../src/agent/tasks/task-search.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
@@ -87,17 +88,31 @@ describe('a probe', () => {
 
   it('learns what leads from specifications to tasks, and asks for that first the next time', async () => {
     const { remote, probe, tasks, follow, store } = setUp();
-    remote.task('9031', '9001');
-    expect(await probe()).toMatchObject({ found: 1 });
-    expect(tasks()).toEqual(['9031']);
-    expect(store.capabilities.get('task-shift')).toBe('30');
+    for (const [task = '', specification] of [
+      ['10015', '10003'],
+      ['9997', '9985'],
+      ['10002', '9990'],
+    ])
+      remote.task(task, specification);
+    expect(await probe()).toMatchObject({ found: 3 });
+    expect(tasks()).toEqual(['10002', '10015', '9997']);
+    expect(store.capabilities.get('task-shift')).toBe('12');
     const calls = remote.asked.length;
     const other = follow('777' as JobId);
     remote.listed = [];
-    remote.task('900030', '900000');
-    expect(await other.probe()).toMatchObject({ found: 1 });
+    remote.task('900012', '900000');
+    expect(await other.probe()).toEqual({ found: 1, nextMs: 600_000 });
     expect(remote.asked.length).toBe(calls + 1);
-    expect(remote.asked.at(-1)?.[0]).toBe('900030');
+    expect(remote.asked.at(-1)?.[0]).toBe('900012');
+  });
+
+  it('asks for 64 numbers of the listing first, then for what is near to the ends, and for one of the rest each time', () => {
+    const thousands = Array.from({ length: 66 }, (_, index) => 1_000n * BigInt(((index + 32) % 66) + 1));
+    const candidates = candidatesOf({ jobId: '5' as JobId, specifications: thousands, shift: 30n, known: [] });
+    const next = (count: number) => Array.from({ length: count }, () => candidates.next().value);
+    for (const shift of [30n, 0n]) expect(next(64)).toEqual(thousands.slice(0, 64).map((id) => String(id + shift)));
+    expect(next(13).join(' ')).toBe('5 31030 66031 66029 1031 1029 66001 65999 1001 999 6 4 32030');
+    expect(next(22).filter((id) => id?.startsWith('3'))).toEqual(['3', '31000', '32000']);
   });
 
   it('makes few calls, whether it finds anything or not', async () => {
@@ -171,9 +186,18 @@ describe('a probe', () => {
     const { remote, probe, tasks, store } = setUp({ strangers: 'fault' });
     remote.task('70004', '70001');
     remote.task('70005', '70002');
-    for (let count = 0; count < 12 && tasks().length < 2; count++) await probe();
+    let rounds = 0;
+    for (; rounds < 12 && tasks().length < 2; rounds++) await probe();
     expect(tasks()).toEqual(['70004', '70005']);
     expect(store.capabilities.get('strange-tasks')).toBe('fault');
+    expect(
+      remote.asked.filter(({ length }) => length > 1),
+      'each round begins with several',
+    ).toHaveLength(rounds + 1);
+    for (let one = 70_006; one < 70_018; one++) remote.task(String(one), String(one));
+    const before = remote.asked.length;
+    await probe();
+    expect(remote.asked.slice(before).map(({ length }) => length)).toEqual([4, 16, ...Array(6).fill(1)]);
   });
 
   it('believes no server that answers for whatever id', async () => {
@@ -193,6 +217,19 @@ describe('a probe', () => {
     remote.task('50000');
     expect(await probe()).toMatchObject({ found: 1 });
     expect(tasks()).toEqual(['50000']);
+  });
+
+  it('fails with the first failure of a call for one id, if no call is answered', async () => {
+    const { remote, probe } = setUp();
+    let calls = 0;
+    remote.readParts = async () => {
+      calls += 1;
+      if (calls === 12) return { parts: [], refused: 0 };
+      throw new JobtailError('http-status', `failure ${calls}`);
+    };
+    // Four ids, two of them, and each by itself.
+    await expect(probe()).rejects.toThrow('failure 3');
+    expect([await probe(), calls]).toEqual([{ found: 0, nextMs: 5_000 }, 16]);
   });
 
   it('learns nothing of a stranger while the service is away', async () => {
@@ -227,9 +264,9 @@ describe('the rounds of a job', () => {
         expect(nextSearchAt).toBe(clock.now() + Number(nextMs));
       }
       expect(pauses).toEqual([5, 10, 20, 40, 80, 160, 320, 600, 600].map((seconds) => seconds * 1_000));
-      expect(said.filter((line) => line.includes('not found'))).toHaveLength(1);
       const help = `name them (agent watch JOB --task ID)${has ? '' : ', or set service.jobsUrl'}: their ids follow no rule that is known`;
       expect(hints).toEqual([...Array(3).fill(null), ...Array(6).fill(help)]);
+      expect(said).toEqual([`tasks not found jobId=501 (${help})`]);
       // Nothing is known to be missing where nothing is listed.
       remote.listed = [];
       await probe();

@@ -177,8 +177,8 @@ describe('a file system without modes or links', () => {
     expect(await place.sync()).toMatchObject(outcome);
   });
 
-  it('has copies of the live files among the results', async () => {
-    const place = new ResultsPlace();
+  it.each([false, true])('has copies of the live files among the results, on the network: %s', async (onNetwork) => {
+    const place = new ResultsPlace({ onNetwork });
     vi.spyOn(fs.promises, 'symlink').mockRejectedValue(unsupported('symlink'));
     onTestFinished(() => void vi.restoreAllMocks());
     place.live('stdout', 'live\n', { listedName: '/11/stdout.txt' });
