@@ -49,7 +49,7 @@ export async function logFor(options: LogOptions): Promise<AdjustableLog> {
   const messageFormat = ({ msg, level: _, time: __, ...fields }: Record<string, unknown>) =>
     logLine(fields, String(msg));
   const style = { translateTime: 'SYS:HH:MM:ss', ignore: 'pid', hideObject: true, messageFormat };
-  return pino(optionsOf(options), pretty({ destination, sync: true, ...style }));
+  return pino(optionsOf(options), pretty({ destination, ...style }));
 }
 
 export function createLog(options: LogOptions): AdjustableLog {

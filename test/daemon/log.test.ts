@@ -2,8 +2,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { PassThrough } from 'node:stream';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { createLog, fileOutput, LogStream } from '../../src/daemon/log.ts';
+import { stripVTControlCharacters } from 'node:util';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { createLog, fileOutput, LogStream, logFor } from '../../src/daemon/log.ts';
 import { Secrets } from '../../src/redact.ts';
 import { SmallDisk } from '../support/e2e-mount.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
@@ -47,6 +48,21 @@ describe('the log', () => {
       jobs: 2,
       msg: `first\nsecond: ${shown}`,
     });
+  });
+
+  it('writes lines for people to a terminal', async () => {
+    const terminal = { ...Object.getOwnPropertyDescriptor(process.stderr, 'isTTY'), configurable: true };
+    Object.defineProperty(process.stderr, 'isTTY', { configurable: true, value: true });
+    const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+    onTestFinished(() => {
+      Object.defineProperty(process.stderr, 'isTTY', terminal);
+      written.mockRestore();
+    });
+    const stream = new LogStream({ output: new PassThrough() });
+    const log = await logFor({ level: 'info', stream });
+    log.warn({ jobId: '501', pid: 7, err: 'x' }, 'job followed');
+    const text = stripVTControlCharacters(written.mock.calls.join(''));
+    expect(text).toMatch(/^\[\d\d:\d\d:\d\d\] WARN: job followed jobId=501 pid=7: x\n$/);
   });
 
   it('begins its lines with the priority that the journal wants', () => {
