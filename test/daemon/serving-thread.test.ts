@@ -38,8 +38,13 @@ it('who waits for a thread that cannot begin, or is closed, is told', async () =
   await expect(broken.thread.serving()).rejects.toThrow('no room');
   await until('the report', () => broken.events.includes('no room'));
   await broken.thread.close();
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
   await broken.thread.use({ changed: true });
   await until('the next report', () => broken.events.length === 4);
+  await broken.thread.close();
+  expect(vi.getTimerCount(), 'it is not begun again').toBe(0);
+  vi.useRealTimers();
   expect(broken.events).toEqual(['no room', 'for the first time', 'no room', 'for the first time']);
   const silent = threadOf(`parentPort.on('message', ({ kind }) => kind === 'close' && process.exit());`);
   await silent.thread.use({});
@@ -103,6 +108,7 @@ it('a thread that ends is begun again, and after it served for long, its next en
   const end = path.join(temporaryDirectory(), 'end');
   const { thread, events } = threadOf(`
     import fs from 'node:fs';
+    if (fs.existsSync('${end}-always')) process.exit();
     setInterval(() => fs.existsSync('${end}') && (fs.rmSync('${end}'), process.exit()), 20);
     parentPort.on('message', ({ kind }) => (kind === 'close' ? process.exit() : parentPort.postMessage({ kind })));
     parentPort.postMessage({ kind: 'serving', port: 0 });`);
@@ -117,9 +123,10 @@ it('a thread that ends is begun again, and after it served for long, its next en
     endedAt = now();
     return events.splice(0).at(-1);
   };
-  expect([await servesFor(0), await servesFor(30_000), await servesFor(61_000)]).toEqual([
-    'for the first time',
-    'again',
-    'for the first time',
-  ]);
+  expect([await servesFor(0), await servesFor(30_000)]).toEqual(['for the first time', 'again']);
+  await until('it to serve once more', () => events.includes('serves'));
+  fs.writeFileSync(`${end}-always`, '');
+  expect(await servesFor(61_000)).toBe('for the first time');
+  await until('the end of one that serves nothing', () => events.includes('it ended'));
+  expect(events.at(-1)).toBe('again');
 });
