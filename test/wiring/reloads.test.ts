@@ -104,6 +104,8 @@ test('a daemon goes from one configuration to the next, and leaves nothing open 
   await expect(seriesAt(metricsPort)).rejects.toThrow();
   expect(fs.readdirSync(sockets)).toEqual([]);
   expect([revoked.mock.calls.length, linesOf('stopped').length]).toEqual([1, 1]);
+  // A service that hangs has no more than the grace of a call that is stopped.
+  expect(revoked.mock.lastCall?.[1].aborted).toBe(true);
   const kinds = said.flatMap((fields) => ['READY', 'RELOADING', 'STOPPING'].filter((kind) => kind in fields));
   expect(kinds).toEqual(['READY', 'RELOADING', 'READY', 'RELOADING', 'READY', 'STOPPING']);
 });
