@@ -14,7 +14,7 @@ export function standsAt(bytes: Buffer, index: number, mark: Buffer): boolean {
 
 /** The index at which the UTF-8 character that covers `index` begins; `index` itself if no character covers it. */
 export function characterStart(bytes: Buffer, index: number): number {
-  for (let start = index; start >= 0 && start > index - 4; start--) {
+  for (let start = index; start > index - 4; start--) {
     const byte = bytes[start];
     if (byte === undefined || byte < 0x80) return index;
     if (byte >= 0xc0) return start + widthOfLead(byte) > index ? start : index;

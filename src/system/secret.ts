@@ -66,7 +66,7 @@ export class Secret {
     if (kept !== undefined) return kept;
     // Without O_NONBLOCK, opening a named pipe would block.
     const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: NodeJS.ErrnoException) => {
-      const isForbidden = error.code === 'EACCES' || error.code === 'EPERM';
+      const isForbidden = error.code === 'EACCES';
       const hint = `make it readable for the user ${ownUserName()} (chown, chmod 600), who runs this`;
       const isMissing = error.code === 'ENOENT';
       const other = isMissing ? 'there is no such file: write the secret into it' : asJobtailError(error).hint;

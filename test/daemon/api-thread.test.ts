@@ -4,6 +4,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { ApiThread } from '../../src/daemon/api-thread.ts';
+import { ServingThread } from '../../src/daemon/serving-thread.ts';
 import { ownState } from '../cli/own-state.ts';
 import { until } from '../support/e2e-until.ts';
 import { SILENT } from '../support/errors.ts';
@@ -38,6 +39,16 @@ it('clients that connect again at once do not open what is being closed', async 
   await api.close();
   await until('the end of the stream', () => open.size === 0);
   expect(again).toBe(0);
+});
+
+it('a client whose thread cannot begin is disconnected, and 512 have a place', async () => {
+  const servers = vi.spyOn(net, 'createServer');
+  vi.spyOn(ServingThread.prototype, 'serving').mockRejectedValue(new Error('it ended'));
+  onTestFinished(() => void vi.restoreAllMocks());
+  const { socketPath } = await listening();
+  const client = net.connect(socketPath).on('error', () => {});
+  await until('the end', () => client.resume().closed);
+  expect(servers.mock.results.map(({ value }) => (value as net.Server).maxConnections)).toEqual([512, 512]);
 });
 
 it('a client that connects within a minute after the last one ended keeps its stream', async () => {
