@@ -173,5 +173,7 @@ it.for(['../OUT', '..', '', '1/2', '+1', '01', ' 1', '1e3', '9223372036854775808
   expect(() => liveParts(id as JobId, { taskId: '1' as TaskId, file })).toThrow('not an id');
   expect(() => liveParts('1' as JobId, { taskId: id as TaskId, file })).toThrow('not an id');
   expect(() => resultsParts(id as JobId)).toThrow('not an id');
-  expect(() => liveParts('1' as JobId, { taskId: '1' as TaskId, file: '../x' as LiveFileName })).toThrow();
+  expect(() => liveParts('1' as JobId, { taskId: '1' as TaskId, file: '../x' as LiveFileName })).toThrow(
+    'no live file: ../x',
+  );
 });
