@@ -85,10 +85,10 @@ export function requireWatched(store: Store, jobId: JobId): WatchState {
   return job.state;
 }
 
-/** The same for a command that may write: it also takes a job of `watch:` that no agent has taken yet. */
+/** The same for a command that may write: it also takes a job of `watch:` that was never followed. */
 export function watchIfConfigured(store: Store, config: Config, jobId: JobId): WatchState {
   const request = configuredJobs(config).find((one) => one.jobId === jobId);
-  if (request !== undefined && store.jobs.get(jobId) === undefined)
+  if (request !== undefined && !store.jobs.known().has(jobId))
     store.transaction(() => store.jobs.watch(request, systemClock.now()));
   return requireWatched(store, jobId);
 }

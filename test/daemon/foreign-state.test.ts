@@ -106,8 +106,9 @@ it('the agents of a fleet find the same id in a mirror directory, whichever crea
   await expect(mirrorIdentity(path.join(directory, 'gone'))).rejects.toMatchObject({ name: 'JobtailError' });
 });
 
-it('a command takes a state that no process serves, and works beside one that does; an agent waits for it', async (context) => {
-  const watch = 'results: {enabled: false}\nwatch: [{job: 501, tasks: [9001], files: [log], settleAfterMinutes: 2}]\n';
+it('a command takes a state that no process serves, or works beside one that does, and follows no removed job; an agent waits for it', async (context) => {
+  const watch =
+    'results: {enabled: false}\nwatch: [{job: 501, tasks: [9001], files: [log], settleAfterMinutes: 2}, {job: 502}]\n';
   const { config, state } = await place(context, watch);
   const shared = new SharedState(config);
   expect([shared.ifReadable, shared.use(() => 1)]).toEqual([undefined, undefined]);
@@ -121,6 +122,8 @@ it('a command takes a state that no process serves, and works beside one that do
     expect(store.liveFiles.ofJob('501' as JobId)).toMatchObject([{ taskId: '9001', file: 'log' }]);
     store.jobs.setState('501' as JobId, 'ended');
     expect(watchIfConfigured(store, config, '501' as JobId)).toBe('ended');
+    store.jobs.forget('502' as JobId, 1);
+    expect(() => watchIfConfigured(store, config, '502' as JobId)).toThrow('job 502 is not watched');
     const stop = new AbortController();
     const stopped = start(stop.signal);
     stop.abort();
