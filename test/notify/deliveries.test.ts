@@ -188,7 +188,7 @@ describe('an event', () => {
   it('under way delays no other configuration and is sent once, and a receiver that hangs delays no stop', async () => {
     const held: http.ServerResponse[] = [];
     const url = await serving((_, response) => void held.push(response));
-    const place = placeWith(ruleOf({ on: ['started'], url }));
+    const place = placeWith(ruleOf({ on: ['started', 'canceled'], url }));
     const underWay = new UnderWay();
     const first = place.start(Number.POSITIVE_INFINITY, underWay, true);
     place.watch();
@@ -201,9 +201,16 @@ describe('an event', () => {
     held[0]?.end();
     await place.clock.passUntil('its end', () => place.waiting.length === 0);
     place.report('Canceled');
-    const stopping = second.stop();
-    await place.clock.pass(500);
+    await place.clock.passUntil('the next request', () => held.length === 2);
+    let isStopped = false;
+    const stopping = second.stop().then(() => {
+      isStopped = true;
+    });
+    await place.clock.pass(499);
+    expect(isStopped).toBe(false);
+    await place.clock.pass(1);
     await stopping;
+    expect(place.waiting).toHaveLength(1);
   });
 
   it('waits as long as the receiver asks for', async () => {
@@ -213,11 +220,14 @@ describe('an event', () => {
       request.resume();
       response.writeHead(503, { 'retry-after': '600' }).end();
     });
-    const place = withRunningJob(ruleOf({ on: ['started'], url }));
+    const place = withRunningJob(ruleOf({ on: ['started', 'canceled'], url }));
     await place.clock.passUntil('a failure', () => (place.store.outbox.all()[0]?.lastError ?? null) !== null);
     const [row] = place.store.outbox.all();
     expect((row?.dueAt ?? 0) - place.clock.now()).toBeGreaterThan(590_000);
-    expect(requests).toBe(1);
+    // So does the next one.
+    place.report('Canceled');
+    await place.clock.pass(500_000);
+    expect([requests, place.waiting.length]).toEqual([1, 2]);
   });
 
   it('whose attempt cannot be stored is not sent, which is logged once until it clears, as a failure of the target is', async () => {
@@ -418,12 +428,12 @@ it('many deliveries that were attempted keep no newer one waiting, and are combi
     for (const row of attempted) outbox.save({ ...row, deliveryId: `${number}` });
   isBroken = false;
   place.start();
-  for (const jobId of ['502', '503'] as JobId[]) {
-    place.watch(jobId);
-    place.report('Running', {}, jobId);
+  for (let jobId = 502; jobId < 514; jobId++) {
+    place.watch(`${jobId}` as JobId);
+    place.report('Running', {}, `${jobId}` as JobId);
   }
   await place.clock.passUntil('the newer ones', () => events().some(({ count }) => count > 1));
-  expect(events().map(({ count }) => count)).toEqual([...Array(9).fill(1), 2]);
+  expect(events().map(({ count }) => count)).toEqual([...Array(9).fill(1), 12]);
 });
 
 it('a stop does not wait for a long file, which is read on by the next process', async () => {
