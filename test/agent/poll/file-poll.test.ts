@@ -40,6 +40,7 @@ function setUp(keys: readonly LiveFileKey[] = [STDOUT]) {
   };
   const counts = { given: 0, released: 0, downloads: 0, opened: 0 };
   let requests: BytesRequest[] = [];
+  const firsts: boolean[] = [];
   const responseTo = ({ from }: BytesRequest, text: string): LiveBytes => {
     const { follows = 'nothing', isEndCertain = true, relativePath = '/stdout.txt', raw, listedName } = state.shown;
     const bytes = Buffer.from(text);
@@ -68,15 +69,16 @@ function setUp(keys: readonly LiveFileKey[] = [STDOUT]) {
     };
   };
   const source: LiveSource = {
-    bytes: async (wanted) => {
+    bytes: async (wanted, _, isFirst) => {
       requests.push(...wanted);
+      firsts.push(isFirst);
       state.onRequest();
       const found = wanted.flatMap((request) => {
         const text = files.get(keyText(request));
         if (text === undefined) return [];
         return [[keyText(request), typeof text === 'string' ? responseTo(request, text) : text] as const];
       });
-      return { files: new Map(found), refused: 0 };
+      return { files: new Map(found), refused: 1 };
     },
     overlapStart: ({ length }) => (state.showsOverlap ? 0 : length),
   };
@@ -104,7 +106,7 @@ function setUp(keys: readonly LiveFileKey[] = [STDOUT]) {
     return { requests: requests.map(shownOf), isOpened: counts.opened > 0, outcome };
   };
   const mirror = () => fs.readFileSync(engine.mirror(STDOUT), 'utf8');
-  return { files, state, counts, engine, disk, poll, mirror, requested: () => requests };
+  return { files, state, counts, engine, disk, poll, mirror, firsts, requested: () => requests };
 }
 
 const shownOf = ({ from, known, isThorough, sameAs }: BytesRequest) => ({ from, known, isThorough, sameAs });
@@ -129,6 +131,24 @@ it('a quiet file repeats its last request, and stays unopened as long as the res
   expect(await poll()).toEqual({ ...quiet, isOpened: true });
   expect(engine.store.liveFiles.get(JOB, STDOUT)?.relativePath).toBe('/moved.txt');
   expect(await poll()).toEqual({ ...quiet, requests: [asks(7)], isOpened: true });
+  // A rotation that another agent began is finished.
+  const [row] = engine.store.liveFiles.ofJob(JOB);
+  if (row !== undefined) engine.store.liveFiles.save({ ...row, rotation: 'copying' });
+  expect(await poll()).toMatchObject({ isOpened: true });
+  expect(engine.store.liveFiles.get(JOB, STDOUT)).toMatchObject({ generation: 2, rotation: null });
+});
+
+it('a file that differs at each request is requested four times, of which only the first may fail the poll', async () => {
+  const { files, state, firsts, engine } = setUp();
+  await engine.poll();
+  fs.writeFileSync(engine.mirror(STDOUT), 'another');
+  let same = 7;
+  state.onRequest = () => {
+    same -= 1;
+    files.set(NAME, `${'another'.slice(0, same)}X`);
+  };
+  const { outcomes, refused } = await engine.poll();
+  expect([outcomes.get(NAME), refused, firsts.slice(1)]).toEqual(['unclear', 4, [true, false, false, false]]);
 });
 
 it('a file that hides its end is opened as soon as raw bytes may be compared, and quiet until then', async () => {
