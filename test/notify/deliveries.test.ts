@@ -450,6 +450,10 @@ it('a stop does not wait for a long file, which is read on by the next process',
   };
   for (let megabytes = 0; megabytes < 5; megabytes++) place.grow(`${'x'.repeat(99)}\n`.repeat(10_000));
   place.grow('ERROR\n');
+  for (const jobId of ['502', '503', '504'] as JobId[]) {
+    place.watch(jobId);
+    place.grow('fine\n', jobId);
+  }
   await notifications.stop();
   expect(pieces).toBeLessThan(3);
   expect(place.waiting).toEqual([]);

@@ -116,7 +116,7 @@ export class FilePoll {
   }
 
   async #load(waits: FileWaits, range: BytesRange): Promise<LiveBytes | undefined> {
-    const { taskId, file, listedName } = this.mirror?.row ?? this.row;
+    const { taskId, file, listedName } = this.row;
     const request = { taskId, file, listedName, ...range };
     const found = (await waits.load(request)).files.get(this.name);
     const response = found instanceof JobtailError ? undefined : found;

@@ -191,6 +191,9 @@ describe('a promise that is taken back', () => {
     expect([place.read(), place.committed.position, file.changed]).toEqual(['promised t', 8, true]);
     // Nor by the next flush: the bytes after it were not compared.
     expect((await file.flushToRow()).position).toBe(8);
+    // Another process cuts it while it is open.
+    fs.truncateSync(place.path, 4);
+    expect((await file.read(0, 10)).toString()).toBe('prom');
     await file.close();
   });
 
