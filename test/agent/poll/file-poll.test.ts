@@ -230,7 +230,7 @@ it('a failing file is requested after pauses of half an hour at most, and at onc
 });
 
 it('a file whose polls leave work undone for a minute is stuck, for the reason of its last request', async () => {
-  const { state, poll, mirror } = setUp();
+  const { files, state, poll, mirror } = setUp();
   /** The outcomes of polls, each half a minute after the last one. */
   const outcomes = async (shown: Shown, polls: number) => {
     state.shown = shown;
@@ -243,7 +243,12 @@ it('a file whose polls leave work undone for a minute is stuck, for the reason o
     'the mirror ends at byte 7: the service does not show what follows, and there are no raw bytes: it is refused';
   expect(await outcomes(hidden, 3)).toEqual(['raw-unavailable', 'raw-unavailable', stuck]);
   expect(await outcomes({}, 1)).toEqual(['current']);
-  expect(await outcomes(hidden, 3)).toEqual(['raw-unavailable', 'raw-unavailable', stuck]);
+  expect(await outcomes(hidden, 2)).toEqual(['raw-unavailable', 'raw-unavailable']);
+  // A request that fails shows no progress.
+  files.set(NAME, new JobtailError('fault', 'it is broken'));
+  expect(await outcomes(hidden, 1)).toEqual(['it is broken']);
+  files.set(NAME, TEXT);
+  expect(await outcomes(hidden, 1)).toEqual([stuck]);
   expect(await outcomes({}, 1)).toEqual(['current']);
   const unclear = 'the mirror ends at byte 7: responses from different offsets contradict each other';
   expect(await outcomes({ follows: 'unclear', raw: TEXT }, 3)).toEqual(['unclear', 'unclear', unclear]);
