@@ -151,7 +151,7 @@ export async function watch({ config, state }: ApiParts, body: unknown, signal: 
       source: 'command',
     },
     results: results && config.results.enabled,
-    ...(stallAfterMinutes == null ? {} : { stallAfterMs: stallAfterMinutes * 60_000 }),
+    ...(stallAfterMinutes == null ? {} : { stallAfterMs: Math.round(stallAfterMinutes * 60_000) }),
   };
   if (state.store.jobs.get(jobId) === undefined)
     await atATime('newJobs', signal, () => requireJob(config, jobId, signal));

@@ -56,7 +56,7 @@ function durationOf(text: string): number | undefined {
   const parts = [...text.matchAll(/(\d+(?:\.\d+)?)([smhd])/gy)];
   const isWhole = parts.map(([part]) => part).join('') === text;
   const ms = parts.reduce((sum, [, number, unit]) => sum + Number(number) * (UNITS_MS[unit ?? ''] ?? 0), 0);
-  return isWhole && ms >= 1 && ms <= MAX_DURATION_MS ? ms : undefined;
+  return isWhole && ms >= 1 && ms <= MAX_DURATION_MS ? Math.round(ms) : undefined;
 }
 
 /** A time (`10m`, `2026-03-01T12:00:00`) in milliseconds since 1970. */

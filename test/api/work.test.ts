@@ -40,7 +40,7 @@ it.each([
   ['null for each', { tasks: null, files: null, results: null, stallAfterMinutes: null }, true, FILES, null],
   ['no results', { results: false }, false, FILES, null],
   ['files by name', { files: ['log', 'stdout', 'log'] }, true, ['log', 'stdout'], null],
-  ['an hour and a half', { stallAfterMinutes: 90 }, true, FILES, 5_400_000],
+  ['eight minutes and twelve seconds', { stallAfterMinutes: 8.2 }, true, FILES, 492_000],
 ])('a body with a job and %s is an order to follow it', async (_, body, results, names, stallAfterMs) => {
   const { config, store, parts, files, order } = await setUp({}, 'tasks' in body ? null : [TASK]);
   const ordered = vi.spyOn(parts.state.store.jobs, 'watch');

@@ -155,8 +155,8 @@ it('each command that an agent works for prints what the agent did', async () =>
   await run('jobs');
   await run('watch', '999');
   await run('wait', '999', '--timeout', '0.05s');
-  await run('watch', FAILING, '--file', 'stdout', '--no-results', '--task', TASK, '--stall-after', '2h');
-  expect(store.jobs.get(FAILING)).toMatchObject({ results: false, stallAfterMs: 7_200_000, settleAfterMs: null });
+  await run('watch', FAILING, '--file', 'stdout', '--no-results', '--task', TASK, '--stall-after', '8.2m');
+  expect(store.jobs.get(FAILING)).toMatchObject({ results: false, stallAfterMs: 492_000, settleAfterMs: null });
   expect(store.liveFiles.ofJob(FAILING).map(({ file }) => file)).toEqual(['stdout']);
   await until('its lines', () => store.liveFiles.ofJob(FAILING)[0]?.position === 8);
   await run('sync', FAILING);
@@ -165,8 +165,8 @@ it('each command that an agent works for prints what the agent did', async () =>
   remote.files.set('9001/new', Buffer.from('x'));
   await run('verify', FAILING);
   remote.files.delete('9001/new');
-  await run('watch', '--mine', '--include', 'none-*', '--exclude', 'x*', '--max-age', '2h', '--max-jobs', '7');
-  const mine = { include: ['none-*'], exclude: ['x*'], maxAgeMs: 7_200_000, maxJobs: 7 };
+  await run('watch', '--mine', '--include', 'none-*', '--exclude', 'x*', '--max-age', '8.2m', '--max-jobs', '7');
+  const mine = { include: ['none-*'], exclude: ['x*'], maxAgeMs: 492_000, maxJobs: 7 };
   expect(store.watchMine.of('command')).toMatchObject(mine);
   await run('unwatch', '--mine');
   await run('unwatch', FAILING);
