@@ -107,18 +107,21 @@ it('a slot for calls is taken by long calls, too, but for one', async () => {
   for (const download of downloads.slice(7)) await expect(download).rejects.toMatchObject({ code: 'aborted' });
 });
 
-it('calls begin no faster than the share allows, whichever of both queues lets them in', async () => {
+it.each([1, 3])('calls of each of %i agents begin no faster than the share allows, in both queues', async (sharers) => {
   const clock = new HeldClock();
+  let called = 0;
   const calls = new Calls({
     concurrency: 4,
     share: new ServerShare({ requestsPerMinute: 60, monotonic: clock.monotonic }),
     clock,
+    shared: { sharers, called: () => (called += 1) },
   });
   const begunAt: number[] = [];
   const lanes = ['live', 'patient', 'raw', 'live', 'patient', 'wanted', 'live', 'patient'] as const;
   const all = lanes.map((lane) => calls.run(lane, signal, async () => void begunAt.push(clock.monotonic())));
   await clock.passWhile(Promise.all(all));
-  expect(begunAt.map((at) => Math.round(at / 1_000))).toEqual(lanes.map((_, index) => index));
+  expect(begunAt.map((at) => Math.round(at / 1_000))).toEqual(lanes.map((_, index) => sharers * index));
+  expect(called).toBe(lanes.length);
 });
 
 it('a long call that is stopped before its turn gives its place to another long one', async () => {

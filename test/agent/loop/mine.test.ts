@@ -1,6 +1,6 @@
 /** All jobs of the user: which are taken, how many at a time, and what becomes of them. */
 import { describe, expect, it } from 'vitest';
-import { chooseMine, seenIn, seenStateOf } from '../../../src/agent/watch-mine.ts';
+import { choiceOf, chooseMine, seenIn, seenStateOf } from '../../../src/agent/watch-mine.ts';
 import { type JobId, keyText, type TaskId } from '../../../src/job.ts';
 import { type JobInformation, jobTimeOf } from '../../../src/job-information.ts';
 import type { WatchMineRow } from '../../../src/store/rows.ts';
@@ -112,6 +112,9 @@ describe('all jobs of the user', () => {
     expect(running).toHaveLength(5);
     expect(store.jobInformation.lastListing()).toMatchObject({ listed: 30, waiting: 14 });
     expect(said).toContainEqual('jobs of the user followed taken=6 waiting=14');
+    const rule = { ...ALL, maxJobs: 8, source: 'command', since: NOW } as const;
+    const choice = await choiceOf([...service.jobs.values()], rule, store, clock.now());
+    expect([choice.fresh, choice.fitting, choice.taken].map(({ length }) => length)).toEqual([24, 14, 2]);
     const gone = [...service.jobs.values()].find(
       ({ id, state }) => state === 'Queued' && store.jobs.get(id) === undefined,
     );
