@@ -93,7 +93,7 @@ export class FollowedJob implements OneJob {
     const areKnown = this.#poll.hasEnded || liveFiles.some(({ relativePath }) => relativePath !== null);
     if (areKnown || (liveFiles.length === 0 && store.taskSearches.get(this.jobId) === undefined)) return 0;
     // The service was not reached, so results do not come either.
-    if (liveFiles.length > 0 && this.failures.isFailing('poll')) return TASKS_MS;
+    if (this.failures.isFailing('poll')) return TASKS_MS;
     return Math.max(0, this.#begunAt + TASKS_MS - clock.monotonic());
   }
 

@@ -290,6 +290,7 @@ describe('a job whose state is not known, or not reported for ten minutes', () =
         .event('reported active')
         .pass(9 * MINUTE_MS).end,
     ).toBe(undefined);
+    expect(new Quiet('active', MINUTE_MS).pass(10 * MINUTE_MS).end).toBe('end due');
     expect(new Quiet('unclear', null).pass(1_000 * MINUTE_MS).end).toBe(undefined);
   });
 
