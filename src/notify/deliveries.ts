@@ -20,8 +20,17 @@ const MAX_ATTEMPTS = 100;
 /** What waited behind others for so long is given up when it fails. */
 const MAX_AGE_MS = 24 * 60 * 60_000;
 
-/** Deliveries under way, by their rule. They go on while another configuration takes over. */
+interface RateWindow {
+  startedAt: number;
+  sent: number;
+}
+
+/** What goes on while another configuration takes over. Rules are named by their ids. */
 export class UnderWay {
+  /** The deliveries of this minute. */
+  readonly windows = new Map<string, RateWindow>();
+  /** The failure of the agent: since when, by the monotonic clock, and the rules with an event of it. */
+  outage: { readonly since: number; readonly rules: Set<string> } | undefined;
   readonly #stop = new AbortController();
   readonly #runs = new Map<string, Promise<void>>();
 
@@ -63,15 +72,9 @@ interface DeliveriesOptions extends SendersOptions {
 const isFresh = ({ attempts }: DeliveryRow) => attempts === 0;
 const countOf = (rows: readonly DeliveryRow[]) => rows.reduce((sum, { event }) => sum + event.count, 0);
 
-interface RateWindow {
-  startedAt: number;
-  sent: number;
-}
-
 export class Deliveries {
   readonly #options: DeliveriesOptions;
   #isReplaced = false;
-  readonly #windows = new Map<Rule, RateWindow>();
   /** Until when a rule that fails waits, by the monotonic clock: one delivery tries for all, which stay combinable. */
   readonly #pausedUntil = new Map<Rule, number>();
   /** The failure to write the state, logged once until it clears. */
@@ -110,12 +113,12 @@ export class Deliveries {
 
   /** The next delivery, or several combined; undefined if the limit of the minute is reached. */
   #next(rule: Rule): DeliveryRow | undefined {
-    const { store, clock } = this.#options;
+    const { store, clock, underWay } = this.#options;
     const now = clock.monotonic();
-    let window = this.#windows.get(rule);
+    let window = underWay.windows.get(rule.id);
     if (window === undefined || now - window.startedAt >= WINDOW_MS) window = { startedAt: now, sent: 0 };
-    this.#windows.set(rule, window);
-    if (window.sent >= MAX_SINGLE || this.#isReplaced || this.#options.underWay.signal.aborted) return undefined;
+    underWay.windows.set(rule.id, window);
+    if (window.sent >= MAX_SINGLE || this.#isReplaced || underWay.signal.aborted) return undefined;
     const due = store.outbox.due(rule.id, clock.now(), AT_ONCE);
     const left = MAX_SINGLE - window.sent;
     // The last one of a minute is fresh: many that were attempted keep no newer ones waiting.

@@ -36,7 +36,7 @@ interface NotificationsOptions {
   readonly secrets: Secrets;
   /** In place of a thread. */
   readonly matching?: (source: string, texts: readonly string[]) => Promise<number[] | undefined>;
-  /** Deliveries of the configuration before, which may still be under way. */
+  /** Of the configuration before. */
   readonly underWay: UnderWay;
 }
 
@@ -68,8 +68,6 @@ export class Notifications {
   #isStopped = false;
   /** Whether files are read no further: the next process continues at the stored positions. */
   #isOver = false;
-  #degradedSince: number | undefined;
-  #isDegraded = false;
   #readVersion = -1;
   #failures: ReadonlySet<string> = new Set();
 
@@ -83,14 +81,18 @@ export class Notifications {
   }
 
   start(): void {
-    const { store, clock } = this.#options;
+    const { store, clock, underWay } = this.#options;
     const rules = this.#rules.map(({ id }) => id);
     const forget = () => {
       store.outbox.forget(clock.now() - KEPT_MS, rules);
       store.outbox.tryAgain(clock.now());
     };
     void this.#attempt(() => store.transaction(forget), new Set());
-    if (this.#rules.length === 0) return;
+    if (this.#rules.length === 0) {
+      // Without rules, its end is not seen.
+      underWay.outage = undefined;
+      return;
+    }
     this.#readJobs(new Set());
     this.#plan();
   }
@@ -205,17 +207,20 @@ export class Notifications {
 
   /** Events about the agent itself, after a minute. */
   #readAgent(): void {
-    const { store, clock, degraded } = this.#options;
+    const { store, clock, degraded, underWay } = this.#options;
     const reason = degraded();
     if (reason === undefined) {
-      this.#degradedSince = undefined;
-      this.#isDegraded = false;
+      underWay.outage = undefined;
       return;
     }
-    this.#degradedSince ??= clock.monotonic();
-    if (this.#isDegraded || clock.monotonic() - this.#degradedSince < DEGRADED_MS) return;
-    store.transaction(() => this.#add([newEvent('agent-degraded', clock.now(), { reason })]));
-    this.#isDegraded = true;
+    underWay.outage ??= { since: clock.monotonic(), rules: new Set() };
+    const { since, rules } = underWay.outage;
+    if (clock.monotonic() - since < DEGRADED_MS) return;
+    const event = newEvent('agent-degraded', clock.now(), { reason });
+    const deliveries = this.#for([event]).filter(({ rule }) => !rules.has(rule));
+    if (deliveries.length === 0) return;
+    store.transaction(() => store.outbox.add(deliveries));
+    for (const { rule } of deliveries) rules.add(rule);
   }
 
   async #readFile(jobId: JobId, key: LiveFileKey): Promise<void> {

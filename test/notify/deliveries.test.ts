@@ -395,7 +395,8 @@ describe('an event', () => {
 it('many events of a rule are gathered: one a minute, with their number and jobs', async () => {
   const { url, events } = await receiver();
   const place = placeWith(ruleOf({ on: ['failed'], url }));
-  place.start();
+  const underWay = new UnderWay();
+  const notifications = place.start(undefined, underWay);
   const jobs = Array.from({ length: 300 }, (_, index) => String(600 + index) as JobId);
   for (const jobId of jobs) {
     place.watch(jobId, 'Running');
@@ -404,9 +405,13 @@ it('many events of a rule are gathered: one a minute, with their number and jobs
   await place.clock.passUntil('them', () => place.waiting.length === 0 && events().length > 0);
   expect(events()).toHaveLength(1);
   expect(events()[0]).toMatchObject({ type: 'failed', count: 300, jobs: jobs.slice(0, 100) });
-  // Then ten in a minute by themselves, and the others after it.
+  // Then ten in a minute by themselves, whatever configuration is read, and the others after it.
   await place.clock.pass(60_000);
   for (const jobId of jobs.slice(0, 13)) {
+    if (jobId === jobs[5]) {
+      await place.clock.passWhile(notifications.replace());
+      place.start(undefined, underWay, true);
+    }
     place.report('Running', {}, jobId);
     await place.tick();
     place.report('Failed', {}, jobId);

@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { jobTimeOf } from '../../src/job-information.ts';
 import { EVENT_TYPES } from '../../src/notification.ts';
+import { UnderWay } from '../../src/notify/deliveries.ts';
 import { newEvent } from '../../src/notify/events.ts';
 import { Rule } from '../../src/notify/rules.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
@@ -434,23 +435,44 @@ it('the jobs are unsent whose events are not read or not delivered', async () =>
   expect([...onlyStarts.unsent()]).toEqual([]);
 });
 
-it('an agent that cannot do its work for a minute is one event, until it recovers', async () => {
-  const place = placeWith(ruleOf({ on: ['agent-degraded'] }));
-  place.start();
+it('an agent that cannot do its work for a minute is one event of each rule, until it recovers, under any configuration', async () => {
+  const rules = [ruleOf({ on: ['agent-degraded'] }), ruleOf({ on: ['started'] })];
+  const place = placeWith(...rules);
+  const underWay = new UnderWay();
+  let notifications = place.start(undefined, underWay, true);
+  const configure = async (changed: typeof rules) => {
+    await place.clock.passWhile(notifications.replace());
+    place.rules = changed;
+    notifications = place.start(undefined, underWay, true);
+  };
+  const passed = async (ms: number) => {
+    await place.clock.pass(ms);
+    return place.shown;
+  };
   place.degraded = 'the service cannot be reached';
   await place.clock.pass(50_000);
   place.degraded = undefined;
   await place.tick();
   place.degraded = 'the service cannot be reached';
-  await place.clock.pass(59_000);
-  expect(place.shown).toEqual([]);
-  await place.clock.pass(600_000);
-  expect(place.shown).toEqual(['agent-degraded the service cannot be reached']);
+  await place.clock.pass(30_000);
+  await configure(rules);
+  expect(await passed(28_000)).toEqual([]);
+  const first = 'agent-degraded the service cannot be reached';
+  expect(await passed(4_000)).toEqual([first]);
+  await configure(rules);
+  expect(await passed(600_000)).toEqual([first]);
+  await configure([...rules, ruleOf({ on: ['agent-degraded'], jobs: ['1'] })]);
+  expect(await passed(600_000)).toEqual([first, first]);
   place.degraded = undefined;
   await place.tick();
   place.degraded = 'it is slow';
-  await place.clock.pass(90_000);
-  expect(place.shown).toHaveLength(2);
+  const second = 'agent-degraded it is slow';
+  expect(await passed(90_000)).toEqual([first, first, second, second]);
+  // Without rules, the end of a failure is not seen, and its deliveries are dropped.
+  await configure([]);
+  await configure(rules);
+  expect(await passed(59_000)).toEqual([]);
+  expect(await passed(4_000)).toEqual([second]);
 });
 
 it('deliveries of a rule that was taken away are forgotten', async () => {

@@ -52,11 +52,12 @@ export class NotifyPlace {
   /** All of the log. */
   readonly lines: (readonly [level: string, message: string, fields: object])[] = [];
   degraded: string | undefined;
-  readonly #rules: readonly RuleSettings[];
+  /** Those of the next start. */
+  rules: readonly RuleSettings[];
   #kill: () => void = () => {};
 
   constructor(directory: string, rules: readonly RuleSettings[]) {
-    this.#rules = rules;
+    this.rules = rules;
     this.mirrors = path.join(directory, 'mirror');
     const state = newState(path.join(directory, 'state'));
     this.store = new Store({ directory: state, service: 'x', owner: true, now: this.clock.now });
@@ -160,7 +161,7 @@ export class NotifyPlace {
     const [info, warn] = [logged('info'), logged('warn', this.warnings)];
     const log = { debug: logged('debug'), info, warn, error: logged('error') };
     const mirror = { directory: this.mirrors, keepGenerations: KEEP, minFreeBytes: 0 };
-    const config = { notify: [...this.#rules], mirror, fleet: { name: 'test' } } as unknown as Config;
+    const config = { notify: [...this.rules], mirror, fleet: { name: 'test' } } as unknown as Config;
     const notifications = new Notifications({
       ...{ config, store, clock, log, http: notifyHttp({ service: { proxy: null } }) },
       degraded: () => this.degraded,
