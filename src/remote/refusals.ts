@@ -38,7 +38,7 @@ export const MEANING_OF_STATUS: Readonly<Record<number, Meaning>> = {
   },
   502: DOWN,
   503: DOWN,
-  504: DOWN,
+  504: { ...DOWN, code: 'timeout' },
 };
 
 /** Temporary refusals (docs/dev/rest.md 4.4). */

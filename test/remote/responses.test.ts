@@ -123,6 +123,7 @@ test.each([
     urlKey: 'the.url',
   } as const;
   const error = refusalOf(refused, remoteParts([]));
+  expect(error.code === 'timeout').toBe(status === 504);
   expect(error).toMatchObject({ retryAfterMs: 7_000, hint: expect.stringContaining(hint) });
   expect(error.message).toBe(`the service answered ListChangedFilesForJob with status ${status}: No`);
 });

@@ -235,14 +235,18 @@ export function endOf(life: Life, now: number, mayStillCome: () => boolean): 'en
   return overdueInMs(life, now) <= 0 || !mayStillCome() ? 'end due' : 'end delayed';
 }
 
-/** The service refuses a poll or a pass by its response, or by a timeout while it responds to others. A timeout alone proves nothing. */
+/**
+ * The service refuses a poll or a pass by its response, or, while it responds to others, by a timeout or by no session.
+ * A timeout alone proves nothing.
+ */
 export function failureOf(
   run: 'poll' | 'pass',
   { code, policy }: JobtailError,
   hasRespondedToOthers: boolean,
 ): JobEvent | undefined {
   const isRefusal = !policy.isOfService && (policy.exitCode === EXIT.service || policy.exitCode === EXIT.notFound);
-  if (isRefusal || (code === 'timeout' && hasRespondedToOthers)) return `${run} refused`;
+  const isOfThisJob = hasRespondedToOthers && (code === 'timeout' || code === 'session-lost');
+  if (isRefusal || isOfThisJob) return `${run} refused`;
   return run === 'poll' && code === 'timeout' ? undefined : `${run} failed`;
 }
 

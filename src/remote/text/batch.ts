@@ -46,8 +46,8 @@ export class BatchReader {
   readonly #limit: BatchLimit;
   /** Files that failed a call by themselves; those that failed last come last. */
   #poisoned: ReadonlySet<string> = NONE;
-  /** Whether a call got no response in time when the job was last read. */
-  #hasHung = false;
+  /** Whether a call failed, when the job was last read, as it does for one file or where nothing is answered. */
+  #isDoubtful = false;
 
   constructor(jobId: JobId, limit: BatchLimit) {
     this.#jobId = jobId;
@@ -67,14 +67,14 @@ export class BatchReader {
     const sized: Round['sized'] = (requests) => remote.divide?.(this.#jobId, requests) ?? [requests];
     const round: Round = { readOnce, sized, batch, isFirst, hasResponse: false };
     try {
-      // Only if the service responds to a short call, a text may be what it hangs on.
-      if (this.#hasHung && isFirst)
+      // Only if the service responds to a short call, a text may be what it fails at.
+      if (this.#isDoubtful && isFirst)
         for (const { content } of await withoutText(round, wanted.slice(0, 1))) await content.release();
-      this.#hasHung = false;
+      this.#isDoubtful = false;
       await this.#readSlices(round, wanted);
       if (isFirst && !round.hasResponse) for (const error of batch.errors.values()) throw error;
     } catch (error) {
-      this.#hasHung ||= asJobtailError(error).code === 'timeout';
+      this.#isDoubtful ||= isDoubtful(asJobtailError(error));
       for (const part of batch.parts.values()) await part.content.release();
       throw error;
     } finally {
@@ -104,9 +104,8 @@ export class BatchReader {
       if (beginning !== undefined) await this.#readCut(round, wanted, beginning);
     } catch (thrown) {
       const error = asJobtailError(thrown);
-      const hasHung = error.code === 'timeout';
-      if (!error.policy.isDivisible && !(hasHung && round.hasResponse)) throw error;
-      this.#hasHung ||= hasHung;
+      if (!error.policy.isDivisible && !(isDoubtful(error) && round.hasResponse)) throw error;
+      this.#isDoubtful ||= isDoubtful(error);
       const left = wanted.filter((request) => !parts.has(keyText(request)));
       const [only, ...others] = left;
       if (only === undefined) return;
@@ -158,6 +157,9 @@ export class BatchReader {
   }
 }
 
+/** No response, a broken connection, or a proxy that waited too long: the cause may be one heavy text, or an outage. */
+const isDoubtful = ({ policy }: JobtailError) => policy.ofOneFile === 'perhaps' && !policy.isDivisible;
+
 interface Round {
   /** Resolves with the beginning of a text that was cut. */
   readonly readOnce: (wanted: readonly PartRequest[]) => Promise<Content | undefined>;
@@ -165,7 +167,7 @@ interface Round {
   readonly sized: (wanted: readonly PartRequest[]) => readonly (readonly PartRequest[])[];
   readonly batch: PartBatch;
   readonly isFirst: boolean;
-  /** Whether the service responded to a call: if it hangs on another, the files of that are the cause. */
+  /** Whether the service responded to a call: if another gets no response, the files of that are the cause. */
   hasResponse: boolean;
 }
 

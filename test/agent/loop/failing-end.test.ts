@@ -1,7 +1,7 @@
 /** The end of a job whose last pass fails: it is retried with back-off, its error stays visible, and it is given up. */
 import { expect, it, vi } from 'vitest';
-import { JobtailError } from '../../../src/errors.ts';
-import { keyText } from '../../../src/job.ts';
+import { type ErrorCode, JobtailError } from '../../../src/errors.ts';
+import { BEHIND_EVERY_END, keyText } from '../../../src/job.ts';
 import { unprovenIn } from '../../../src/proven.ts';
 import { sleep } from '../../../src/system/clock.ts';
 import { startAgent } from '../../support/composed-agent.ts';
@@ -139,6 +139,24 @@ it('a job that is reported as active during the last pass that would give it up 
   await clock.passUntil('its end', () => job()?.state === 'settled', 20 * MINUTE_MS);
   expect(unprovenIn(store, JOB)).toEqual([]);
 });
+
+it.each<ErrorCode>(['timeout', 'interrupted', 'unavailable'])(
+  'a live file whose text always fails with %s keeps no other file of its job waiting, and delays its end for 15 minutes',
+  async (code) => {
+    const remote = new FailingRemote();
+    remote.files.set(keyText({ ...STDOUT, file: 'stderr' }), Buffer.from('an error\n'));
+    const read = remote.readParts.bind(remote);
+    remote.readParts = async (jobId, wanted, signal) => {
+      if (wanted.some((one) => keyText(one) === keyText(STDOUT) && one.offset !== BEHIND_EVERY_END))
+        throw new JobtailError(code, 'the text is too heavy');
+      return await read(jobId, wanted, signal);
+    };
+    const { clock, store, job } = await follow(remote, false);
+    await clock.passUntil('the other file', () => store.liveFiles.ofJob(JOB).some(({ position }) => position === 9));
+    await clock.passUntil('its end', () => job()?.state === 'settled', 30 * MINUTE_MS);
+    expect(unprovenIn(store, JOB)).toHaveLength(1);
+  },
+);
 
 it('an unwatched job whose last pass is refused for a quarter of an hour is ended, and shows why', async () => {
   const remote = new FailingRemote();

@@ -319,11 +319,12 @@ describe('a last pass', () => {
     ...REFUSALS,
     ...(['unreachable', 'timeout', 'interrupted', 'unavailable', 'rate-limited', 'tls', 'session-lost'] as const),
     ...(['sign-in-refused', 'disk-full', 'permission', 'local-io', 'store', 'fleet', 'internal'] as const),
-  ])('that fails is refused by a response only, or by a timeout while others work: %s', (code) => {
+  ])('that fails is refused by a response only, or by a timeout or no session while others work: %s', (code) => {
     const failure = new JobtailError(code, 'it fails');
     const event = REFUSALS.includes(code) ? 'pass refused' : 'pass failed';
     expect(failureOf('pass', failure, false)).toBe(event);
-    expect(failureOf('pass', failure, true)).toBe(code === 'timeout' ? 'pass refused' : event);
+    const isOfOneJob = code === 'timeout' || code === 'session-lost';
+    expect(failureOf('pass', failure, true)).toBe(isOfOneJob ? 'pass refused' : event);
   });
 
   it.each(['over', 'ending'] as const)('is given up when three were refused in a quarter of an hour: %s', (stage) => {

@@ -12,6 +12,7 @@ import { JOB, STDOUT, TASK } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
 import { jobOf, ModelJobService, ModelRemote, tasksOf } from '../../support/model-remote.ts';
 
+const MINUTE_MS = 60_000;
 const RESULTS_OFF = 'results: {enabled: false}\n';
 
 /** An agent and a job with a line of text, by a clock that the test holds; `order` has it followed. */
@@ -154,6 +155,27 @@ it('a job that is unwatched during its settling pass is ended, not settled', asy
   await clock.passUntil('its end', () => store.jobs.get(JOB)?.state !== 'watched');
   expect(store.jobs.get(JOB)?.state).toBe('ending');
   await clock.passUntil('the pass that ends it', () => store.jobs.get(JOB)?.state === 'ended');
+});
+
+it('a job that is watched again while a pass that was stopped still ends is followed on', async () => {
+  const jobService = new ModelJobService();
+  jobService.set(jobOf(JOB, 'Finished', { tasks: tasksOf(TASK) }));
+  const { clock, remote, store, agent, watch } = await place({ jobService }, {});
+  const download = remote.downloadFile.bind(remote);
+  let release: (() => void) | undefined;
+  remote.downloadFile = async (...args) => {
+    await new Promise<void>((resolve) => (release = resolve));
+    return await download(...args);
+  };
+  await clock.passUntil('the last pass', () => release !== undefined, 10 * MINUTE_MS);
+  store.jobs.unwatch(JOB, 'ended');
+  agent.refresh();
+  await clock.pass(1_000);
+  watch({ tasks: [TASK as TaskId], results: false });
+  await clock.pass(1_000);
+  remote.downloadFile = download;
+  release?.();
+  await clock.passUntil('its end', () => store.jobs.get(JOB)?.state === 'settled', 10 * MINUTE_MS);
 });
 
 it('the last pass of an unwatched job requests its report once, and finds its tasks in it', async () => {

@@ -125,7 +125,7 @@ function brokenStatuses({ type, good }: Sound): readonly BrokenAnswer[] {
     broken('500 with a body that stalls', 'timeout', only(long)),
     broken('500 with a body without end', 'http-status', forever(long, 'x'.repeat(65_536))),
     broken('503', 'unavailable', status(503, { 'retry-after': 7 })),
-    broken('504', 'unavailable', status(504)),
+    broken('504', 'timeout', status(504)),
   ];
 }
 

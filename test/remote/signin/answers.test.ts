@@ -152,7 +152,7 @@ describe('an answer of failure', () => {
     [500, 'http-status', /log of the service/],
     [502, 'unavailable', /wait/],
     [503, 'unavailable', /wait/],
-    [504, 'unavailable', /wait/],
+    [504, 'timeout', /wait/],
   ])('%i is %s, with what to do', async (status, code, hint) => {
     service.answer = () => ({ status, body: '"no"', headers: { Location: 'http://127.0.0.1:1/elsewhere' } });
     const error = await failureOf(signIn(await settings()).session.current(NEVER), [SECRET]);

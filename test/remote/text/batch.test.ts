@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { PartRequest, Parts } from '../../../src/agent/ports/server.ts';
-import { JobtailError } from '../../../src/errors.ts';
+import { type ErrorCode, JobtailError } from '../../../src/errors.ts';
 import { type JobId, keyText, type TaskId } from '../../../src/job.ts';
 import { BatchReader } from '../../../src/remote/text/batch.ts';
 import { JOB } from '../../support/engine.ts';
@@ -51,6 +51,9 @@ function setUp() {
     },
   };
 }
+
+/** As one heavy text fails behind a proxy, or all where nothing is answered. */
+const DOUBTFUL: readonly ErrorCode[] = ['timeout', 'interrupted', 'unavailable'];
 
 /** The same, if a thousand bytes of text are enough. */
 const CUT = WANTED.map((request) => ({ ...request, enoughBytes: 1_000 }));
@@ -136,12 +139,27 @@ describe('a call for many files', () => {
     expect(await read()).toEqual({ read: ALL, failed: [], calls: 1 });
   });
 
-  test('that timed out costs the next read one short call, and later ones none', async () => {
+  test.each(DOUBTFUL)('that fails with %s costs the next read one short call, and later ones none', async (code) => {
     const { remote, read } = setUp();
-    remote.failures.push(new JobtailError('timeout', 'no answer'));
-    expect(await read()).toEqual({ thrown: 'timeout', calls: 1 });
-    expect(await read()).toEqual({ read: ALL, failed: [], calls: 2 });
-    expect(await read()).toEqual({ read: ALL, failed: [], calls: 1 });
+    for (const times of [1, 2]) {
+      remote.failures.push(...Array(times).fill(new JobtailError(code, 'no answer')));
+      for (let time = 0; time < times; time++) expect(await read()).toEqual({ thrown: code, calls: 1 });
+      expect(await read()).toEqual({ read: ALL, failed: [], calls: 2 });
+      expect(await read()).toEqual({ read: ALL, failed: [], calls: 1 });
+    }
+  });
+
+  test.each(DOUBTFUL)('of which one text alone fails with %s reads the others at the second time', async (code) => {
+    const { remote, read } = setUp();
+    const readParts = remote.readParts.bind(remote);
+    remote.readParts = async (job, wanted, signal) => {
+      if (wanted.some(({ taskId, offset }) => taskId === '3' && offset === 0))
+        throw new JobtailError(code, 'too heavy');
+      return await readParts(job, wanted, signal);
+    };
+    expect(await read()).toMatchObject({ thrown: code });
+    for (const _ of [1, 2, 3])
+      expect(await read()).toMatchObject({ read: without('3/stdout').concat('3/stdout').sort(), failed: ['3/stdout'] });
   });
 });
 
