@@ -1,4 +1,5 @@
 /** What an owner writes of its jobs for the next one. */
+import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { Handover, rowsOfJobs } from '../../src/fleet/rows/handover.ts';
 import { Store } from '../../src/store/store.ts';
@@ -136,4 +137,30 @@ it('all rows of a job are read, however many', needs('postgres'), async () => {
   const keys: string[] = [];
   for await (const page of rowsOfJobs(database, [jobId])) keys.push(...page.map(({ key }) => key));
   expect([keys.length, new Set(keys).size]).toEqual([10_000, 10_000]);
+});
+
+it('results with names of any length and character are handed over, and removed', needs('postgres'), async () => {
+  const fleet = await FleetParts.make();
+  const { claims, database } = await fleet.ordered('anna', 1);
+  const { jobId } = orderFor(1);
+  const jobs = await claims.take(1);
+  const store = new Store({ directory: temporaryDirectory(), service: '', owner: true, now: Date.now });
+  const handover = new Handover({ mirror: 'shared', onLost: () => {}, store, database, claims }, store.noteChanges());
+  store.transaction(() => store.jobs.watch(orderFor(1), 0));
+  const random = randomBytes(1_500).toString('hex');
+  const names = ['/11/a', `/11/${random}`, `/12/${random}`, `/..${'"\\\n\u0001\0'.repeat(500)}${random}`, '/\0', '/0'];
+  const times = { listedAt: 0, fetchedAt: 1, dueAt: 0, intervalMs: 1 };
+  const row = { jobId, state: 'synced', reason: null, bytes: 1, sha256: 'x', live: null, ...times } as const;
+  store.results.saveAll(names.map((name) => ({ ...row, name, stamp: null, stampProven: false, hangs: 0 })));
+  const written = async () => {
+    await handover.write(jobs);
+    const found: string[] = [];
+    for await (const page of rowsOfJobs(database, [jobId]))
+      found.push(...page.flatMap(({ table, row: text }) => (table === 'result_files' ? JSON.parse(text).name : [])));
+    return found.sort();
+  };
+  expect(await written()).toEqual([...names].sort());
+  store.results.forgetAll([...store.results.ofJob(jobId)].slice(1));
+  expect(await written()).toHaveLength(1);
+  store.close();
 });

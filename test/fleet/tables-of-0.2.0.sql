@@ -113,7 +113,8 @@ INSERT INTO jobtail.rows (job_id, kind, key, row)
 INSERT INTO jobtail.rows (job_id, kind, key, row) VALUES
   ('3', 'task_searches', '[]', '{"job_id":"3","files":"[\"stdout\"]","looked_at":7,"next_look_at":null}'),
   ('3', 'job_information', '[]', '{"job_id":"3","information":"{\"told_at\":1}","since":1,"told_at":8}'),
-  ('4', 'result_counts', '["left-out"]', '{"job_id":"4","state":"left-out","kept":0,"unkept":9,"bytes":0}');
+  ('4', 'result_counts', '["left-out"]', '{"job_id":"4","state":"left-out","kept":0,"unkept":9,"bytes":0}'),
+  ('4', 'result_files', json_build_array(repeat('"ü', 700)), json_build_object('job_id', '4', 'name', repeat('"ü', 700)));
 INSERT INTO jobtail.rules (rule) VALUES
   ('{"source":"command","since":1,"include":["**"],"exclude":[],"maxAgeMs":1,"mostJobs":6}');
 INSERT INTO jobtail.orders (job_id, kind, body) VALUES ('5', 'watch',

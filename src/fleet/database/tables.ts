@@ -120,6 +120,7 @@ const MIGRATIONS: readonly string[] = [
   UPDATE {s}.rows SET row = regexp_replace(row::text, '"unkept" *:', '"without_row":')::json WHERE kind = 'result_counts';
   UPDATE {s}.rows SET row = regexp_replace(regexp_replace(row::text, '"looked_at" *:', '"searched_at":'),
     '"next_look_at" *:', '"next_search_at":')::json WHERE kind = 'task_searches';
+  UPDATE {s}.rows SET key = encode(sha256(convert_to(key, 'UTF8')), 'hex') WHERE octet_length(key) > 2000;
   UPDATE {s}.rules SET rule = regexp_replace(rule::text, '"mostJobs" *:', '"maxJobs":')::json;
   ALTER TABLE {s}.jobs ADD CONSTRAINT waits_without_owner CHECK (owner IS NULL OR waiting_since IS NULL);
   CREATE INDEX jobs_waiting ON {s}.jobs (waiting_since) WHERE waiting_since IS NOT NULL;

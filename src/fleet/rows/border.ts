@@ -1,4 +1,5 @@
 /** Parses rows of the fleet's database. A malformed or unknown one is reported once, and ignored. */
+import { createHash } from 'node:crypto';
 import * as v from 'valibot';
 import { ERROR_POLICIES } from '../../errors.ts';
 import { type JobId, LIVE_FILE_NAMES, parseJobId, parseTaskId, type TaskId } from '../../job.ts';
@@ -132,6 +133,13 @@ export interface FoundRow {
   readonly row: string;
 }
 
+/** PostgreSQL refuses rows of an index above 2,704 bytes, and names of results may be longer. */
+const MAX_KEY_BYTES = 2_000;
+
+/** The key of a row in the database: of a long one its checksum. */
+export const fleetKey = (key: string) =>
+  Buffer.byteLength(key) > MAX_KEY_BYTES ? createHash('sha256').update(key).digest('hex') : key;
+
 export class Border {
   readonly #report: (what: string) => void;
   readonly #reported = new Set<string>();
@@ -190,7 +198,7 @@ export class Border {
     const columns = objectIn(one.row);
     if (columns === undefined) return 'not an object';
     const values = PORTABLE_KEYS[table].map((name) => columns[name]);
-    const isIts = columns['job_id'] === one.jobId && JSON.stringify(values) === JSON.stringify(parsed(key));
+    const isIts = columns['job_id'] === one.jobId && fleetKey(JSON.stringify(values)) === key;
     const id = dataOf(jobId, one.jobId);
     if (!isIts || id === undefined) return 'its columns contradict its key';
     for (const [name, found] of Object.entries(columns)) {

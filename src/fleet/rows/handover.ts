@@ -13,7 +13,7 @@ import { idsOf, type LeasedJob, SEEN } from '../agents/agents.ts';
 import type { Database } from '../database/database.ts';
 import type { Queries } from '../database/tables.ts';
 import type { Claims, TakenJob } from '../owners/claims.ts';
-import { type FoundRow, NOT_STORED } from './border.ts';
+import { type FoundRow, fleetKey, NOT_STORED } from './border.ts';
 
 interface HandoverOptions {
   readonly store: Store;
@@ -249,4 +249,6 @@ export async function writeRows(sql: Queries, rows: readonly PortableRow[]): Pro
   );
 }
 
-const keysOf = (rows: readonly RowKey[]) => [idsOf(rows), rows.map(({ table }) => table), rows.map(({ key }) => key)];
+const keysOf = (rows: readonly RowKey[]) => [
+  ...[idsOf(rows), rows.map(({ table }) => table), rows.map(({ key }) => fleetKey(key))],
+];

@@ -1,6 +1,7 @@
 /** An agent of version 0.2.0 beside one of this version: the rolling upgrade. */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
+import { fleetKey } from '../../../src/fleet/rows/border.ts';
 import { until } from '../../support/e2e-until.ts';
 import { FleetParts } from '../../support/fleet-parts.ts';
 import { needs } from '../../support/needs.ts';
@@ -74,17 +75,21 @@ it('upgraded tables are those of a new fleet', needs('postgres'), async () => {
   expect(await tablesOf(upgraded)).toEqual(await tablesOf(fresh));
 });
 
-it('upgraded rows have the names of this version', needs('postgres'), async () => {
+it('upgraded rows have the names and keys of this version', needs('postgres'), async () => {
   const fleet = await FleetParts.make();
   await fleet.query(TABLES);
   await fleet.join('command');
-  const rows = await fleet.query(`SELECT row FROM jobtail.rows WHERE kind <> 'jobs' ORDER BY kind`);
+  const rows = await fleet.query(
+    `SELECT row FROM jobtail.rows WHERE kind NOT IN ('jobs', 'result_files') ORDER BY kind`,
+  );
   expect(rows).toEqual([
     { row: { job_id: '3', information: '{"told_at":1}', since: 1, reported_at: 8 } },
     { row: { job_id: '4', state: 'left-out', kept: 0, without_row: 9, bytes: 0 } },
     { row: { job_id: '3', files: '["stdout"]', searched_at: 7, next_search_at: null } },
   ]);
   expect(await fleet.query(`SELECT rule ->> 'maxJobs' AS jobs FROM jobtail.rules`)).toEqual([{ jobs: '6' }]);
+  const [result] = await fleet.query(`SELECT key FROM jobtail.rows WHERE kind = 'result_files'`);
+  expect(result).toEqual({ key: fleetKey(JSON.stringify(['"ü'.repeat(700)])) });
 });
 
 it('tables from before 0.2.0 are refused with what to do', needs('postgres'), async () => {
