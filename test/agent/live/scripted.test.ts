@@ -159,6 +159,7 @@ it('a file that ends inside a character does so until its raw bytes are refused'
   expect(await place.poll(incomplete)).toEqual(['incomplete-character', 0]);
   place.now += 30_000;
   expect(await place.poll({ ...incomplete, raw: 'text' })).toEqual(['incomplete-character', 1]);
+  place.now += 20_000;
   expect(await place.poll(incomplete)).toEqual(['incomplete-character', 0]);
   place.now += 60_000;
   expect(await place.poll(incomplete)).toEqual(['raw-unavailable', 1]);

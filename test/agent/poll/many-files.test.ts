@@ -21,7 +21,8 @@ class OpenFiles extends ModelDisk {
   }
 }
 
-const LINE = 'a line\n';
+/** One byte is growth. */
+const LINE = '\n';
 const STUCK = { code: 'stuck', message: 'it is stuck', hint: null, since: 1 } as const;
 
 /** So many groups of files that are polled together; one of each group is written. */
@@ -74,7 +75,7 @@ it('a poll of many files waits for its turn before each group, and flushes few m
   expect((await engine.poll(false, undefined, waitForTurn)).appended).toBe(names.length * LINE.length);
   expect(turns).toEqual([
     [0, 0],
-    [2, 40],
+    [3, 40],
   ]);
   expect(most).toBe(4);
   await setUp(40, 0).engine.poll(false, undefined, waitForTurn);
@@ -104,6 +105,7 @@ it('a poll of many files keeps what came before a group that breaks off', async 
   isAway = false;
   time.now += 60_000;
   expect((await engine.poll()).appended).toBe(2 * LINE.length);
+  expect(engine.store.liveFiles.ofJob(JOB).filter(({ grownAt }) => grownAt === time.now)).toHaveLength(2);
   expect(errorOf(names[45])).toBeNull();
 });
 

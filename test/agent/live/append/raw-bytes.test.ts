@@ -232,6 +232,21 @@ describe('raw bytes', () => {
     expect(engine.mismatches).toEqual([]);
   });
 
+  test('that were refused since are compared again, though the text is as before', async () => {
+    const { remote, poll, mirror } = setUp();
+    for (const [text, rawAccess, end] of [
+      ['text \xfe\n', true, 'current'],
+      ['text \xfe\n\xfe\n', false, 'raw-unavailable'],
+      ['text \xff\n', true, 'current'],
+    ] as const) {
+      remote.rawAccess = rawAccess;
+      remote.files.set(NAME, Buffer.from(text, 'latin1'));
+      for (let polls = 0; polls < 30; polls++) await poll();
+      expect(await poll()).toBe(end);
+    }
+    expect(mirror()).toBe('text \xff\n');
+  });
+
   test('of two listed files that both fit are taken if they are equal, whichever is the file', async () => {
     const { remote, engine, poll, mirror } = setUp();
     remote.files.set(keyText(OTHER), BYTES);
