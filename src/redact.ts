@@ -133,8 +133,6 @@ const OWN_WORDS = [
   'authenticateuserandpassword',
   'authenticateuserpassword',
   'the password of ',
-];
-const OWN_KEYS = [
   'passwordfile',
   'passwordcommand',
   'tokenfile',
@@ -142,13 +140,13 @@ const OWN_KEYS = [
   'sessioncodefile',
   'external-token',
   'username',
-];
+].map(fold);
 
 /** Empty for a secret of fewer characters, which only text from outside can be searched for. */
 function runsOf(secret: string, shortest: number): Runs {
   const runs = new Map<number, Set<string>>();
   if (shortest === MAX_RUN && secret.length < MAX_RUN) return runs;
-  const isOwn = (run: string) => shortest === MAX_RUN && [...OWN_WORDS, ...OWN_KEYS].some((word) => word.includes(run));
+  const isOwn = (run: string) => shortest === MAX_RUN && OWN_WORDS.some((word) => word.includes(run));
   const half = Math.ceil(secret.length / 2);
   const length = Math.min(secret.length, Math.max(shortest, Math.min(half, MAX_RUN)));
   if (length === 0) return runs;

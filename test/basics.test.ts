@@ -1,9 +1,9 @@
 /** Small parts that many modules use: numbers for people, the pause after failures, work in turn, states of a line. */
 import { describe, expect, it } from 'vitest';
 import { BackOff } from '../src/back-off.ts';
-import { ERROR_POLICIES } from '../src/errors.ts';
+import { asJobtailError, ERROR_POLICIES } from '../src/errors.ts';
 import { InTurn } from '../src/in-turn.ts';
-import { lastState, statesOf, withLastState } from '../src/line-states.ts';
+import { lastState, rowsOf, statesOf, withLastState } from '../src/line-states.ts';
 import { showAge, showBytes } from '../src/numbers.ts';
 
 describe('a number for people', () => {
@@ -87,5 +87,30 @@ it('each error code leads to what the table says', async () => {
       ...flags,
     ].join(', ');
   });
+  // What Node.js throws where the system fails.
+  const [path, at] = [{ path: '/x' }, { address: '127.0.0.1', port: 80 }];
+  const failed = [
+    ...['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EFBIG', 'ENAMETOOLONG'].map((code) => [code, path] as const),
+    ...['EIO', 'ESTALE', 'ENOENT', 'ENOTDIR', 'EMFILE', 'EXDEV'].map((code) => [code, path] as const),
+    ...[['EADDRINUSE', at] as const, ['EACCES', { address: '/s' }] as const, ['EIO', {}] as const],
+  ].map(([code, where]) => {
+    const of = 'path' in where ? `, open '/x'` : ` ${Object.values(where).join(':')}`;
+    return Object.assign(new Error(`${code}: its words${of}`), { code, syscall: 'open', ...where });
+  });
+  const others = [new DOMException('x', 'AbortError'), 'text', new Error('a defect'), { code: 'EIO', syscall: 'open' }];
+  for (const thrown of [...failed, ...others, Object.assign(new Error('as code'), { code: 'ERR_X', syscall: 'x' })]) {
+    const { code, message, hint, cause } = asJobtailError(thrown);
+    rows.push(`${message} -> ${code}${cause === thrown ? '' : ', without its cause'}: ${hint}`);
+  }
+  const known = asJobtailError(failed[0]);
+  expect(asJobtailError(known)).toBe(known);
   await expect(`${rows.join('\n')}\n`).toMatchFileSnapshot('error-codes.txt');
+});
+
+it.each([
+  ['one\ntwo', ['one', 'two']],
+  ['one\ntwo\n\x1b[2Aeins\n\x1b[Bend', ['one\reins', 'two\r', 'end']],
+  ['one\ntwo\x1b[Fein\x1b[9As\x1b[7Eend', ['one\rein\rs', 'two', 'end']],
+])('the rows of %j are %j', (text, rows) => {
+  expect(rowsOf(text)).toEqual(rows);
 });

@@ -177,6 +177,12 @@ describe('a message of the program', () => {
       secrets.add('sign-in', secret);
     const own = 'check the password in the file /home/a/.config/jobtail/password (AuthenticateUserPassword)';
     expect(secrets.hideInMessage(own)).toBe(own);
+    const keys = 'passwordFile passwordCommand tokenFile tokenCommand sessionCodeFile external-token username';
+    for (const word of `${keys} AuthenticateUserOpenId AuthenticateUserAndPassword`.split(' ')) {
+      const one = new Secrets();
+      one.add('sign-in', `${word}-7`);
+      expect(one.hideInMessage(`set ${word}, not ${word}-7`)).toBe(`set ${word}, not ***`);
+    }
     expect(secrets.hideInMessage('asked with wrong-password')).toBe('asked with ***');
     expect(secrets.hideInMessage('asked with wrong-pas')).toBe('asked with ***');
     expect(secrets.safeText('asked with wrong-password')).toBe('asked with ***');

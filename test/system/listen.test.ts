@@ -6,6 +6,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { freePort } from '../../simulator/free-port.ts';
 import { listenAt } from '../../src/system/listen.ts';
 import { groupId, groupName, userName } from '../../src/system/owners.ts';
 import { until } from '../support/e2e-until.ts';
@@ -29,6 +30,14 @@ it('a socket is for its owner, for the group of this process, or for another gro
   if (process.geteuid?.() !== 0) skip('only root can give a socket to any group');
   const other = await listening(65_533);
   expect([other.mode & 0o777, other.gid]).toEqual([0o660, 65_533]);
+});
+
+it('a port is listened at as it is asked for', async () => {
+  const [port, server] = [await freePort(), net.createServer()];
+  const leave = await listenAt(server, { host: '127.0.0.1', port });
+  onTestFinished(() => void server.close());
+  leave();
+  expect(server.address()).toMatchObject({ address: '127.0.0.1', port });
 });
 
 it('groups and users are named as this machine names them', () => {
