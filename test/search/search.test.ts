@@ -148,12 +148,20 @@ describe('one file', () => {
     for (let at = 950; at < 1050; at++)
       expect(await linesOf(`${'x'.repeat(at)}needle${'x'.repeat(2000)}\nlast`, 'needle')).toHaveLength(1);
     expect(await linesOf(content, 'late', { invert: true })).toHaveLength(2);
+    // The piece before is no context of its own line.
+    const files = [written('one', `one\ntwo\n${'x'.repeat(1_500)} late`)];
+    const options = { files, pattern: { source: 'late' }, limits: SMALL, threads: 0 };
+    const { lines } = await resultsOf({ ...options, wanted: { ...LINES, before: 2 } });
+    expect(lines.map(({ number, isSelected }) => [number, isSelected])).toEqual([
+      ...[1, 2].map((number) => [number, false]),
+      [3, true],
+    ]);
   });
 
   it('finds each of many texts, also a short one', async () => {
     const words = Array.from({ length: 24 }, (_, index) => `word${String.fromCharCode(97 + index)}`);
     for (const all of [words, [...words, 'ab']])
-      expect(await linesOf(`${all.join('\n')}\nnone`, all.join('|'))).toHaveLength(all.length);
+      expect(await linesOf(`${all.join('\n other text \n')}\nnone`, all.join('|'))).toHaveLength(all.length);
   });
 
   it('returns only so many lines of each file, and counts all', async () => {

@@ -19,7 +19,11 @@ it.each<[source: string, texts: readonly string[], isWhole?: boolean]>([
   ['(?:red|green)* ball', [' ball']],
   ['(a|b*)long', ['long']],
   ['(?=far ahead)off', ['off']],
+  ['(long)|x', ['long', 'x']],
+  ['ab.|cd', ['ab', 'cd']],
+  ['ab.cd', ['ab']],
   ['x*', []],
+  ['', [], true],
   ['(one|)', []],
 ])('the pattern %s needs the texts %j', (source, texts, isWhole = false) => {
   expect(textsIn(source, false)).toEqual({ texts, isWhole });

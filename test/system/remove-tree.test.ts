@@ -16,7 +16,8 @@ it('a directory is removed with names that are not UTF-8, and without what its l
   fs.writeFileSync(path.join(parent, 'other', 'kept'), '');
   fs.symlinkSync(path.join(parent, 'other'), path.join(parent, '501', 'link'));
   // All are counted before the first is removed.
-  for (let file = 0; file < 100; file++) fs.writeFileSync(path.join(parent, '501', String(file)), 'x');
+  fs.mkdirSync(path.join(parent, '501', 'many'));
+  for (let file = 0; file < 100; file++) fs.writeFileSync(path.join(parent, '501', 'many', `${file}`), 'x');
   expect(await removeTree(parent, '501')).toEqual({ files: 102, bytes: 104 });
   expect(fs.readdirSync(parent)).toEqual(['other']);
   expect(fs.readdirSync(path.join(parent, 'other'))).toEqual(['kept']);

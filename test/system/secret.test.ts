@@ -151,6 +151,10 @@ describe('a secret that a program prints', () => {
     const argv = ['/bin/sh', '-c', 'echo "unknown option $0" >&2; exit 2', SECRET];
     const error = await failureOf(secretOf({ kind: 'command', argv, timeoutMs: 30_000 }).read(NEVER), [SECRET]);
     expect(error.message).toContain('ended with exit code 2');
+    // Shorter ones are options.
+    const short = ['/bin/sh', '-c', 'echo "$0 and $1" >&2; exit 2', 'w0rd', '-v9'];
+    const other = await failureOf(secretOf({ kind: 'command', argv: short, timeoutMs: 30_000 }).read(NEVER), []);
+    expect(other.message).toContain('*** and -v9');
   });
 
   it('is given up when its time is over', async () => {
