@@ -23,12 +23,16 @@ export interface JobNews {
 
 /** What is new of a job since the row that was read last. */
 export function newsOf(
-  before: NotifiedJobRow | undefined,
+  read: NotifiedJobRow | undefined,
   job: JobRow,
   reported: JobInformationRow | undefined,
   hasFiles: boolean,
 ): JobNews {
-  const news = furthest(before, reported);
+  const isFormer = reported?.isFormer === true;
+  // An active job that is watched again may have ended meanwhile: what was read of it before counts no longer.
+  const isOld = isFormer && phaseOf(read?.jobState ?? null) === 'active';
+  const before = isOld && read !== undefined ? { ...read, jobState: null, startedAt: null } : read;
+  const news = isFormer ? undefined : furthest(before, reported);
   const { state = null, startTime } = news ?? {};
   const jobState = news === undefined ? (before?.jobState ?? null) : state;
   const startedAt = startTime?.text ?? before?.startedAt ?? null;

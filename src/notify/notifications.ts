@@ -9,7 +9,6 @@ import type { Log } from '../agent/ports/host.ts';
 import type { Config } from '../config/config.ts';
 import { asJobtailError } from '../errors.ts';
 import { isOver, type JobId, keyText, type LiveFileKey } from '../job.ts';
-import { phaseOf } from '../job-information.ts';
 import { statesOf, withoutColours } from '../line-states.ts';
 import { MAX_LINE_CHARACTERS, type NotifyEvent } from '../notification.ts';
 import { unprovenIn } from '../proven.ts';
@@ -59,8 +58,6 @@ export class Notifications {
   readonly #skipped = new Map<Rule, { since: number; lines: number }>();
   /** Whether the jobs of the start were read: one that is found afterwards is new. */
   #hasBegun = false;
-  /** When the last report of a job was stored that came before it was watched again. */
-  readonly #unseen = new Map<JobId, number>();
   /** How far files without a further complete line were read. */
   readonly #seen = new Map<string, string>();
   #cancelTick: () => void = () => {};
@@ -185,16 +182,8 @@ export class Notifications {
     const { store, clock } = this.#options;
     const job = store.jobs.get(jobId);
     if (job === undefined) return;
-    const read = store.outbox.jobs.get(jobId);
-    const stored = store.jobInformation.get(jobId);
-    // An active job that is watched again may have ended meanwhile: what was seen of it before counts no longer.
-    const isAgain = read !== undefined && isOver({ state: read.watchState }) && !isOver(job);
-    const isOld = isAgain && phaseOf(read.jobState) === 'active';
-    if (isOld && stored !== undefined && stored.reportedAt < job.watchedAt) this.#unseen.set(jobId, stored.reportedAt);
-    const before = isOld ? { ...read, jobState: null, startedAt: null } : read;
-    const reported = stored?.reportedAt === this.#unseen.get(jobId) ? undefined : stored;
-    // An agent that runs for months keeps none of a job that goes on.
-    if (reported !== undefined) this.#unseen.delete(jobId);
+    const before = store.outbox.jobs.get(jobId);
+    const reported = store.jobInformation.get(jobId);
     const isComplete = () => unprovenIn(store, jobId).length === 0;
     // Without rules, jobs were followed before.
     const isNew = before === undefined && (this.#hasBegun || job.polledAt === null);

@@ -28,6 +28,10 @@ const SEARCH = `INSERT INTO task_searches (job_id, files) VALUES (?, ?)
 /** The job is not at its end any more: what was compared before proves nothing about its last state. */
 const EARLY = 'UPDATE live_files SET early = 1 WHERE job_id = ? AND early = 0';
 
+/** The job is to be watched: if it is not followed now, what was reported of it counts for the former watch only. */
+const FORMER = `UPDATE job_information SET is_former = 1 WHERE job_id = ?
+  AND job_id IN (SELECT job_id FROM jobs WHERE state NOT IN ('watched', 'ending'))`;
+
 const NEXT_REVISION = `(SELECT max(coalesce(max(jobs.revision), 0), (SELECT revision FROM forgotten_jobs)) + 1 FROM jobs)`;
 
 export class Jobs extends JobTable<JobRow> {
@@ -86,6 +90,7 @@ export class Jobs extends JobTable<JobRow> {
         settle_after_ms = @settleAfterMs, stall_after_ms = coalesce(@stallAfterMs, stall_after_ms), seen_state = @seenState,
         failures = 0, error = NULL, revision = excluded.revision,
         watched_at = CASE WHEN state IN ('watched', 'ending') THEN watched_at ELSE @now END`;
+    this.sql.run(FORMER, jobId);
     this.sql.run(request, { jobId, source, results: Number(results), settleAfterMs, stallAfterMs, seenState, now });
     this.sql.run('DELETE FROM former_jobs WHERE job_id = ?', jobId);
     this.sql.run(EARLY, jobId);
@@ -150,8 +155,13 @@ export class JobInformations extends JobTable<JobInformationRow> {
   readonly #listings: Table<JobStatesRow & { readonly one: 1 }>;
 
   constructor(sql: Sql) {
-    super(sql, 'job_information', { information: 'json' });
+    super(sql, 'job_information', { information: 'json', isFormer: 'flag' });
     this.#listings = new Table(sql, 'job_service_requests', { error: 'json' });
+  }
+
+  /** Stores a report of now. */
+  override save(report: Omit<JobInformationRow, 'isFormer'>): void {
+    super.save({ ...report, isFormer: false });
   }
 
   /** The reported job states of these jobs; without a report, none. */

@@ -205,6 +205,8 @@ export interface JobInformationRow {
   /** When its job state was first seen, and when it was last reported. */
   readonly since: number;
   readonly reportedAt: number;
+  /** Whether the job was watched again since. */
+  readonly isFormer: boolean;
 }
 
 export interface JobStatesRow {

@@ -8,7 +8,7 @@
  * `mismatches`, `error` and `information` are JSON, and so are lists.
  */
 /** The formats of releases, the oldest first, and that of this version. */
-export const VERSIONS: readonly [number, number] = [12, 25];
+export const VERSIONS: readonly [number, number] = [12, 26];
 export const [OLDEST_VERSION] = VERSIONS;
 export const NEWEST_VERSION = VERSIONS[1];
 
@@ -106,6 +106,7 @@ export const UPGRADES: readonly string[] = [
    DROP INDEX requests_open; ALTER TABLE requests RENAME TO old_requests; ${REQUESTS}
    INSERT INTO requests SELECT * FROM old_requests; DROP TABLE old_requests;
    ALTER TABLE job_information RENAME COLUMN told_at TO reported_at;
+   ALTER TABLE job_information ADD COLUMN is_former INTEGER NOT NULL DEFAULT 0 CHECK (is_former IN (0, 1));
    ALTER TABLE task_searches RENAME COLUMN looked_at TO searched_at;
    ALTER TABLE task_searches RENAME COLUMN next_look_at TO next_search_at;
    ALTER TABLE job_looks RENAME COLUMN looked_at TO requested_at;
@@ -177,7 +178,8 @@ export const SCHEMA = `
     job_id      TEXT PRIMARY KEY REFERENCES jobs (job_id) ON DELETE CASCADE,
     information TEXT NOT NULL,
     since       INTEGER NOT NULL,
-    reported_at     INTEGER NOT NULL
+    reported_at     INTEGER NOT NULL,
+    is_former   INTEGER NOT NULL DEFAULT 0 CHECK (is_former IN (0, 1))
   ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE job_service_requests (

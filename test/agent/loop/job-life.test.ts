@@ -132,7 +132,7 @@ describe('a report', () => {
   });
 
   it('that was stored before a restart is the last one', () => {
-    const row = { jobId: ROW.jobId, since: 7, reportedAt: 9 };
+    const row = { jobId: ROW.jobId, since: 7, reportedAt: 9, isFormer: false };
     const eventOf = (state: string | null) => lastReported({ ...row, information: jobOf('501', state) });
     const events = ['active', 'over', 'deleted'].map((phase) => `last reported ${phase}`);
     const states = ['Running', 'Failed', 'Deleted', 'A new word', null];
@@ -144,7 +144,7 @@ describe('a report', () => {
 const ROW = { jobId: '501', watchedAt: 3, grownAt: null } as unknown as JobRow;
 
 it('the quiet time of a job begins with the last news of it before this start', () => {
-  const last = { jobId: ROW.jobId, information: jobOf('501', 'Finished'), since: 7, reportedAt: 9 };
+  const last = { jobId: ROW.jobId, information: jobOf('501', 'Finished'), since: 7, reportedAt: 9, isFormer: false };
   expect(quietBefore(lifeIn('unclear'), ROW, undefined)).toBe(3);
   expect(quietBefore(lifeIn('active'), { ...ROW, grownAt: 5 }, last)).toBe(5);
   expect(quietBefore(lifeIn('stored'), { ...ROW, grownAt: 5 }, last)).toBe(7);
