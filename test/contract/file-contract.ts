@@ -1,6 +1,7 @@
 /** The contract of DownloadFileFromCluster. */
 import { expect, test } from 'vitest';
 import type { SandboxHabits } from '../../simulator/habits.ts';
+import { JobtailError } from '../../src/errors.ts';
 import { failureOf } from '../support/errors.ts';
 import { download, type Serve, signal } from './contract-place.ts';
 import { type Dialect, JOB_ENDS } from './service.ts';
@@ -22,6 +23,20 @@ export function fileContract(serve: Serve, dialect: Dialect): void {
     for (const length of lengths) {
       expect(await download(place, nameOf(length))).toEqual(allBytes(length));
       place.understood(OPERATION, asked(nameOf(length)));
+    }
+  });
+
+  test('rejects with the error by which a sink ends the download', async () => {
+    const place = await serve({ jobId: '501', files: new Map([[NAME, allBytes(256)]]) });
+    for (const [thrown, code] of [
+      [new JobtailError('aborted', 'enough'), 'aborted'],
+      [new Error('a defect'), 'internal'],
+    ] as const) {
+      const end = () => {
+        throw thrown;
+      };
+      const error = await failureOf(place.remote.downloadFile(place.jobId, NAME, end, signal));
+      expect([error.code, error === thrown]).toEqual([code, code === 'aborted']);
     }
   });
 

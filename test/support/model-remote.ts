@@ -12,7 +12,7 @@ import type {
   TransferMethod,
 } from '../../src/agent/ports/server.ts';
 import { characterStart } from '../../src/bytes.ts';
-import { JobtailError } from '../../src/errors.ts';
+import { asJobtailError, JobtailError } from '../../src/errors.ts';
 import { type JobId, keyText, type TaskId } from '../../src/job.ts';
 import { type JobInformation, jobTimeOf } from '../../src/job-information.ts';
 
@@ -98,7 +98,11 @@ export class ModelRemote implements Remote {
     const bytes = isThere ? this.#seen(path.slice(1 + this.prefix.length, -'.txt'.length)) : undefined;
     if (bytes === undefined) throw new JobtailError('not-found', 'no such file');
     if (bytes.length > this.maxRawBytes) throw new JobtailError('timeout', 'it hangs');
-    for (let at = 0; at < bytes.length; at += 1000) await sink(bytes.subarray(at, at + 1000));
+    try {
+      for (let at = 0; at < bytes.length; at += 1000) await sink(bytes.subarray(at, at + 1000));
+    } catch (thrown) {
+      throw asJobtailError(thrown);
+    }
     this.rawBytes += bytes.length;
     return bytes.length;
   }

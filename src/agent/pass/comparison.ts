@@ -39,7 +39,12 @@ export function reasonOf(proof: Proof, name: string | null): string | undefined 
   return undefined;
 }
 
-class Enough extends Error {}
+/** Thrown by a sink that needs no further byte: it ends the download, and is no failure. */
+export class Enough extends JobtailError {
+  constructor() {
+    super('aborted', 'enough of the file came');
+  }
+}
 
 /** Compares a local file with the file that the service lists as `name`; as `compareFile`. */
 export async function proveFile(
@@ -95,8 +100,8 @@ export async function compareFile(
       await bring((piece) => (taken = compare(piece)));
     } catch (thrown) {
       const { policy, message, inPlace } = asJobtailError(thrown);
-      if (!(thrown instanceof Enough) && !policy.isRefusal) throw thrown;
       if (policy.isRefusal) return { ...unproven(message, bytes), inPlace };
+      if (!(thrown instanceof Enough)) throw thrown;
     }
     if (bytes > remoteBytes) at ??= remoteBytes;
     return at === undefined

@@ -18,7 +18,7 @@ import { send } from '../results/download/direct-bytes.ts';
 import { isIrregular } from '../results/ledger.ts';
 import { digestOf } from '../results/place/temporary-files.ts';
 import { type Results, resultsDirectory } from '../results/results.ts';
-import { compareFile, type DownloadOptions, type Proof, proveFile, reasonOf, unproven } from './comparison.ts';
+import { compareFile, type DownloadOptions, Enough, type Proof, proveFile, reasonOf, unproven } from './comparison.ts';
 import { absentFiles, proveMirrors } from './mirror-proofs.ts';
 
 /** missing: there, not here. irregular: no file, such as a pipe or a dead link. gone: here, and no file there any more. */
@@ -204,14 +204,13 @@ const isPath = (inPlace: NoFile | undefined) => inPlace === 'a directory' || inP
 
 /** Undefined: the service refuses it, as before. */
 async function proveNoFile(name: string, { remote, jobId, signal }: DownloadOptions): Promise<FileProof | undefined> {
-  const isFile = new Error();
   try {
     const sink = () => {
-      throw isFile;
+      throw new Enough();
     };
     await remote.downloadFile(jobId, name, sink, signal);
   } catch (thrown) {
-    const error = thrown === isFile ? undefined : asJobtailError(thrown);
+    const error = thrown instanceof Enough ? undefined : asJobtailError(thrown);
     if (error?.policy.ofOneFile === 'no') throw error;
     if (error !== undefined) return error.policy.isRefusal ? undefined : unproven(error.message);
   }

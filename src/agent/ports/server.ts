@@ -45,7 +45,10 @@ export interface Parts {
   readonly beginning?: Content | undefined;
 }
 
-/** Receives bytes in order. They are only good until its promise resolves: a sink that keeps them copies them. */
+/**
+ * Receives bytes in order. They are only good until its promise resolves: a sink that keeps them copies them. It ends the
+ * download by a JobtailError, with which the call then rejects: another error would come as a defect (`internal`).
+ */
 export type Sink = (bytes: Buffer) => void | Promise<void>;
 
 /** FileTransferMethodExt (docs/dev/soap.md 2.1, rest.md 3.7). Private key and passphrase are secrets: never stored. */

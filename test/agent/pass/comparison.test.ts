@@ -6,7 +6,7 @@ import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { compareFile, proveFile } from '../../../src/agent/pass/comparison.ts';
 import type { Remote, Sink } from '../../../src/agent/ports/server.ts';
-import { JobtailError, type NoFile } from '../../../src/errors.ts';
+import { asJobtailError, JobtailError, type NoFile } from '../../../src/errors.ts';
 import type { JobId } from '../../../src/job.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
@@ -45,7 +45,11 @@ it.each([
   const file = path.join(temporaryDirectory(), 'stdout.log');
   fs.writeFileSync(file, text);
   const bring = async (sink: Sink) => {
-    for (const piece of pieces) await sink(Buffer.from(piece));
+    try {
+      for (const piece of pieces) await sink(Buffer.from(piece));
+    } catch (thrown) {
+      throw asJobtailError(thrown);
+    }
     return 0;
   };
   const expected = { ...proof, bytes: text.length };

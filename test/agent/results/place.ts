@@ -13,7 +13,7 @@ import type {
 import { DirectResults } from '../../../src/agent/results/download/by-direct.ts';
 import { Leases } from '../../../src/agent/results/download/leases.ts';
 import { Results, type ResultsEnd, type ResultsOptions, resultsDirectory } from '../../../src/agent/results/results.ts';
-import { JobtailError } from '../../../src/errors.ts';
+import { asJobtailError, JobtailError } from '../../../src/errors.ts';
 import type { JobId, LiveFileName, TaskId } from '../../../src/job.ts';
 import type { ResultRow } from '../../../src/store/rows.ts';
 import { Store } from '../../../src/store/store.ts';
@@ -82,6 +82,8 @@ export class FilesRemote implements Remote {
         await this.onPiece(name);
       }
       return found.length;
+    } catch (thrown) {
+      throw asJobtailError(thrown);
     } finally {
       this.running--;
     }
