@@ -150,6 +150,14 @@ it('each agent of a fleet makes its equal part of the calls that the server repo
   share.responded({ status: 200, firstByteMs: 1, workMs: 1, retryAfterMs: undefined, quota });
   // After its credit of two seconds.
   expect(share.opensAt).toBe(10_000 - 2_001 + 3 * 1_000);
+  // The stricter of both limits counts, once.
+  const fixed = new ServerShare({ requestsPerMinute: 60, monotonic: () => 10_000 });
+  fixed.begun();
+  fixed.responded({ status: 200, firstByteMs: 1, workMs: 1, retryAfterMs: undefined, quota });
+  expect(fixed.opensAt, 'as much').toBe(10_000 - 50 + 1_000);
+  const stricter = { remaining: 1, resetMs: 10_000 };
+  fixed.responded({ status: 200, firstByteMs: 1, workMs: 1, retryAfterMs: undefined, quota: stricter });
+  expect(fixed.opensAt).toBe(10_000 - 50 + 5_000);
 });
 
 describe('a pause that the server asks for', () => {
@@ -182,7 +190,7 @@ describe('a pause that the server asks for', () => {
   it('is of the agent where the server names no time, longer each time, and short again after an answer', () => {
     let now = 0;
     const share = new ServerShare({ requestsPerMinute: null, monotonic: () => now });
-    const refused = () => share.responded({ status: 429, ...USED_UP, retryAfterMs: undefined });
+    const refused = (status = 429) => share.responded({ status, ...USED_UP, retryAfterMs: undefined });
     const pauses = Array.from({ length: 8 }, () => {
       const pauseMs = refused();
       // Those that were on their way together.
@@ -193,7 +201,7 @@ describe('a pause that the server asks for', () => {
     });
     expect(pauses).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
     share.responded({ status: 200, firstByteMs: 1, workMs: 1, retryAfterMs: undefined });
-    expect(refused()).toBe(500);
+    expect(refused(503)).toBe(500);
   });
 
   it('is not cut short by a shorter one, nor by other errors', () => {

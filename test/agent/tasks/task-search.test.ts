@@ -113,6 +113,10 @@ describe('a probe', () => {
     for (const shift of [30n, 0n]) expect(next(64)).toEqual(thousands.slice(0, 64).map((id) => String(id + shift)));
     expect(next(13).join(' ')).toBe('5 31030 66031 66029 1031 1029 66001 65999 1001 999 6 4 32030');
     expect(next(22).filter((id) => id?.startsWith('3'))).toEqual(['3', '31000', '32000']);
+    // A known task shows a shift of its own.
+    const known = ['1030' as TaskId];
+    const others = candidatesOf({ jobId: '5' as JobId, specifications: [5_000n, 1_000n], shift: undefined, known });
+    expect([1, 2, 3].map(() => others.next().value)).toEqual(['5000', '1000', '5030']);
   });
 
   it('makes few calls, whether it finds anything or not', async () => {
@@ -232,6 +236,14 @@ describe('a probe', () => {
     expect([await probe(), calls]).toEqual([{ found: 0, nextMs: 5_000 }, 16]);
   });
 
+  it('learns that a stranger fails a call, also if it found all that it asked for', async () => {
+    const { remote, probe, store } = setUp({ strangers: 'fault' });
+    remote.task('9001', '9001');
+    store.capabilities.set('probe-entries', '1');
+    expect(await probe()).toMatchObject({ found: 1 });
+    expect(store.capabilities.get('strange-tasks')).toBe('fault');
+  });
+
   it('learns nothing of a stranger while the service is away', async () => {
     const { remote, probe, tasks, store } = setUp();
     remote.task('9001', '9001');
@@ -271,6 +283,10 @@ describe('the rounds of a job', () => {
       remote.listed = [];
       await probe();
       expect(store.taskSearches.get(JOB)).toMatchObject({ hint: null, foundBy: null, fruitless: 10 });
+      // One of two that is found has the other one searched for soon.
+      for (const file of LIVE_FILE_NAMES) remote.files.set(`70001/${file}`, Buffer.from('a line\n'));
+      remote.listed = ['/70001/a', '/70002/a'];
+      expect(await probe()).toEqual({ found: 1, nextMs: 5_000 });
     },
   );
 
