@@ -272,6 +272,13 @@ describe('a mirror on a file system without steady inodes or times', () => {
 });
 
 describe('a mirror that is opened', () => {
+  it('is intact without committed bytes, whatever a kill left in it', async () => {
+    const place = new LivePlace();
+    await place.during(async () => {});
+    fs.appendFileSync(place.path, 'tail');
+    expect(await place.during(async ({ integrity }) => integrity)).toBe('intact');
+  });
+
   it('is read as a whole once after its time was changed', async () => {
     const place = new LivePlace();
     await place.during((file) => file.append(Buffer.from('promised')));
