@@ -19,8 +19,7 @@ export async function openLiveFile(row: LiveFileRow, memory: FileMemory, options
       found = { ...found, inode, modifiedNs };
       options.commitNow(found);
     }
-    const hasChecksum = async () =>
-      found.checksum !== null && (await mirror.checksum(found.position)) === found.checksum;
+    const hasChecksum = async () => (await mirror.checksum(found.position)) === found.checksum;
     const hasCommittedBytes = async () => {
       if (found.position === 0) return true;
       return await checkedSometimes(memory, hasChecksum, () => options.onUnsteady?.(found));
