@@ -150,6 +150,12 @@ it('what a program prints is kept up to a limit', async () => {
   expect((await printedBy({ ...options, command: 'cat' })).printed).toHaveLength(0);
 });
 
+it('of a long standard error, the end is kept', async () => {
+  const args = ['-c', `head -c 9000 /dev/zero | tr '\\0' x >&2; echo end >&2`];
+  const { stderr } = await runProgram({ command: 'sh', args, limit, signal });
+  expect(stderr).toBe(`${'x'.repeat(3_996)}end\n`);
+});
+
 it('a program whose interpreter is not there is not said to be missing', async () => {
   const command = path.join(temporaryDirectory(), 'hook.sh');
   fs.writeFileSync(command, '#!/bin/sh\r\nexit 0\r\n', { mode: 0o755 });
