@@ -10,7 +10,7 @@ import { isServed, lockDirectory, lockHolder, type Role, waitAsAgent } from '../
 import { Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
 import { isWritableByOthers, stepsTo, userName } from '../system/owners.ts';
-import { openSharedStore, storeOf } from './state.ts';
+import { onlyOfAgent, openSharedStore, storeOf } from './state.ts';
 import { Transfers } from './transfers.ts';
 
 export const spillDirectory = (config: Config) => path.join(config.state.directory, 'spill');
@@ -158,5 +158,5 @@ function refuseForeignState({ state: { directory } }: Config): void {
     throw refused(reason, 'run the agent as that user, or set state.directory to another directory');
   }
   if (isWritableByOthers(stat))
-    throw refused('can be written by other users', `check what is in it, then run chmod 700 ${directory}`);
+    throw refused('can be written by other users', `check what is in it; ${onlyOfAgent(directory)}`);
 }

@@ -6,6 +6,10 @@ import type { WatchRequest, WatchState } from '../store/rows.ts';
 import { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
 
+/** A hint: the directory may be one of the system, such as /tmp. */
+export const onlyOfAgent = (directory: string) =>
+  `if only the agent uses it, run chmod 700 ${directory}; else set state.directory to another one`;
+
 /** The store beside a running agent, or for reading. */
 export function openSharedStore(config: Config): Store {
   return new Store({ ...storeOf(config), owner: false });

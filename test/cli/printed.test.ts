@@ -258,6 +258,9 @@ it('agent check prints what it detects of a service, what is wrong, and what to 
   expect(fs.readdirSync(place.directory).sort(), 'it changes nothing').toEqual(['cluster', 'config.yaml']);
   await run({}, { pool: {} });
   await run({ passwordFile: wrong });
+  // Directories of the system may stand there by mistake.
+  fs.chmodSync(programs, 0o755);
+  await run({ passwordFile: programs }, { state: { directory: programs } });
   await run({}, { service: { namespace: 'http://sandbox.example.org' } });
   await run({}, { service: { fileTransferUrl: `${elsewhere}/FileTransferWs` } });
   await run({}, {}, '--job', '4711');

@@ -12,6 +12,7 @@ import {
   plainText,
 } from '../../config/config.ts';
 import { secretFilesOf } from '../../config/secrets.ts';
+import { onlyOfAgent } from '../../daemon/state.ts';
 import { canUseSsh, sharesOf } from '../../daemon/transfers.ts';
 import { PLAIN_VIEW_HINT, plainView, viewSettingsOf } from '../../daemon/view-thread.ts';
 import { coveringRoot, notCovered, openRoot } from '../../direct/share.ts';
@@ -42,9 +43,9 @@ export function checkConfigFile(config: Config): Finding[] {
   return [
     ok(`${file}, jobs in it: ${watch.length || 'none'}`),
     ...warnIf(isOld, 'results.transfer: soap is an old word', 'write transfer: service, which means the same'),
-    ...warnIf((modeOf(file) & 0o022) !== 0, 'other users than its owner can change it', writeHint),
+    ...warnIf((modeOfFile(file) & 0o022) !== 0, 'other users than its owner can change it', writeHint),
     ...secretFilesOf(config).flatMap((secret) => {
-      const mode = modeOf(secret);
+      const mode = modeOfFile(secret);
       const who = (mode & 0o004) === 0 ? 'the group of it' : 'every user';
       const readHint = `run chmod 600 ${secret}, unless the group needs access`;
       return warnIf((mode & 0o044) !== 0, `${who} can read the secret in ${secret}`, readHint);
@@ -68,22 +69,23 @@ export async function checkDirectory(config: Directories, section: keyof Directo
     throw new JobtailError(code, `${key} ${directory}: ${message}`, { hint: `${hint}${elsewhere}` });
   }
   const isState = section === 'state';
-  const isOpen = isState && at === directory && (modeOf(directory) & 0o077) !== 0;
+  const isOpen = isState && at === directory && (fs.statSync(directory).mode & 0o077) !== 0;
   const local = `set ${key} to a local disk: a database is safer there`;
   return [
     ok(`${directory}${at === directory ? '' : ', will be created'}, ${showBytes(freeBytes)} free`),
     ...(isOfOwner ? [note('only its owner, as whom the agent runs, may write it')] : []),
     ...warnIf(freeBytes < LITTLE_BYTES, `low disk space: ${showBytes(freeBytes)} free`, `free some space${elsewhere}`),
     ...warnIf(freeInodes < FEW_INODES, `room for ${freeInodes} more files only (df -i)`, `remove files${elsewhere}`),
-    ...warnIf(isOpen, 'other users can enter it, and could lock its files', `run chmod 700 ${directory}`),
+    ...warnIf(isOpen, 'other users can enter it, and could lock its files', onlyOfAgent(directory)),
     ...warnIf(isState && isOnNetworkFileSystem(at), 'it is on a network file system', local),
   ];
 }
 
-/** Of a file that this user may not even find: 0. */
-function modeOf(file: string): number {
+/** 0 of what is no regular file, such as a device, and of a file that this user may not even find. */
+function modeOfFile(file: string): number {
   try {
-    return fs.statSync(file).mode;
+    const stat = fs.statSync(file);
+    return stat.isFile() ? stat.mode : 0;
   } catch {
     return 0;
   }
