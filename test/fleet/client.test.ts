@@ -3,17 +3,19 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { jobsOfFleet } from '../../src/cli/fleet/client.ts';
-import { answerTo } from '../../src/cli/fleet/commands.ts';
+import { answerTo, drain } from '../../src/cli/fleet/commands.ts';
 import { commandLog } from '../../src/cli/process.ts';
 import type { FleetConfig } from '../../src/config/config.ts';
 import { fleetOfView } from '../../src/daemon/fleet.ts';
 import { withJobsOfFleet } from '../../src/daemon/fleet-retention.ts';
+import { asJobtailError } from '../../src/errors.ts';
 import { FleetClient, readFleet } from '../../src/fleet/commands/client.ts';
 import { bringOwnJobs } from '../../src/fleet/joined.ts';
 import { writeRows } from '../../src/fleet/rows/handover.ts';
 import type { JobId } from '../../src/job.ts';
 import { IN_MEMORY, Store } from '../../src/store/store.ts';
 import { ownState } from '../cli/own-state.ts';
+import { restConfig } from '../config/files.ts';
 import { until } from '../support/e2e-until.ts';
 import { SILENT } from '../support/errors.ts';
 import { FleetParts, LOCKED, orderFor, watches } from '../support/fleet-parts.ts';
@@ -149,6 +151,47 @@ it('status --all shows unwatched jobs, too', needs('postgres'), async () => {
   expect(await idsIn('all')).toEqual([watched.jobId, ended.jobId]);
   await jobs.close();
 });
+
+it(
+  'run --drain ends when the agent handed its jobs over and ended, restarts, or ends with jobs',
+  needs('postgres'),
+  async () => {
+    const fleet = await FleetParts.make();
+    const { agents, claims } = await fleet.ordered('anna', 1, 2);
+    const { config } = await restConfig();
+    const { schema, url } = fleet.address;
+    const settings = { name: 'anna', maxJobs: 1, heartbeatMs: 10_000, drainOnStop: false, separateMirrors: false };
+    const ofFleet = {
+      ...config,
+      fleet: { ...settings, schema, url, urlFile: null, urlCredential: null },
+    };
+    const about = { host: 'here', pid: 1, version: '0', view: null };
+    const member = { name: 'anna', stateId: '', instance: '', mostJobs: 1, leaseMs: 600_000, mirror: '', about };
+    const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+    const endOf = async (happens: () => Promise<unknown>) => {
+      await agents.join(member);
+      const drained = drain(ofFleet).then(() => write.mock.lastCall?.[0], asJobtailError);
+      await until(
+        'the request',
+        async () => (await fleet.query('SELECT FROM jobtail.agents WHERE drain_asked')).length > 0,
+      );
+      await happens();
+      return await drained;
+    };
+    await claims.take(2);
+    expect(await endOf(() => agents.join(member))).toMatchObject({
+      message: 'the agent anna restarted, and does not drain',
+      hint: 'run agent run --drain again',
+    });
+    expect(await endOf(() => agents.leave(member))).toMatchObject({
+      message: 'anna ended, and did not hand off 2 jobs',
+      hint: 'other agents acquire them when its lease expires: agent status shows their owners',
+    });
+    await fleet.query('UPDATE jobtail.jobs SET owner = NULL');
+    expect(await endOf(() => agents.leave(member))).toBe('anna has handed its jobs over and ended\n');
+    expect(await drain(ofFleet).then(() => write.mock.lastCall?.[0])).toBe('no agent called anna is running\n');
+  },
+);
 
 it.concurrent('a command whose connection breaks says that it is stored', needs('postgres'), async (test) => {
   const fleet = await FleetParts.make(test);

@@ -5,6 +5,7 @@ import { notWatched } from '../../daemon/state.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import type { FleetClient } from '../../fleet/commands/client.ts';
 import type { JobId } from '../../job.ts';
+import { countOf } from '../../numbers.ts';
 import { runningAgent } from '../../store/lock.ts';
 import type { WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
@@ -83,18 +84,30 @@ export async function drain(config: Config): Promise<void> {
   }
   const { name } = config.fleet;
   await withFleet(config, async (client) => {
+    const ownRow = async () => (await client.agents.all()).find((agent) => agent.name === name);
+    const before = await ownRow();
     if (!(await client.agents.askToDrain(name))) {
       process.stdout.write(`no agent called ${name} is running\n`);
       return;
     }
-    const isOver = async () =>
-      runningAgent(config.state.directory) === undefined &&
-      (await client.agents.all()).every((agent) => agent.name !== name || agent.state === 'gone');
+    const isOver = async () => {
+      const row = await ownRow();
+      if (row?.state === 'alive' && row.startedAt !== before?.startedAt) {
+        const message = `the agent ${name} restarted, and does not drain`;
+        throw new JobtailError('fleet', message, { hint: 'run agent run --drain again' });
+      }
+      return (row === undefined || row.state === 'gone') && runningAgent(config.state.directory) === undefined;
+    };
     await untilStopped((signal) =>
       until(isOver, { endsAt: Number.POSITIVE_INFINITY, signal }, DRAIN_POLL_MS).catch((thrown: unknown) => {
         throw signal.aborted ? new JobtailError('aborted', 'it was stopped; the agent continues to drain') : thrown;
       }),
     );
+    const left = (await client.owners()).filter(({ owner }) => owner === name).length;
+    if (left > 0)
+      throw new JobtailError('fleet', `${name} ended, and did not hand off ${countOf(left, 'job')}`, {
+        hint: 'other agents acquire them when its lease expires: agent status shows their owners',
+      });
     process.stdout.write(`${name} has handed its jobs over and ended\n`);
   });
 }
