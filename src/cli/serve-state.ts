@@ -84,7 +84,9 @@ async function serve(config: Config, signal: AbortSignal): Promise<void> {
     const { secrets } = transfers;
     const connection = await connect(config, log, { secrets, capabilities, signsInAgain: true });
     const degraded = () => undefined;
-    const notifications = new Notifications({ config, store, log, secrets, degraded, underWay: new UnderWay() });
+    const hasJobService = connection.jobService !== null;
+    const underWay = new UnderWay();
+    const notifications = new Notifications({ config, store, log, secrets, degraded, hasJobService, underWay });
     const catchUp = () => notifications.catchUp();
     const { agent } = buildEngine({ ...connection, config, store, transfers, log, catchUp, follows: 'asked' });
     const endKeepUp = transfers.keepUp(connection.remote);

@@ -165,7 +165,9 @@ export class Daemon {
     const fleet = this.#fleet;
     const degraded = () => (this.#health.isReady ? this.#health.unready() : undefined);
     const { secrets } = connection;
-    const notifications = new Notifications({ config, store, log, degraded, secrets, underWay: this.#underWay });
+    const hasJobService = jobService !== null;
+    const ofNotify = { config, store, log, degraded, hasJobService, secrets, underWay: this.#underWay };
+    const notifications = new Notifications(ofNotify);
     const engine = buildEngine({
       config,
       store,

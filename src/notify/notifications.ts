@@ -31,6 +31,8 @@ interface NotificationsOptions {
   readonly clock?: Clock;
   /** Why the agent cannot do its work, if so. */
   readonly degraded: () => string | undefined;
+  /** Whether the names of jobs are reported. */
+  readonly hasJobService: boolean;
   readonly http?: NotifyHttp;
   readonly secrets: Secrets;
   /** In place of a thread. */
@@ -44,6 +46,8 @@ const TICK_MS = 1_000;
 const DEGRADED_MS = 60_000;
 /** Skipped lines of a rule are logged once in this time, with their number. */
 const SKIPPED_MS = 60_000;
+/** The lines of a job wait so long for a report of its name. */
+const NAME_MS = 15 * 60_000;
 const KEPT_MS = 7 * 86_400_000;
 /** Neither a long file nor a receiver that hangs delays a stop: what it may have received is sent again. */
 const STOP_MS = 500;
@@ -60,6 +64,8 @@ export class Notifications {
   #hasBegun = false;
   /** How far files without a further complete line were read. */
   readonly #seen = new Map<string, string>();
+  /** Since when files wait for the name of their job, by the monotonic clock. */
+  readonly #unnamed = new Map<string, number>();
   #cancelTick: () => void = () => {};
   #ticking: Promise<void> = Promise.resolve();
   #isStopped = false;
@@ -160,7 +166,8 @@ export class Notifications {
       this.#readJobs(failures);
       const unread = this.#wantsFiles ? store.outbox.unreadFiles() : [];
       const names = new Set(unread.map(nameOf));
-      for (const name of this.#seen.keys()) if (!names.has(name)) this.#seen.delete(name);
+      for (const known of [this.#seen, this.#unnamed])
+        for (const name of known.keys()) if (!names.has(name)) known.delete(name);
       // A file that cannot be read does not delay the others.
       for (const { jobId, ...key } of unread)
         if (!this.#isOver) await this.#attempt(() => this.#readFile(jobId, key), failures);
@@ -219,6 +226,7 @@ export class Notifications {
       const job = store.jobs.get(jobId);
       // A generation under rotation is read afterwards.
       if (row === undefined || job === undefined || row.rotation !== null) return;
+      if (!isOver(job) && this.#waitsForName(row)) return;
       const at = store.outbox.position(jobId, key) ?? { jobId, ...keyOf(row), generation: 1, position: 0, lines: 0 };
       if (at.generation > row.generation) {
         // An older state was restored.
@@ -230,6 +238,17 @@ export class Notifications {
       if (!(await this.#readGeneration(row, at, job))) return;
       if (!isFormer) return void this.#seen.set(nameOf(row), endOf(row));
     }
+  }
+
+  /** Whether a rule may take the lines by the name of the job, which may still be reported. */
+  #waitsForName(row: LiveFileRow): boolean {
+    const { store, clock, hasJobService } = this.#options;
+    const isReported = !hasJobService || store.jobInformation.get(row.jobId) !== undefined;
+    if (isReported || !this.#rules.some((rule) => rule.needsName(row))) return false;
+    const now = clock.monotonic();
+    const since = this.#unnamed.get(nameOf(row)) ?? now;
+    this.#unnamed.set(nameOf(row), since);
+    return now - since < NAME_MS;
   }
 
   /** Reads one generation to its end; false if the file changed meanwhile, and must be read again. */

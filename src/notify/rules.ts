@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { patterned } from '../agent/patterns.ts';
 import type { Config } from '../config/config.ts';
 import type { NotifyEvent } from '../notification.ts';
+import type { LiveFileRow } from '../store/rows.ts';
 import { type EventOf, newEvent } from './events.ts';
 
 export type RuleSettings = Config['notify'][number];
@@ -36,6 +37,11 @@ export class Rule {
     if (type === 'test') return true;
     const isOfJob = jobId === undefined || this.#takesJob(jobId) || this.#takesJob(jobName ?? '');
     return this.settings.on.includes(type) && isOfJob && (file === undefined || this.#takesFile(file));
+  }
+
+  /** Whether only the name of its job shows whether it takes events of a live file. */
+  needsName({ jobId, file }: LiveFileRow): boolean {
+    return this.wantsFiles && this.#takesFile(file) && !this.#takesJob(jobId);
   }
 
   readsFile(about: EventOf): boolean {

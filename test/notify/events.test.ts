@@ -236,6 +236,34 @@ describe('a job', () => {
     expect(new Set(place.store.outbox.all().map(({ rule }) => rule)).size).toBe(3);
   });
 
+  it.each<[string, number, (place: NotifyPlace) => void, number]>([
+    ['until it is reported', 14, (place) => place.report('Running', { name: 'heat-1' }), 2],
+    ['until it is unwatched', 14, (place) => place.setState('ended'), 1],
+    ['for a quarter of an hour', 15, (place) => place.grow(''), 1],
+    ['not at all without a job service', 0, () => {}, 1],
+  ])('whose name a rule needs waits with its lines %s', async (_, minutes, happens, matches) => {
+    const place = placeWith(ruleOf({ match: 'ERROR', jobs: ['heat-*'] }), ruleOf({ match: '^ERROR' }));
+    place.hasJobService = minutes > 0;
+    place.start();
+    place.watch();
+    place.grow('ERROR\n');
+    await place.clock.pass(minutes * 60_000);
+    expect(place.shown).toEqual([]);
+    happens(place);
+    await place.tick();
+    expect(place.shown).toEqual(Array(matches).fill('match 1 ERROR'));
+  });
+
+  it.each([{ files: ['stderr'] }, { jobs: ['501'] }, { on: ['failed' as const] }])(
+    'whose name no rule needs has its matches at once: beside %j',
+    async (of) => {
+      const place = withJob(ruleOf({ match: 'ERROR', jobs: ['heat-*'], ...of }), ruleOf({ match: '^ERROR' }));
+      place.grow('ERROR\n');
+      await place.tick();
+      expect(place.shown).toContain('match 1 ERROR');
+    },
+  );
+
   it('matches what follows a progress bar on its line, however long, without colours, and numbers the next line right', async () => {
     const place = withJob(ruleOf({ match: '\\boom_kill\\b|^Killed' }));
     for (const count of [20, 100, 40_000]) {

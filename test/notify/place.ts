@@ -52,6 +52,7 @@ export class NotifyPlace {
   /** All of the log. */
   readonly lines: (readonly [level: string, message: string, fields: object])[] = [];
   degraded: string | undefined;
+  hasJobService = true;
   /** Those of the next start. */
   rules: readonly RuleSettings[];
   #kill: () => void = () => {};
@@ -165,6 +166,7 @@ export class NotifyPlace {
     const notifications = new Notifications({
       ...{ config, store, clock, log, http: notifyHttp({ service: { proxy: null } }) },
       degraded: () => this.degraded,
+      hasJobService: this.hasJobService,
       secrets: new Secrets(),
       matching: (pattern, lines) => this.matches(pattern, lines),
       underWay,

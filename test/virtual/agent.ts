@@ -316,6 +316,7 @@ export class SimulatedAgent {
     this.#notifications = new Notifications({
       ...{ config, store, clock, log: this.#log(), http: receiver.http(clock) },
       ...{ degraded: () => health.unready(), secrets: this.#secrets, underWay: new UnderWay() },
+      hasJobService: hasJobService(config.service),
       // Threads are not simulated.
       matching: async (pattern, lines) =>
         lines.flatMap((text, index) => (new RegExp(pattern).test(text) ? [index] : [])),

@@ -78,7 +78,7 @@ export class LifeProcess {
     this.#notifications = new Notifications({
       ...{ config, store, log, clock: this.#clockOfTicks(), matching: async () => [] },
       http: { close: async () => {}, request: async () => TAKEN },
-      ...{ degraded: () => undefined, secrets: new Secrets(), underWay: new UnderWay() },
+      ...{ degraded: () => undefined, hasJobService: true, secrets: new Secrets(), underWay: new UnderWay() },
     });
     // What is delivered is limited by time: what is to be delivered is looked at.
     const { outbox } = store;
