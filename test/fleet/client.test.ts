@@ -193,22 +193,29 @@ it(
   },
 );
 
-it.concurrent('a command whose connection breaks says that it is stored', needs('postgres'), async (test) => {
-  const fleet = await FleetParts.make(test);
-  const relay = await fleet.relay();
-  const { agents } = await fleet.join('ben');
-  const about = { host: 'here', pid: 1, version: '0', view: null };
-  await agents.join({ name: 'anna', stateId: '', instance: '', mostJobs: 1, leaseMs: 600_000, mirror: '', about });
-  const client = await FleetClient.open(fleet.addressAt(relay.port));
-  const commandId = await client.command({ jobId: orderFor(1).jobId, kind: 'sync' });
-  const named = `SELECT 1 FROM pg_stat_activity WHERE application_name = 'jobtail command' AND datname = current_database()`;
-  expect(await fleet.query(named), 'an operator sees whose connection it is').not.toEqual([]);
-  const waiting = answerTo(commandId, client, new AbortController().signal);
-  relay.cut();
-  const hint = 'wait: the command is stored, and an agent executes it';
-  await expect(waiting).rejects.toMatchObject({ code: 'fleet', hint });
-  await client.close();
-});
+it.concurrent(
+  'a command whose connection breaks says that it is stored, and one that the database lost is to be run again',
+  needs('postgres'),
+  async (test) => {
+    const fleet = await FleetParts.make(test);
+    const relay = await fleet.relay();
+    const { agents } = await fleet.join('ben');
+    const about = { host: 'here', pid: 1, version: '0', view: null };
+    await agents.join({ name: 'anna', stateId: '', instance: '', mostJobs: 1, leaseMs: 600_000, mirror: '', about });
+    const client = await FleetClient.open(fleet.addressAt(relay.port));
+    const commandId = await client.command({ jobId: orderFor(1).jobId, kind: 'sync' });
+    const named = `SELECT 1 FROM pg_stat_activity WHERE application_name = 'jobtail command' AND datname = current_database()`;
+    expect(await fleet.query(named), 'an operator sees whose connection it is').not.toEqual([]);
+    const { signal } = new AbortController();
+    const message = 'the fleet lost the command: a backup of its database was restored, or the job was removed';
+    await expect(answerTo('0', client, signal), 'of a backup').rejects.toMatchObject({ code: 'fleet', message });
+    const waiting = answerTo(commandId, client, signal);
+    relay.cut();
+    const hint = 'wait: the command is stored, and an agent executes it';
+    await expect(waiting).rejects.toMatchObject({ code: 'fleet', hint });
+    await client.close();
+  },
+);
 
 it.concurrent('a command waits for seconds for a silent server', needs('postgres'), async (test) => {
   const fleet = await FleetParts.make(test);

@@ -72,7 +72,9 @@ export async function answerTo(commandId: string, client: FleetClient, signal: A
     throw new JobtailError('fleet', message, { hint, cause: thrown });
   });
   if (answer === undefined) throw new JobtailError('fleet', NOT_RUNNING);
-  return answer as PassAnswer;
+  if ('summary' in answer || 'error' in answer) return answer;
+  const message = 'the fleet lost the command: a backup of its database was restored, or the job was removed';
+  throw new JobtailError('fleet', message, { hint: 'run the command again' });
 }
 
 const DRAIN_POLL_MS = 200;
