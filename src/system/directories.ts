@@ -57,11 +57,11 @@ const SYNC_MS = 10 * 60_000;
  * Waits until the bytes of files, or the names in directories, are on the disk; they are all of one file system. On a
  * network one each is flushed by itself: syncfs(2) does not reach the server of every such file system.
  */
-export async function flushAll(paths: Iterable<string>, onNetwork: boolean): Promise<void> {
+export async function flushAll(paths: Iterable<string>, onNetwork: boolean, signal: AbortSignal): Promise<void> {
   const left = [...paths];
   const [first] = left;
   const together = left.length > MANY && !onNetwork && doesSyncfsReport();
-  if (together && first !== undefined && (await flushFileSystemOf(first))) return;
+  if (together && first !== undefined && (await flushFileSystemOf(first, signal))) return;
   const work = async () => {
     for (let next = left.pop(); next !== undefined; next = left.pop()) await flushPath(next, onNetwork);
   };
@@ -74,9 +74,8 @@ function doesSyncfsReport(): boolean {
   return os.platform() === 'linux' && (major > 5 || (major === 5 && minor >= 8));
 }
 
-/** Calls syncfs by `sync -f`, as Node.js cannot. False if that fails: then the caller flushes each file. */
-async function flushFileSystemOf(file: string): Promise<boolean> {
-  const { signal } = new AbortController();
+/** Calls syncfs by `sync -f`, as Node.js cannot. False if that fails or is stopped: then the caller flushes each file. */
+async function flushFileSystemOf(file: string, signal: AbortSignal): Promise<boolean> {
   const limit = { totalMs: SYNC_MS };
   return runProgram({ command: 'sync', args: ['-f', '--', file], limit, signal }).then(
     ({ code, stderr }) => code === 0 && stderr === '',

@@ -49,6 +49,7 @@ it.each([
   ['33 files of a network file system', 33, true, '6.1.0', '', 'each'],
   ['33 files, if that fails', 33, false, '6.1.0', 'exit 1', 'both'],
   ['33 files without that program', 33, false, '6.1.0', null, 'each'],
+  ['33 files, if a stop ends that', 33, false, '6.1.0', 'sleep 600', 'both'],
   ['33 files, if that has a message', 33, false, '6.1.0', 'echo failed >&2', 'both'],
   ['33 files on another system', 33, false, '6.1.0 darwin', '', 'each'],
 ])('%s are flushed by themselves, or with their file system', async (_, count, onNetwork, release, script, how) => {
@@ -63,7 +64,13 @@ it.each([
   const flushed = opened();
   vi.spyOn(os, 'release').mockReturnValue(release);
   if (release.endsWith('darwin')) vi.spyOn(os, 'platform').mockReturnValue('darwin');
-  await flushAll(files, onNetwork);
+  const stop = new AbortController();
+  const flushing = flushAll(files, onNetwork, stop.signal);
+  if (script === 'sleep 600') {
+    await until('the program to run', () => fs.existsSync(calls));
+    stop.abort();
+  }
+  await flushing;
   expect(flushed.sort()).toEqual(how === 'together' ? [] : files.sort());
   const called = fs.existsSync(calls) ? fs.readFileSync(calls, 'utf8') : '';
   expect(called).toBe(how === 'each' ? '' : `-f -- ${path.join(directory, '0')}\n`);
@@ -84,7 +91,7 @@ it('a flush that fails is reported, and closes what it opened', async () => {
   onTestFinished(() => void vi.restoreAllMocks());
   vi.spyOn(fs.promises, 'open').mockImplementation(async () => file);
   const files = Array.from({ length: 20 }, (_, index) => path.join(directory, String(index)));
-  await expect(flushAll(files, true)).rejects.toBe(failure);
+  await expect(flushAll(files, true, new AbortController().signal)).rejects.toBe(failure);
   await until('the end of the others', () => open === 0);
   expect(most).toBe(8);
 });

@@ -27,6 +27,7 @@ interface LedgerOptions {
   readonly intervalMs: number;
   readonly progress: Pick<Progress, 'done'>;
   readonly stamps: Stamps;
+  readonly signal: AbortSignal;
 }
 
 export const silence = (ms: number) =>
@@ -192,8 +193,8 @@ export class Ledger {
       this.#rows = [];
       this.#forgotten = [];
       this.#directories = new Set();
-      const { store, onNetwork } = this.#options;
-      await flushAll(directories, onNetwork);
+      const { store, onNetwork, signal } = this.#options;
+      await flushAll(directories, onNetwork, signal);
       await this.#inTransactions(forgotten, (some) => store.results.forgetAll(some));
       await this.#inTransactions(rows, (some) => store.results.saveAll(some));
     };

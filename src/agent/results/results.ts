@@ -153,7 +153,7 @@ export class Results {
     // The stored reason stays until a direct transfer succeeds again.
     const fallback = direct === null ? null : (store.resultSyncs.get(jobId)?.fallback ?? null);
     const progress = new Progress({ ...this.#options, jobId, fallback });
-    const ledger = new Ledger({ ...this.#options, jobId, intervalMs: rules.intervalMs, progress, stamps });
+    const ledger = new Ledger({ ...this.#options, jobId, intervalMs: rules.intervalMs, progress, stamps, signal });
     // What was due then was checked then.
     const checkedAt = isFinal ? undefined : this.#syncedAt.get(jobId);
     const stands = async (result: DueResult) =>
@@ -178,7 +178,7 @@ export class Results {
     if (!onlyInFlux) progress.begin(plan.links.length + plan.due.length, sizes);
     const { ownership = ALONE } = this.#options;
     const requireRight = () => ownership.requireLease(jobId);
-    const placement = new Placement({ ...this.#options, jobId, calls, links, ledger, requireRight });
+    const placement = new Placement({ ...this.#options, jobId, calls, links, ledger, requireRight, signal });
     const downloads = new Downloads({
       ...this.#options,
       jobId,

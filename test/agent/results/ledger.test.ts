@@ -21,7 +21,7 @@ function setUp() {
   const order = { jobId: JOB, tasks: ['9001' as TaskId], files: LIVE_FILE_NAMES, results: true, settleAfterMs: null };
   store.transaction(() => store.jobs.watch({ ...order, source: 'command' }, time.now));
   const options = { store, jobId: JOB, clock, onNetwork: false, intervalMs: 1, progress: { done() {} } };
-  const ledger = () => new Ledger({ ...options, stamps: new Stamps(undefined, clock) });
+  const ledger = () => new Ledger({ ...options, stamps: new Stamps(undefined, clock), signal: AbortSignal.any([]) });
   return { time, clock, directory, store, ledger };
 }
 

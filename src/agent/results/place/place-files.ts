@@ -28,6 +28,7 @@ interface PlacementOptions {
   readonly clock: Clock;
   readonly links: LiveLinks;
   readonly ledger: Ledger;
+  readonly signal: AbortSignal;
   /** Called just before a rename. @throws JobtailError superseded, if another agent owns the job */
   readonly requireRight: () => void;
   readonly onFetched?: ((jobId: JobId, name: string, bytes: number, kind: DownloadKind) => void) | undefined;
@@ -88,7 +89,7 @@ export class Placement {
   }
 
   async place(arriving: readonly Arriving[]): Promise<void> {
-    const { onNetwork, calls, requireRight } = this.#options;
+    const { onNetwork, calls, requireRight, signal } = this.#options;
     const fresh: Digested[] = [];
     for await (const one of inSlices(arriving)) {
       await this.#attempt([one], async () => {
@@ -98,7 +99,7 @@ export class Placement {
       });
     }
     const paths = fresh.map((arrived) => arrived.path);
-    if (fresh.length > 0 && (await this.#attempt(fresh, () => flushAll(paths, onNetwork)))) {
+    if (fresh.length > 0 && (await this.#attempt(fresh, () => flushAll(paths, onNetwork, signal)))) {
       for await (const arrived of inSlices(fresh)) {
         await this.#attempt([arrived], async () => {
           requireRight();

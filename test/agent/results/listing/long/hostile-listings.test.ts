@@ -53,7 +53,7 @@ async function planOf(place: ResultsPlace, names: readonly string[], patterns: P
     left: await distinct(names),
     judge: judgeOf(patterns, false),
     ledger: new Ledger({
-      ...{ store, jobId: JOB, clock, onNetwork: false, intervalMs: 60_000, stamps },
+      ...{ store, jobId: JOB, clock, onNetwork: false, intervalMs: 60_000, stamps, signal: AbortSignal.any([]) },
       progress: new Progress({ store, jobId: JOB, clock, fallback: null }),
     }),
     links: new LiveLinks({
