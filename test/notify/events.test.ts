@@ -28,7 +28,7 @@ describe('a job', () => {
     expect(place.shown).toEqual([]);
     place.report('Running');
     await place.tick();
-    place.store.jobs.endRun(JOB, { polledAt: 9, grownAt: null, refused: 0, failures: 0, error: null, stalledAt: 5 });
+    place.stall();
     await place.tick();
     const task = { id: '9001' as TaskId, name: null, state: 'Failed', startTime: null, endTime: null };
     const errors = ['CUDA out of memory', null, ' ', 'killed', '', 'lost', 'gone', 'no space left'];
@@ -152,7 +152,7 @@ describe('a job', () => {
     place.clock.stepWall(-3_600_000);
     place.watch();
     // What was reported before is no news, wherever the clock is set, and whichever process reads it. The name still counts.
-    place.store.jobs.endRun(JOB, { polledAt: 9, grownAt: null, refused: 0, failures: 0, error: null, stalledAt: 5 });
+    place.stall();
     await place.tick();
     place.start();
     await place.tick();
@@ -161,17 +161,21 @@ describe('a job', () => {
     expect(place.waiting.map(({ type }) => type).sort()).toEqual(['stalled', 'started', ...types]);
   });
 
-  it('that was settled while it ran, and is reported again, has started once', async () => {
+  it.each([
+    ['was settled while it ran, and is reported again', ['settled', 'resumed']],
+    ['is watched a second time, and stalls', ['watched', 'stalled']],
+    ['was over, and is watched again while a list lags', ['Finished', 'settled', 'watched']],
+  ])('that %s has started and finished once', async (_, steps) => {
     const place = withJob(ruleOf({ on: ['started', 'finished'] }));
-    for (const state of ['watched', 'settled'] as const) {
-      place.setState(state);
-      place.report('Running');
+    const startTime = jobTimeOf('2026-11-27T23:00:00Z');
+    for (const step of ['Running', ...steps, 'Running', 'Finished']) {
+      if (step === 'settled') place.setState(step);
+      else if (step === 'resumed') place.store.jobs.resume(JOB);
+      else if (step === 'watched') place.watch();
+      else if (step === 'stalled') place.stall();
+      else place.report(step, { startTime });
       await place.tick();
     }
-    place.store.jobs.resume(JOB);
-    await place.tick();
-    place.report('Finished');
-    await place.tick();
     expect(place.shown).toEqual(['started', 'finished']);
   });
 

@@ -96,6 +96,11 @@ export class NotifyPlace {
     this.store.jobs.setState(jobId, state);
   }
 
+  stall(): void {
+    const end = { polledAt: 9, grownAt: null, refused: 0, failures: 0, error: null, stalledAt: 5 };
+    this.store.jobs.endRun(JOB, end);
+  }
+
   /** Append, then commit. */
   grow(text: string | Buffer, jobId: JobId = JOB): void {
     const row = this.#row(jobId);
