@@ -150,7 +150,8 @@ export class SimulatedAgent {
   readonly #owned: OwnedStore;
   readonly #secrets = new Secrets();
   #fleet: FleetMember | undefined;
-  health!: AgentHealth;
+  readonly health: AgentHealth;
+  readonly #underWay = new UnderWay();
   /** Not between a stop or a reload, and what comes of it. */
   isFollowing = false;
   #notifications!: Notifications;
@@ -161,6 +162,7 @@ export class SimulatedAgent {
     this.config = config;
     this.#place = place;
     this.clock = place.time.clockOf(this.process);
+    this.health = new AgentHealth(this.clock.monotonic);
     this.#owned = place.aside(() => openOwnStore(config, this.#log(), { secrets: this.#secrets, clock: this.clock }));
     this.#reload = new Reload({
       ...{ current: config, clock: this.clock, log: this.#log() },
@@ -252,7 +254,7 @@ export class SimulatedAgent {
   #connect(config: Config, clock = this.clock): SimulatedConnection {
     const { time, service, chance, isDiskSlow = () => false, inFleet = false } = this.#place;
     const { holder } = this;
-    const onOutcome = (outcome: 'ok' | ErrorCode) => clock === this.clock && this.health?.note(outcome);
+    const onOutcome = (outcome: 'ok' | ErrorCode) => clock === this.clock && this.health.note(outcome);
     const { monotonic } = clock;
     const { requestsPerMinute, concurrency, timeoutMs, baseUrl } = config.service;
     const share = new ServerShare({ requestsPerMinute, monotonic, signedInAt: () => session.signedInAt });
@@ -281,8 +283,7 @@ export class SimulatedAgent {
   #follow({ ports, line, share }: SimulatedConnection): void {
     const { chance, receiver } = this.#place;
     const { clock, config } = this;
-    const health = new AgentHealth(clock.monotonic);
-    this.health = health;
+    const { health } = this;
     this.line = line;
     const { store, transfers } = this.#owned;
     const fleet = this.#fleet;
@@ -315,7 +316,7 @@ export class SimulatedAgent {
     };
     this.#notifications = new Notifications({
       ...{ config, store, clock, log: this.#log(), http: receiver.http(clock) },
-      ...{ degraded: () => health.unready(), secrets: this.#secrets, underWay: new UnderWay() },
+      ...{ degraded: () => health.unready(), secrets: this.#secrets, underWay: this.#underWay },
       hasJobService: hasJobService(config.service),
       // Threads are not simulated.
       matching: async (pattern, lines) =>
