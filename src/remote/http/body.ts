@@ -4,6 +4,7 @@ import { performance } from 'node:perf_hooks';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { JobtailError } from '../../errors.ts';
 import { LinkedAbort } from '../../linked-abort.ts';
+import { countOf } from '../../numbers.ts';
 import type { Exchange } from './exchange.ts';
 import { describeFailure, type Target, timeoutError } from './failures.ts';
 
@@ -102,7 +103,8 @@ export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer>
   async #nextWithinLimit(): Promise<Buffer | undefined> {
     const { stop, idleMs, target, measure } = this.#limits;
     const startedMs = performance.now();
-    const expired = () => stop.stop(timeoutError(target, `sent nothing new for ${idleMs} ms`));
+    const amount = this.#bytes === 0 ? 'nothing new for' : `only ${countOf(this.#bytes, 'byte')} in`;
+    const expired = () => stop.stop(timeoutError(target, `sent ${amount} ${idleMs} ms`));
     const timer = setTimeout(expired, Math.max(0, idleMs - this.#waitedMs));
     try {
       const chunk = await this.#exchange.chunk();
