@@ -226,10 +226,10 @@ it('init writes private files, keeps former ones aside, and leaves no part of ne
   const stdin = vi.spyOn(process, 'stdin', 'get');
   vi.spyOn(process.stdout, 'write').mockReturnValue(true);
   onTestFinished(() => void vi.restoreAllMocks());
-  const initAs = async (username: string, force: boolean) => {
+  const initAs = async (username: string, force: boolean, output = 'c.yaml') => {
     stdin.mockReturnValue(Readable.from([`of ${username}\n`]) as never);
     const flags = { url: 'http://127.0.0.1:9/heappe', protocol: 'rest', method: 'password' } as const;
-    await init({ ...flags, username, force, secretStdin: true, check: false, output: file });
+    await init({ ...flags, username, force, secretStdin: true, check: false, output: path.join(directory, output) });
   };
   const read = (name: string) => fs.readFileSync(path.join(directory, name), 'utf8');
   await initAs('alice', false);
@@ -246,6 +246,9 @@ it('init writes private files, keeps former ones aside, and leaves no part of ne
   const { signal } = new AbortController();
   await expect(answersOf(file, soap, signal)).rejects.toThrow('--namespace is missing');
   await expect(initAs('bob', false)).rejects.toMatchObject({ code: 'usage', message: `${file} is there already` });
+  // Beside another configuration: --force would replace its password.
+  const hint = expect.not.stringContaining('--force');
+  await expect(initAs('bob', false, 'd.yaml')).rejects.toMatchObject({ message: `${secret} is there already`, hint });
   expect([read('c.yaml'), read('password')]).toEqual([before, 'of alice\n']);
   await initAs('bob', true);
   expect(read('c.yaml')).toContain('username: "bob"');

@@ -75,7 +75,8 @@ async function write(file: string, { sections, secret }: Answers, options: InitO
   const texts = new Map([[file, { text: configText(sections), mode: options.service ? 0o644 : 0o600 }]]);
   if (secret !== undefined) texts.set(secret.file, { text: `${secret.text}\n`, mode: 0o600 });
   const there = [...texts.keys()].filter((each) => fs.existsSync(each));
-  if (there.length > 0 && !options.force) throw isThere(there.join(' and '));
+  if (there.length > 0 && !options.force)
+    throw isThere(there.join(' and '), there.includes(file) ? undefined : OF_ANOTHER);
   fs.mkdirSync(path.dirname(file), { recursive: true, mode: options.service ? 0o755 : 0o700 });
   for (const each of there) fs.renameSync(each, `${each}.bak`);
   try {
@@ -90,5 +91,8 @@ async function write(file: string, { sections, secret }: Answers, options: InitO
   process.stdout.write(`${file}: the configuration\n`);
 }
 
-const isThere = (file: string) =>
-  new JobtailError('usage', `${file} is there already`, { hint: 'name another with --output, or use --force' });
+/** The secret has a fixed name: another configuration of this directory may use it. */
+const OF_ANOTHER = 'use it with --secret-file, or name a file of another directory with --output';
+
+const isThere = (file: string, hint = 'name another with --output, or use --force') =>
+  new JobtailError('usage', `${file} is there already`, { hint });
