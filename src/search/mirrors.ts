@@ -44,6 +44,19 @@ export function mirrorsIn(directory: string, choice: MirrorChoice): MirrorFile[]
 
 export const hasMirrors = (directory: string, jobId: JobId) => isDirectory(path.join(directory, jobId, 'live'));
 
+/** Why a mirror that had so many bytes is not complete any more: another program has removed or cut it. */
+export function lossOf({ path: mirror, bytes }: { readonly path: string; readonly bytes: number }): string | undefined {
+  let size: number | undefined;
+  try {
+    size = fs.lstatSync(mirror, { throwIfNoEntry: false })?.size;
+  } catch {
+    // Of a mirror that this user may not find, nothing is known.
+    return undefined;
+  }
+  if (bytes === 0 || (size !== undefined && size >= bytes)) return undefined;
+  return size === undefined ? 'its mirror is gone' : `its mirror has only ${size} of ${bytes} bytes`;
+}
+
 /** Symbolic links are ignored. */
 const isDirectory = (at: string) => fs.lstatSync(at, { throwIfNoEntry: false })?.isDirectory() === true;
 

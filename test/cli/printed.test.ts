@@ -125,6 +125,17 @@ it('each command prints the whole of a state in which everything has happened', 
   const before = fs.readFileSync(configFile, 'utf8');
   all += await printed(configFile, 'report', '--output', configFile);
   expect(fs.readFileSync(configFile, 'utf8')).toBe(before);
+  // Another program cuts a mirror, and removes all.
+  const live = path.join(directory, 'mirror', SETTLED, 'live');
+  const lost = [
+    () => fs.truncateSync(path.join(live, '9004', 'stdout.log'), 1),
+    () => fs.rmSync(live, { recursive: true }),
+  ];
+  for (const lose of lost) {
+    lose();
+    for (const command of ['wait', 'tail']) all += await printed(configFile, command, SETTLED);
+  }
+  all += await printed(configFile, 'tail', SETTLED, '-f');
   await expect(all).toMatchFileSnapshot('printed.txt');
   expect(fs.readdirSync(temporary)).toEqual([]);
 });

@@ -1,7 +1,7 @@
 /** What `agent status` and `agent wait` show of the state that an agent left. */
 import { expect, it } from 'vitest';
 import { waitForAgent } from '../../src/cli/commands/wait.ts';
-import { endOf, exitCodeOf } from '../../src/cli/show/ends.ts';
+import { endOf, exitCodeOf, withoutLost } from '../../src/cli/show/ends.ts';
 import { reportOf } from '../../src/cli/show/status-report.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { NOTHING_LISTED, unprovenIn } from '../../src/proven.ts';
@@ -57,6 +57,9 @@ it.each<[string, Partial<LiveFileRow>, string[]]>([
   const unproven = reasons.map((reason) => `task 602 stdout: ${reason}`);
   const [job] = reportOf(config, store, [JOB]).jobs;
   expect(job && endOf(job)).toMatchObject({ unproven, outcome: reasons.length === 0 ? 'finished' : 'unproven' });
+  // It has no mirror, as if one with bytes was removed.
+  const isWhole = reasons.length === 0 && row.position === undefined;
+  expect(job && endOf(withoutLost(job))?.outcome).toBe(isWhole ? 'finished' : 'unproven');
   // Every reader has the same reason.
   expect(job?.files[0]?.unproven).toBe(reasons[0] ?? null);
   expect(unprovenIn(store, JOB)).toEqual(unproven);

@@ -78,7 +78,7 @@ export async function writeState(directory: string) {
           : { ...row, position: 11, error: { ...error, message: 'the mirror is read-only', hint: null } },
       );
     for (const row of store.liveFiles.ofJob(SETTLED))
-      store.liveFiles.save({ ...row, position: 6, verified: row.file === 'stdout' ? 6 : null, grownAt: minutes(20) });
+      store.liveFiles.save({ ...row, position: 5, verified: row.file === 'stdout' ? 5 : null, grownAt: minutes(20) });
     const [first, second] = tasksOf('9001', '9002') as [TaskInformation, TaskInformation];
     store.jobInformation.save({
       jobId: FAILING,

@@ -1,10 +1,11 @@
 /** `agent tail JOB...`: the lines of the mirrors of jobs, with or without a running agent. */
 import { once } from 'node:events';
 import fs from 'node:fs';
-import type { Config } from '../../config/config.ts';
+import { type Config, hasFleet } from '../../config/config.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { printable } from '../../printable.ts';
+import { lossOf } from '../../search/mirrors.ts';
 import { requireMirrors } from '../agent-socket.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { withJobs } from '../followed-jobs.ts';
@@ -69,6 +70,8 @@ class ShownFile {
   readonly #job: ShownJob;
   readonly #options: TailArguments;
   readonly #mirrors: TailedMirrors;
+  /** Mirrors of a fleet may be on other machines. */
+  readonly #areHere: boolean;
   readonly #stateChange = jobStateChanges();
   readonly #reported = new Set<string>();
   /** The mirror whose unfinished line is on the terminal, to be overwritten. */
@@ -77,6 +80,7 @@ class ShownFile {
   constructor(config: Config, job: ShownJob, options: TailArguments) {
     this.#job = job;
     this.#options = options;
+    this.#areHere = !hasFleet(config);
     const { raw = false, prefix, lines, since = Number.NEGATIVE_INFINITY } = options;
     const rewrites = process.stdout.isTTY && !raw;
     const write = (line: string, name: string, unfinished: boolean) => {
@@ -111,17 +115,35 @@ class ShownFile {
       throw new JobtailError('job-unknown', `job ${jobId} has no task ${absent}`, {
         hint: `agent status ${jobId} shows its tasks`,
       });
+    if (this.#losses.length > 0)
+      throw new JobtailError('local-io', `the mirrors of job ${jobId} in ${mirrorDirectory} are gone`, {
+        hint: `agent sync ${jobId} fetches them again`,
+      });
   }
 
   /** Each error of a live file, once. */
   #printErrors(): void {
-    for (const { taskId, file, error } of this.#job.known?.job?.files ?? []) {
-      const line = `task ${taskId} ${file}: ${printable(error?.message ?? '')}\n`;
-      if (error === null || this.#reported.has(line)) continue;
-      this.#reported.add(line);
-      this.#endLine();
-      process.stderr.write(line);
-    }
+    for (const { taskId, file, error } of this.#job.known?.job?.files ?? [])
+      if (error !== null) this.#printOnce(`task ${taskId} ${file}: ${printable(error.message)}\n`);
+  }
+
+  #printOnce(line: string): void {
+    if (this.#reported.has(line)) return;
+    this.#reported.add(line);
+    this.#endLine();
+    process.stderr.write(line);
+  }
+
+  /** Of each chosen mirror that was removed or cut; while the job is followed, the agent mends it. */
+  get #losses(): string[] {
+    const { task: tasks, file: names } = this.#options;
+    const files = this.#areHere && this.#isOver ? (this.#job.known?.job?.files ?? []) : [];
+    return files.flatMap((row) => {
+      if ((tasks.length > 0 && !tasks.includes(row.taskId)) || (names.length > 0 && !names.includes(row.file)))
+        return [];
+      const loss = lossOf(row);
+      return loss === undefined ? [] : [`task ${row.taskId} ${row.file}: ${loss} (agent sync ${this.#job.jobId})\n`];
+    });
   }
 
   async toEnd(signal: AbortSignal): Promise<void> {
@@ -130,6 +152,7 @@ class ShownFile {
     this.#mirrors.end();
     this.#endLine();
     this.#printErrors();
+    for (const line of this.#losses) this.#printOnce(line);
   }
 
   async follow(signal: AbortSignal): Promise<void> {

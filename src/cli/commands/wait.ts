@@ -14,7 +14,7 @@ import { followRequest, PendingRequest } from '../ask-agent.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { jobsOfThisMachine, withJobs } from '../followed-jobs.ts';
 import { commandLog, untilStopped } from '../process.ts';
-import { type Ended, endOf, exitCodeOf, waitReport } from '../show/ends.ts';
+import { type Ended, endOf, exitCodeOf, waitReport, withoutLost } from '../show/ends.ts';
 import { failedTaskLines, hiddenResultsLines, showJobState } from '../show/job-text.ts';
 import { startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
 import type { FollowedJobs } from '../stored-jobs.ts';
@@ -133,7 +133,8 @@ function waitOf(config: Config, jobIds: readonly JobId[], options: WaitOptions) 
           if (!isOfAnother(config) || asJobtailError(thrown).code !== 'store') throw thrown;
           isThere = false;
         });
-        const end = job && endOf(job);
+        // The mirrors of a fleet may be on other machines.
+        const end = job && endOf(hasFleet(config) ? job : withoutLost(job));
         if (end === undefined) continue;
         ended.set(jobId, end);
         served?.pending.get(jobId)?.end();

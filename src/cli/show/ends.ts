@@ -1,6 +1,7 @@
 /** How jobs ended: the JSON and the exit code of `agent wait`. */
 import { EXIT } from '../../errors.ts';
 import { isOver, type JobId } from '../../job.ts';
+import { lossOf } from '../../search/mirrors.ts';
 import type { JobReport } from './status-report.ts';
 
 /** The first that a job has is the result. unproven: a file is not proven, or the end of the job is unknown. */
@@ -17,6 +18,17 @@ export interface Ended {
   readonly outcome: WaitOutcome;
   readonly unproven: readonly string[];
   readonly job: JobReport;
+}
+
+/** The same, if mirrors on this machine that were removed or cut since are not verified. */
+export function withoutLost(job: JobReport): JobReport {
+  const losses = new Map(job.files.map((file) => [file, file.verified ? lossOf(file) : undefined]));
+  const reasons = job.files.flatMap((file) => {
+    const loss = losses.get(file);
+    return loss === undefined ? [] : [`task ${file.taskId} ${file.file}: ${loss} (agent sync ${job.jobId})`];
+  });
+  const files = job.files.map((file) => (losses.get(file) === undefined ? file : { ...file, verified: false }));
+  return { ...job, files, unproven: job.unproven && [...reasons, ...job.unproven] };
 }
 
 /** Undefined while the agent works on the job. */
