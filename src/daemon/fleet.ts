@@ -21,7 +21,7 @@ import type { FleetRead, FleetSource } from '../view/fleet.ts';
 import type { ViewSettings } from '../view/settings.ts';
 import type { Transfers } from './transfers.ts';
 
-/** @throws JobtailError config, secret-unavailable */
+/** @throws JobtailError config, local-io */
 export async function fleetAddress(
   fleet: FleetSettings,
   log: { warn: Log['warn'] },
@@ -32,7 +32,8 @@ export async function fleetAddress(
   const credential = { kind: 'credential', name: urlCredential ?? '' } as const;
   const source = urlFile === null ? credential : ({ kind: 'file', path: urlFile } as const);
   const onWarning = (message: string) => log.warn({ scope: 'the fleet', err: message }, 'secret not protected');
-  const secret = new Secret({ source, name: 'address of the database', env: process.env, onWarning });
+  const named = { name: 'address of the database', code: 'local-io' } as const;
+  const secret = new Secret({ source, ...named, env: process.env, onWarning });
   return { url: await secret.read(new AbortController().signal), schema, secrets };
 }
 
@@ -49,7 +50,7 @@ interface DaemonFleetOptions {
   readonly clock?: Clock;
 }
 
-/** @throws JobtailError config, secret-unavailable, permission */
+/** @throws JobtailError config, local-io, permission */
 export async function fleetOf(options: DaemonFleetOptions): Promise<FleetMember> {
   const { config, version, store, transfers, secrets, log, clock = systemClock } = options;
   const { directory } = config.mirror;

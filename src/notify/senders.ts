@@ -63,6 +63,12 @@ async function run(
 }
 
 /** CloudEvents 1.0, structured: the event is `data`. */
+/** @throws JobtailError local-io */
+export function signingKey(path: string, signal: AbortSignal): Promise<string> {
+  const source = { kind: 'file', path } as const;
+  return new Secret({ source, name: 'secret of a notification', code: 'local-io', env: {} }).read(signal);
+}
+
 async function post(
   { settings, target }: Rule,
   url: string,
@@ -77,8 +83,7 @@ async function post(
   const secrets: string[] = [];
   const headers: Record<string, string> = { 'content-type': 'application/cloudevents+json; charset=utf-8' };
   if (settings.secretFile !== null) {
-    const source = { kind: 'file', path: settings.secretFile } as const;
-    const key = await new Secret({ source, name: 'secret of a notification', env: {} }).read(signal);
+    const key = await signingKey(settings.secretFile, signal);
     secrets.push(key.toString());
     headers[SIGNATURE_HEADER] = `sha256=${createHmac('sha256', key).update(body).digest('hex')}`;
   }

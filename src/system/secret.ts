@@ -18,6 +18,8 @@ const CUT_CHARACTERS = 8;
 export interface SecretOptions {
   readonly source: SecretSource;
   readonly name: string;
+  /** Of its errors; that of a sign-in if omitted. */
+  readonly code?: ErrorCode;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly onWarning?: ((message: string) => void) | undefined;
   /** A key of several lines; else the secret is one line. */
@@ -37,7 +39,7 @@ export class Secret {
     return placeOf(this.#options);
   }
 
-  /** Without the newline at its end. @throws JobtailError secret-unavailable, aborted; never with a part of it */
+  /** Without the newline at its end. @throws JobtailError `code`, aborted; never with a part of it */
   async read(signal: AbortSignal): Promise<string> {
     const { source } = this.#options;
     if (source.kind === 'command') return this.#textOf(await printedSecret(source, signal));
@@ -104,7 +106,7 @@ export class Secret {
   }
 
   #unavailable(what: string, hint: string): JobtailError {
-    return new JobtailError('secret-unavailable', `${this.place} ${what}`, { hint });
+    return new JobtailError(this.#options.code ?? 'secret-unavailable', `${this.place} ${what}`, { hint });
   }
 }
 

@@ -1,6 +1,7 @@
 /** All that commands print of one state in which everything has happened, as people see it. */
 import fs from 'node:fs';
 import path from 'node:path';
+import { Readable } from 'node:stream';
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { execute } from '../../src/cli/execute.ts';
 import { FileWatch } from '../../src/daemon/watch-files.ts';
@@ -136,6 +137,11 @@ it('each command prints the whole of a state in which everything has happened', 
     for (const command of ['wait', 'tail']) all += await printed(configFile, command, SETTLED);
   }
   all += await printed(configFile, 'tail', SETTLED, '-f');
+  const stdin = Object.assign(Readable.from(['maybe\n']), { isTTY: true });
+  vi.spyOn(process, 'stdin', 'get').mockReturnValue(stdin as never);
+  const declined = await printed(configFile, 'forget', SETTLED, '--unproven');
+  // What moves the cursor.
+  all += declined.replace(/!.*(remove 1 job)/, '!$1').replace(/(?<=\[y\/N\]).*/, '');
   await expect(all).toMatchFileSnapshot('printed.txt');
   expect(fs.readdirSync(temporary)).toEqual([]);
 });
@@ -214,6 +220,7 @@ const WRONG: readonly (readonly string[])[] = [
     ['check', '-q', '-c', '/none.yaml'],
   ],
   ...['.x', '../x', 'a/b', 'a b', 'x'.repeat(65)].map((name) => ['init', '--service', name]),
+  ['init', '--url', 'x', '--method', 'password', '--output', '/none/config.yaml'],
   ...['--json', '--quiet'].map((option) => ['watch', '--mine', option]),
   ...['--json', '--quiet', '--no-wait'].map((option) => ['watch', '501', '--foreground', option]),
   // Before the command and after it.
@@ -272,6 +279,8 @@ it('agent check prints what it detects of a service, what is wrong, and what to 
   // Directories of the system may stand there by mistake.
   fs.chmodSync(programs, 0o755);
   await run({ passwordFile: programs }, { state: { directory: programs } });
+  const secretFile = path.join(place.directory, 'no-key');
+  await run({}, { notify: [{ on: ['failed'], url: 'https://hooks.example.org', secretFile }] as never });
   await run({}, { service: { namespace: 'http://sandbox.example.org' } });
   await run({}, { service: { fileTransferUrl: `${elsewhere}/FileTransferWs` } });
   await run({}, {}, '--job', '4711');

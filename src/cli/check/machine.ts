@@ -18,6 +18,7 @@ import { PLAIN_VIEW_HINT, plainView, viewSettingsOf } from '../../daemon/view-th
 import { coveringRoot, notCovered, openRoot } from '../../direct/share.ts';
 import { JobtailError } from '../../errors.ts';
 import { Rule } from '../../notify/rules.ts';
+import { signingKey } from '../../notify/senders.ts';
 import { countOf, showAge, showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import { Secrets } from '../../redact.ts';
@@ -25,7 +26,6 @@ import { isOnNetworkFileSystem } from '../../store/database.ts';
 import { runningAgent } from '../../store/lock.ts';
 import type { Store } from '../../store/store.ts';
 import { versionOfProgram } from '../../system/package-file.ts';
-import { Secret } from '../../system/secret.ts';
 import { isRefusedToUser, storageOf } from '../../system/storage.ts';
 import { addressOf, findView, missingDirectory, unprovenText } from '../../view/link.ts';
 import { readToken, tokenFileOf } from '../../view/token.ts';
@@ -95,9 +95,7 @@ function modeOfFile(file: string): number {
 export async function checkNotify({ notify }: Config, signal: AbortSignal): Promise<Finding[]> {
   const targets = new Set(notify.map((settings) => new Rule(settings).target));
   for (const { secretFile } of notify) {
-    if (secretFile === null) continue;
-    const source = { kind: 'file', path: secretFile } as const;
-    await new Secret({ source, name: 'secret of a notification', env: {} }).read(signal);
+    if (secretFile !== null) await signingKey(secretFile, signal);
   }
   return [
     ok(`${countOf(notify.length, 'rule')}: ${[...targets].join(', ')}; agent notify --test sends an event`),
@@ -163,7 +161,7 @@ async function checkShares(config: Config, store: Store | undefined): Promise<Fi
 /** Leases do not depend on the clock, but the times in `status` do. */
 const FAR_MS = 5_000;
 
-/** @throws JobtailError fleet, config, secret-unavailable */
+/** @throws JobtailError fleet, config, local-io */
 export async function checkFleet(config: FleetConfig): Promise<Finding[]> {
   const [{ fleetAddress }, { readFleet }] = await Promise.all([
     import('../../daemon/fleet.ts'),

@@ -70,7 +70,7 @@ async function forgetChosen(config: Config, jobIds: readonly JobId[], forgetting
     if (isChosen(jobId, jobIds.length > 0, forgetting)) chosen.push(jobId);
   });
   if (chosen.length === 0) {
-    process.stderr.write('no job is removed\n');
+    process.stderr.write(NONE_REMOVED);
     return;
   }
   if (options.dryRun === true) {
@@ -81,6 +81,7 @@ async function forgetChosen(config: Config, jobIds: readonly JobId[], forgetting
   const files = deleteFiles ? `delete all files below ${config.mirror.directory}/JOB` : 'keep the files';
   const question = `remove ${countOf(chosen.length, 'job')} (${listOf(chosen)}) from the state, and ${files}?`;
   if (!yes && !(await isAgreed(question, forgetting.signal))) {
+    process.stderr.write(NONE_REMOVED);
     process.exitCode = EXIT.failed;
     return;
   }
@@ -122,6 +123,7 @@ function isChosen(jobId: JobId, isNamed: boolean, { store, options }: Removal): 
   return false;
 }
 
+const NONE_REMOVED = 'no job is removed\n';
 const MAX_NAMED = 5;
 const listOf = (jobIds: readonly JobId[]) =>
   `${jobIds.slice(0, MAX_NAMED).join(', ')}${jobIds.length > MAX_NAMED ? ', ...' : ''}`;

@@ -75,6 +75,9 @@ export async function answersOf(file: string, flags: InitFlags, signal: AbortSig
   };
   // A mistyped address is asked again; one of a flag ends the command.
   const refuse = async (answer: string) => refuseUrl(answer) ?? (await find(answer).then(() => undefined, reasonOf));
+  const why = flags.url === undefined ? undefined : refuseUrl(flags.url);
+  if (why !== undefined)
+    throw new JobtailError('usage', `--url ${printable(flags.url ?? '')} is no address`, { hint: why });
   const address = flags.url ?? (await ask('--url', { text, refuse }));
   if (flags.url !== undefined) await find(address);
   if (found !== undefined && process.stdin.isTTY) process.stderr.write(`  found: ${foundText(found)}\n`);
