@@ -12,6 +12,7 @@ import {
   oneOf,
   orNull,
   path,
+  refine,
   requireOne,
   section,
   slashed,
@@ -39,7 +40,7 @@ export function authSection(directory: string) {
     path: orNull(urlPart('a path such as /service/UserAndLimitationManagement')),
     operation: orNull(urlPart('the name of an operation')),
     sessionCodeField: orNull(text()),
-    sessionFaultPattern: orNull(text(QUICK_EXPRESSION, isQuickExpression)),
+    sessionFaultPattern: orNull(expression()),
     commandTimeoutSeconds: v.optional(duration('seconds', 3600), 30),
     commandEnvironment: variableNames(),
     passwordFile: file,
@@ -89,6 +90,25 @@ export function authSection(directory: string) {
 }
 
 export const QUICK_EXPRESSION = 'a regular expression that is quick for any text (no repetition inside of another one)';
+
+/** A text that is a regular expression; `accepts` may refuse more. */
+export function expression(expected = QUICK_EXPRESSION, flags = 'i', accepts = (_found: string) => true) {
+  const isOne = (found: string) => syntaxErrorOf(found, flags) === undefined;
+  const reason = ({ input }: { readonly input: string }) =>
+    `a valid regular expression (error: ${syntaxErrorOf(input, flags)})`;
+  const parsed = v.config(v.pipe(text(expected), v.check(isOne, reason)), { abortPipeEarly: true });
+  return refine(parsed, (found) => accepts(found) && isQuickExpression(found, flags), expected);
+}
+
+/** The reason alone: the pattern may be a secret. */
+function syntaxErrorOf(pattern: string, flags: string): string | undefined {
+  try {
+    new RegExp(pattern, flags);
+    return undefined;
+  } catch (error) {
+    return String(error).split(': ').at(-1)?.toLowerCase();
+  }
+}
 
 /** Characters of a fault that are matched (src/remote/refusals.ts). */
 const FAULT_CHARACTERS = 2048;

@@ -6,7 +6,7 @@ import { LIVE_FILE_NAMES, parseJobId, parseTaskId } from '../job.ts';
 import { EVENT_TYPES } from '../notification.ts';
 import { isQuickPattern } from '../quick-pattern.ts';
 import { reasonAgainstRoot } from '../share-root.ts';
-import { authSection, isQuickExpression, QUICK_EXPRESSION } from './auth-schema.ts';
+import { authSection, expression, QUICK_EXPRESSION } from './auth-schema.ts';
 import { guardedPathsOf } from './secrets.ts';
 import { serviceSection, signInOf } from './service-schema.ts';
 import {
@@ -258,7 +258,7 @@ const MAX_ERROR_PATTERNS = 100;
 /** The patterns are joined into one expression, so numbers of groups differ. */
 function errorPatterns() {
   const expected = `${QUICK_EXPRESSION}, without back-references`;
-  const pattern = text(expected, (found) => !/\\[1-9k]|\(\?<[^=!]/.test(found) && isQuickExpression(found, 'isu'));
+  const pattern = expression(expected, 'isu', (found) => !/\\[1-9k]|\(\?<[^=!]/.test(found));
   const patterns = listOf(pattern, 'regular expressions such as ["diverged", "\\\\bNaN\\\\b"]');
   const some = refine(patterns, isNotEmpty, 'at least one pattern (leave the key out for the usual ones)');
   return refine(some, ({ length }) => length <= MAX_ERROR_PATTERNS, `at most ${MAX_ERROR_PATTERNS} patterns`);
@@ -273,7 +273,7 @@ function notifyList(directory: string) {
     on: required(eachOnce(refine(events, isNotEmpty, 'at least one event'))),
     jobs: names,
     files: names,
-    match: orNull(text(QUICK_EXPRESSION, isQuickExpression)),
+    match: orNull(expression()),
     command: orNull(command(directory)),
     commandEnvironment: variableNames(),
     url: orNull(httpUrl()),
