@@ -174,10 +174,13 @@ function systemCode(thrown: unknown): string | undefined {
   return typeof code === 'string' && /^E[A-Z0-9]+$/.test(code) && 'syscall' in thrown ? code : undefined;
 }
 
+/** Ends a hint of the agent; a command that ended does not go on by itself. */
+export const AGENT_CONTINUES = '; the agent continues by itself';
+
 /** Errors of the system with a hint; the others are `local-io`. */
 const LOCAL_ERRORS: Readonly<Record<string, { readonly code: ErrorCode; readonly hint: (path: string) => string }>> = {
-  ENOSPC: { code: 'disk-full', hint: () => 'free some space, or inodes (df -i); the agent continues by itself' },
-  EDQUOT: { code: 'disk-full', hint: () => 'remove files, or raise the quota; the agent continues by itself' },
+  ENOSPC: { code: 'disk-full', hint: () => `free some space, or inodes (df -i)${AGENT_CONTINUES}` },
+  EDQUOT: { code: 'disk-full', hint: () => `remove files, or raise the quota${AGENT_CONTINUES}` },
   EROFS: {
     code: 'permission',
     hint: () => 'see why in the log of the kernel (dmesg: a failing disk?), then mount the file system for writing',
@@ -192,6 +195,7 @@ const LOCAL_ERRORS: Readonly<Record<string, { readonly code: ErrorCode; readonly
   EIO: { code: 'local-io', hint: () => 'see the log of the kernel (dmesg): the disk or its server failed' },
   ESTALE: { code: 'local-io', hint: () => 'mount it again: the server of the file system has this file no longer' },
   ENOENT: { code: 'local-io', hint: () => 'see whether its file system is mounted, and whether the path is right' },
+  EEXIST: { code: 'local-io', hint: (path) => `move ${path} away` },
   ENOTDIR: { code: 'local-io', hint: () => 'move away the file that stands in the place of a directory' },
   EADDRINUSE: { code: 'local-io', hint: () => 'another program listens there: choose another address or port' },
   EMFILE: { code: 'local-io', hint: () => 'raise the limit of open files (LimitNOFILE of the unit, or ulimit -n)' },

@@ -23,6 +23,9 @@ export function printableLines(text: string): string {
   return text.split('\n').map(printable).join('\n');
 }
 
+/** Without the full stop at its end, for a sentence that goes on. */
+export const withoutStop = (text: string): string => text.replace(/(?<!\.)\.$/, '');
+
 /** JSON that means the same wherever it is shown: what is not visible is escaped. */
 export function printableJson(value: unknown, indent?: number): string {
   return JSON.stringify(value, null, indent).replaceAll(UNSEEN_UNITS, (character) =>

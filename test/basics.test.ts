@@ -91,7 +91,7 @@ it('each error code leads to what the table says', async () => {
   const [path, at] = [{ path: '/x' }, { address: '127.0.0.1', port: 80 }];
   const failed = [
     ...['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EFBIG', 'ENAMETOOLONG'].map((code) => [code, path] as const),
-    ...['EIO', 'ESTALE', 'ENOENT', 'ENOTDIR', 'EMFILE', 'EXDEV'].map((code) => [code, path] as const),
+    ...['EIO', 'ESTALE', 'ENOENT', 'ENOTDIR', 'EMFILE', 'EEXIST', 'EXDEV'].map((code) => [code, path] as const),
     ...[['EADDRINUSE', at] as const, ['EACCES', { address: '/s' }] as const, ['EIO', {}] as const],
   ].map(([code, where]) => {
     const of = 'path' in where ? `, open '/x'` : ` ${Object.values(where).join(':')}`;

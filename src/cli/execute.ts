@@ -20,7 +20,8 @@ async function run(args: readonly string[]): Promise<void> {
   const words = args.filter((word, index) => index >= end || word !== '--no-color');
   const isConfig = (word = '') => /^(-c|--config)$/.test(word);
   const others = words.filter((word, index) => !isConfig(word.replace(/=.*/, '')) && !isConfig(words[index - 1]));
-  if (others.length === 0) {
+  // Of an option without its value, commander prints what is missing.
+  if (others.length === 0 && !isConfig(words.at(-1))) {
     process.stderr.write(SHORT_HELP);
     process.exitCode = EXIT.usage;
     return;

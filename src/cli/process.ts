@@ -2,7 +2,7 @@
 import { setMaxListeners } from 'node:events';
 import { type Command, CommanderError, InvalidArgumentError } from 'commander';
 import type { Log } from '../agent/ports/host.ts';
-import { asJobtailError, EXIT, JobtailError } from '../errors.ts';
+import { AGENT_CONTINUES, asJobtailError, EXIT, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { logLine, printableLines } from '../printable.ts';
 import { columnsOf, wrapToColumns } from './show/terminal.ts';
@@ -48,7 +48,7 @@ export function reportError(thrown: unknown): number {
   if (thrown instanceof CommanderError && !isOwn) return thrown.exitCode === 0 ? EXIT.ok : EXIT.usage;
   const error = isOwn ? new JobtailError('usage', thrown.message) : asJobtailError(thrown);
   if (error.code === 'aborted') return stoppedCode;
-  writeMessage(error.message, error.hint);
+  writeMessage(error.message, error.hint?.replace(AGENT_CONTINUES, ', then run the command again'));
   if (error.code === 'internal') {
     const { stack = '' } = error.cause instanceof Error ? error.cause : error;
     process.stderr.write(`${printableLines(stack)}\n`);

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import Database, { type RunResult, type Statement } from 'better-sqlite3';
-import { asJobtailError, JobtailError } from '../errors.ts';
+import { AGENT_CONTINUES, asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { whyNotWritable } from '../system/storage.ts';
 
@@ -234,7 +234,7 @@ export function asStoreError(error: unknown, file: string): JobtailError {
   const failed = (code: 'store' | 'disk-full' | 'permission', message: string, hint: string) =>
     new JobtailError(code, message, { cause: error, hint });
   if (sqlite === 'SQLITE_FULL')
-    return failed('disk-full', `no space left on device: ${file}`, 'free some space; the agent continues by itself');
+    return failed('disk-full', `no space left on device: ${file}`, `free some space${AGENT_CONTINUES}`);
   if (/^SQLITE_IOERR_(LOCK|RDLOCK|UNLOCK|CHECKRESERVEDLOCK|SHMLOCK)$/.test(sqlite)) return withoutLocks(directory);
   if (isOfWriting(error)) {
     // SQLite does not report why.

@@ -31,7 +31,10 @@ it('the first failure of several jobs decides, and the others are tried', async 
     tried.push(jobId);
     if (jobId === '1') throw new JobtailError('sign-in-refused', 'no way');
     if (jobId === '2') throw new JobtailError('usage', 'no such word');
+    throw Object.assign(new Error('ENOSPC: no space'), { code: 'ENOSPC', syscall: 'write' });
   });
+  // The command is over.
+  expect(printed).toContain('free some space, or inodes (df -i), then run the command again');
   expect(tried).toEqual(['1', '2', '3']);
   expect(process.exitCode).toBe(new JobtailError('sign-in-refused', '').policy.exitCode);
   expect(process.exitCode).not.toBe(EXIT.usage);

@@ -119,7 +119,7 @@ it('each command prints the whole of a state in which everything has happened', 
   for (const name of ['ssh', 'rsync']) fs.writeFileSync(path.join(programs, name), '', { mode: 0o755 });
   vi.stubEnv('PATH', `${programs}:${process.env['PATH']}`);
   vi.stubEnv('LC_ALL', 'C.UTF-8');
-  const { configFile } = await writeState(directory);
+  const { configFile, store } = await writeState(directory);
   let all = '';
   for (const [command = '', ...rest] of LINES) all += await printed(configFile, command, ...rest);
   // It writes over no file.
@@ -137,6 +137,9 @@ it('each command prints the whole of a state in which everything has happened', 
     for (const command of ['wait', 'tail']) all += await printed(configFile, command, SETTLED);
   }
   all += await printed(configFile, 'tail', SETTLED, '-f');
+  for (const row of store.liveFiles.ofJob(SETTLED))
+    store.liveFiles.save({ ...row, verified: null, unverified: 'The file was not found.' });
+  all += await printed(configFile, 'forget', SETTLED, '--dry-run');
   const stdin = Object.assign(Readable.from(['maybe\n']), { isTTY: true });
   vi.spyOn(process, 'stdin', 'get').mockReturnValue(stdin as never);
   const declined = await printed(configFile, 'forget', SETTLED, '--unproven');
@@ -204,6 +207,8 @@ const WRONG: readonly (readonly string[])[] = [
   ...[[], ['statsu'], ['status', '--jsno'], ['help', 'statsu'], ['-c', 'x', 'statsu', '-h'], ['help', 'nosuch']],
   ...[
     ['-c', 'x'],
+    ['-c'],
+    ['--config'],
     ['completion', 'tcsh'],
     ['run', '--log-level', 'loud'],
     ['grep', 'x', 'nojob'],

@@ -6,7 +6,7 @@ import { withSharedStore } from '../../daemon/state.ts';
 import { EXIT, JobtailError } from '../../errors.ts';
 import { compareIds, isOver, type JobId } from '../../job.ts';
 import { countOf, showAge, showBytes } from '../../numbers.ts';
-import { printableLines } from '../../printable.ts';
+import { printableLines, withoutStop } from '../../printable.ts';
 import { unprovenIn } from '../../proven.ts';
 import type { Store } from '../../store/store.ts';
 import type { RemovedFiles } from '../../system/remove-tree.ts';
@@ -117,7 +117,7 @@ function isChosen(jobId: JobId, isNamed: boolean, { store, options }: Removal): 
   if (options.olderThan !== undefined && lastWorkOn(job) > Date.now() - options.olderThan) return false;
   const [reason, ...more] = options.unproven === true ? [] : unprovenIn(store, jobId);
   if (reason === undefined) return true;
-  const what = `job ${jobId} is not proven: ${reason}${more.length === 0 ? '' : `, and ${countOf(more.length, 'other reason')}`}`;
+  const what = `job ${jobId} is not proven: ${withoutStop(reason)}${more.length === 0 ? '' : `, and ${countOf(more.length, 'other reason')}`}`;
   process.stderr.write(`agent: ${printableLines(what)}: it stays (--unproven removes it, too)\n`);
   process.exitCode = EXIT.failed;
   return false;

@@ -86,10 +86,11 @@ export function readGrant(response: SignInText, rules: GrantRules): Grant {
   throw noCode(shapeOf(value, rules));
 }
 
-function noCode(what: string): JobtailError {
-  return new JobtailError('unexpected-answer', `the sign-in answered with no session code but ${what}`, {
-    hint: 'set auth.sessionCodeField to the field with the session code, or check service.baseUrl and auth.path',
-  });
+const FIELD = 'set auth.sessionCodeField to the field with the session code, or check service.baseUrl and auth.path';
+const ADDRESS = 'check service.baseUrl and auth.path: a web server or a page for signing in may be there';
+
+function noCode(what: string, hint = FIELD): JobtailError {
+  return new JobtailError('unexpected-answer', `the sign-in answered with no session code but ${what}`, { hint });
 }
 
 function bearerGrant({ secret, isToken }: GrantRules): Grant {
@@ -117,7 +118,7 @@ function parsed({ text, contentType }: SignInText): unknown {
   } catch {
     if (isBareCode(body)) return body;
     if (body === '') throw noCode('nothing');
-    if (body.startsWith('<')) throw noCode('a page of HTML or XML');
+    if (body.startsWith('<')) throw noCode('a page of HTML or XML', ADDRESS);
     if (!contentType.includes('json')) throw noCode(`text of ${body.length} characters that is no JSON`);
   }
   throw new JobtailError('malformed', `the sign-in answered with ${body.length} characters that are broken JSON`, {

@@ -3,6 +3,7 @@ import type { Grant, Session } from '../../agent/ports/server.ts';
 import { API_KEY, type AuthSettings, NEXT_SIGN_IN, secretNameOf } from '../../auth.ts';
 import { BackOff } from '../../back-off.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
+import { withoutStop } from '../../printable.ts';
 import type { Secrets } from '../../redact.ts';
 import { Secret } from '../../system/secret.ts';
 import type { HttpSender } from '../http/http-client.ts';
@@ -177,7 +178,8 @@ export class SignIn implements Session {
     const seconds = Math.ceil(this.#remainingMs / 1000);
     if (seconds === 0) return error;
     const next = this.#options.signsInAgain ? `${NEXT_SIGN_IN}${seconds} s, or when the secret changes` : '';
-    return new JobtailError(error.code, `${error.message}${next}`, {
+    const message = next === '' ? error.message : `${withoutStop(error.message)}${next}`;
+    return new JobtailError(error.code, message, {
       hint: error.hint,
       retryAfterMs: error.retryAfterMs === undefined ? undefined : this.#remainingMs,
     });

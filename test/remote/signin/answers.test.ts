@@ -118,11 +118,12 @@ describe('an answer of success', () => {
     ['brackets without end', { body: '['.repeat(60_000) }, 'malformed', 'broken JSON'],
     ['bytes that are no text', { body: Buffer.from([0xff, 0xfe, 0x22]) }, 'malformed', 'broken JSON'],
     ['too much', { body: `"${'x'.repeat(70_000)}"` }, 'answer-too-large', '65536'],
-  ])('that is not understood shows its shape, never a value: %s', async (_what, answer, code, said) => {
+  ])('that is not understood shows its shape, never a value: %s', async (what, answer, code, said) => {
     service.answer = () => answer;
     const { session, events } = signIn(await settings());
     const error = await failureOf(session.current(NEVER), [SECRET, CODE, 'Tajné']);
     expect(error.code).toBe(code);
+    expect(error.hint?.startsWith('check service.baseUrl')).toBe(what === 'HTML');
     expect(error.message).toContain(said);
     expect(error.hint).toBeTruthy();
     expect(events).toMatchObject([{ kind: 'failed', error: { code: error.code } }]);
@@ -239,7 +240,7 @@ describe('a failed sign-in as real servers answer it', () => {
       body: JSON.stringify({ title: 'One or more validation errors occurred.', errors }),
     });
     const { message } = await failureOf(signIn(await settings()).session.current(NEVER), [SECRET]);
-    expect(message).toContain('validation errors occurred. Username must be at most 20 characters.');
+    expect(message).toContain('validation errors occurred. Username must be at most 20 characters;');
   });
 });
 
