@@ -10,7 +10,7 @@ export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] =
   [EXIT.ok, 'done. grep, errors: a line was found'],
   [
     EXIT.failed,
-    'verify: a mismatch, or a file that is missing or not proven. sync, unwatch, wait: a file failed or is not proven. grep, errors: nothing was found. notify --test: a target failed',
+    'verify: a mismatch, or a file that is missing or not proven. sync, unwatch, wait, forget: a file failed or is not proven. forget: you declined. grep, errors: nothing was found. notify --test: a target failed',
   ],
   [EXIT.usage, 'wrong arguments. init: the file exists. grep, errors: any error'],
   [EXIT.config, 'wrong configuration. jobs, watch --mine, wait: service.jobsUrl is missing'],
@@ -18,7 +18,10 @@ export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] =
   [EXIT.signIn, 'the sign-in failed'],
   [EXIT.service, 'the middleware failed, or is unreachable'],
   [EXIT.notFound, 'no such job, or the job is not followed. unwatch --mine: there was no watch --mine'],
-  [EXIT.local, 'an error of this machine: permissions, disk, state. The database of the fleet failed'],
+  [
+    EXIT.local,
+    'an error of this machine: permissions, disk, state, a secret of notify that cannot be read. The database of the fleet failed',
+  ],
   [EXIT.jobFailed, 'wait: a job failed'],
   [EXIT.jobCanceled, 'wait: a job was canceled'],
   [EXIT.timeIsUp, 'wait: the time is up'],
