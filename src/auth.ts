@@ -10,7 +10,7 @@ export const API_KEY_HEADER = 'x-api-key';
 export const HEADER_AUTH_NEEDED = 'HEADER-AUTH-NEEDED';
 
 /** What follows the reason in the message of a refused sign-in. */
-export const NEXT_SIGN_IN = '; next sign-in in ';
+export const NEXT_SIGN_IN = '; next sign-in within ';
 
 /** The reason alone: a command does not sign in again. */
 export const withoutNextSignIn = (message: string) => message.split(NEXT_SIGN_IN)[0] ?? '';

@@ -36,7 +36,7 @@ async function start(remote = new ModelRemote()) {
 it('a failure of the service reaches the command with its code and its hint, and without another attempt', async () => {
   const { config, service } = await start();
   const [message, hint] = ['the sign-in was refused', 'check the password'];
-  service.failure = new JobtailError('sign-in-refused', `${message}; next sign-in in 9 s`, { hint });
+  service.failure = new JobtailError('sign-in-refused', `${message}; next sign-in within 9 s`, { hint });
   await expect(listJobs(config)).rejects.toMatchObject({ code: 'sign-in-refused', message, hint });
 });
 

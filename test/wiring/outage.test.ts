@@ -65,7 +65,9 @@ test('a refused sign-in is notified of after a minute, and its jobs show when th
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + aheadMs);
   context.onTestFinished(() => clock.mockRestore());
   const { store, end } = await runDaemon(place);
-  await until('the time of the next sign-in', () => store.jobs.all()[0]?.error?.message.includes('; next sign-in in '));
+  await until('the time of the next sign-in', () =>
+    store.jobs.all()[0]?.error?.message.includes('; next sign-in within '),
+  );
   const degraded = () => store.outbox.all().filter(({ event }) => event.type === 'agent-degraded');
   const hurry = setInterval(() => (aheadMs += 1_000), 50);
   context.onTestFinished(() => clearInterval(hurry));

@@ -111,7 +111,7 @@ it('a reason that many results share is shown once, with their number, and so is
 });
 
 it('without an agent, no next attempt is promised; what the outage says is not repeated', () => {
-  const error = { ...FAILURE, message: 'refused; next sign-in in 9 s', retryAt: Date.now() + 60_000 };
+  const error = { ...FAILURE, message: 'refused; next sign-in within 9 s', retryAt: Date.now() + 60_000 };
   const jobService = {
     at: 0,
     error,

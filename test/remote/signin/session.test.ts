@@ -133,11 +133,11 @@ describe('after a refusal', () => {
     for (const [index, seconds] of [300, 600, 1200, 2400, 3600, 3600].entries()) {
       const refusal = await failureOf(session.current(NEVER), [SECRET]);
       expect(refusal).toMatchObject({ code: 'sign-in-refused', retryAfterMs: undefined });
-      expect(refusal.message).toContain(`: wrong; next sign-in in ${seconds} s`);
+      expect(refusal.message).toContain(`: wrong; next sign-in within ${seconds} s`);
       clock.nowMs += seconds * 1000 - 1;
       const again = await failureOf(session.current(NEVER), [SECRET]);
       expect(again).toMatchObject({ code: 'sign-in-refused', hint: refusal.hint });
-      expect(again.message).toContain(': wrong; next sign-in in 1 s');
+      expect(again.message).toContain(': wrong; next sign-in within 1 s');
       expect(service.received).toHaveLength(index + 1);
       clock.nowMs += 1;
     }
@@ -146,7 +146,7 @@ describe('after a refusal', () => {
     service.answer = () => ({ body: `"${CODE}"` });
     session.lost(await session.current(NEVER));
     service.answer = () => ({ status: 401 });
-    expect((await failureOf(session.current(NEVER), [])).message).toContain('next sign-in in 300 s');
+    expect((await failureOf(session.current(NEVER), [])).message).toContain('next sign-in within 300 s');
   });
 
   it('the pause has jitter, and is never longer than said', async () => {
@@ -174,7 +174,7 @@ describe('after a refusal', () => {
   it('a secret that appears ends the pause', async () => {
     const { session } = signIn(passwordSettings(path('later')));
     expect((await failureOf(session.current(NEVER), [])).code).toBe('secret-unavailable');
-    expect((await failureOf(session.current(NEVER), [])).message).toContain('next sign-in in 5 s');
+    expect((await failureOf(session.current(NEVER), [])).message).toContain('next sign-in within 5 s');
     await write('later', SECRET);
     expect(await session.current(NEVER)).toEqual({ kind: 'session', code: CODE });
     await rm(path('later'));
@@ -202,7 +202,7 @@ describe('after an answer to a fault or to an unknown user', () => {
     const error = await failureOf(session.current(NEVER), [SECRET]);
     expect(error).toMatchObject({ code: 'http-status', hint: expect.stringContaining('auth.username') });
     expect(error.message).toContain('failed on the server, or the user is unknown there');
-    expect(error.message).toContain('next sign-in in 300 s');
+    expect(error.message).toContain('next sign-in within 300 s');
     clock.nowMs += 300_000;
     service.answer = () => ({ body: `"${CODE}"` });
     expect(await session.current(NEVER)).toEqual({ kind: 'session', code: CODE });
@@ -216,7 +216,7 @@ describe('after an answer to a fault or to an unknown user', () => {
       service.answer = () => ({ status: 500, body: unspecific });
       for (const seconds of [5, 10]) {
         const { message } = await failureOf(session.current(NEVER), [SECRET]);
-        expect(message).toContain(`next sign-in in ${seconds} s`);
+        expect(message).toContain(`next sign-in within ${seconds} s`);
         clock.nowMs += seconds * 1_000;
       }
     }
@@ -240,7 +240,7 @@ describe('after a failure that passes by itself', () => {
     await write('password', 'changed');
     const again = await failureOf(session.current(NEVER), []);
     expect(again.retryAfterMs).toBe(4000);
-    expect(again.message).toContain('next sign-in in 4 s');
+    expect(again.message).toContain('next sign-in within 4 s');
     expect(service.received).toHaveLength(1);
     clock.nowMs += 4000;
     service.answer = () => ({ body: `"${CODE}"` });
