@@ -189,7 +189,9 @@ it('each command that an agent works for prints what the agent did', async () =>
   const mine = { include: ['none-*'], exclude: ['x*'], maxAgeMs: 492_000, maxJobs: 7 };
   expect(store.watchMine.of('command')).toMatchObject(mine);
   await run('unwatch', '--mine');
+  remote.rawAccess = false;
   await run('unwatch', FAILING);
+  remote.rawAccess = true;
   await run('forget', '999', '--yes');
   await run('forget', FAILING, '--yes', '--unproven', '--delete-files');
   expect(fs.existsSync(path.join(mirrorDirectory, FAILING))).toBe(false);

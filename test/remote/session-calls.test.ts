@@ -4,7 +4,7 @@ import { type ErrorCode, JobtailError } from '../../src/errors.ts';
 import { Secrets } from '../../src/redact.ts';
 import type { CallEvent } from '../../src/remote/session-calls.ts';
 import { SessionCalls } from '../../src/remote/session-calls.ts';
-import { GivenSession } from '../support/wire-remote.ts';
+import { GivenSession, SESSION_CODE } from '../support/wire-remote.ts';
 
 const signal = new AbortController().signal;
 const MINUTE_MS = 60_000;
@@ -18,19 +18,20 @@ function place() {
   });
   const refused = new Set<string>();
   const failures: ErrorCode[] = [];
+  const words = { text: 'once' };
   const call = (jobId: string, operation = 'ListChangedFilesForJob') =>
     calls.call(
       operation,
       jobId,
       async () => {
         const failure = failures.shift();
-        if (failure !== undefined) throw new JobtailError(failure, 'once');
+        if (failure !== undefined) throw new JobtailError(failure, words.text);
         if (refused.has(jobId) || refused.has(operation)) throw new JobtailError('session-lost', 'status 401');
         return jobId;
       },
       signal,
     );
-  return { session, time, refused, failures, call };
+  return { session, time, refused, failures, words, call };
 }
 
 it('of a job that the service refuses with every session, ever more seldom, and of another job at once', async () => {
@@ -60,6 +61,13 @@ it('of a job that the service refuses with every session, ever more seldom, and 
   }
   expect(perHour).toBeGreaterThan(3);
   expect(perHour).toBeLessThan(10);
+});
+
+it('that quotes its session is reported without it, also the first one', async () => {
+  const { call, failures, words } = place();
+  failures.push('fault');
+  words.text = `no session ${SESSION_CODE}`;
+  await expect(call('501')).rejects.toThrow(/^no session \*\*\*$/);
 });
 
 it('of an operation that is refused with every session, and of another one of the same job at once', async () => {

@@ -129,6 +129,12 @@ it('a link that led to no file is asked for again, and is missing if it leads to
   place.remote.files.delete('/11/no');
   place.remote.set('/11/link', 'a file');
   expect(await notEqual(place, [])).toEqual(['/11/link: it is a file by now']);
+  // The service hung on it, as on a named pipe.
+  const row = place.row('/11/link');
+  if (row !== undefined) place.store.results.saveAll([{ ...row, hangs: 1 }]);
+  place.remote.downloads.length = 0;
+  expect(await notEqual(place, [])).toEqual(['/11/link: it is a link to a missing file']);
+  expect(place.remote.downloads).toEqual([]);
   place.remote.files.clear();
   place.remote.downloads.length = 0;
   expect(await notEqual(place, [])).toEqual([]);

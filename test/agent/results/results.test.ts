@@ -49,6 +49,21 @@ describe('what is fetched', () => {
     expect(await looksAt(311, 430, (minute) => `line ${minute}`)).toEqual([364, 365, 367, 371, 379, 395, 427]);
   });
 
+  it('is fetched where the clock was set back since it was fetched', async () => {
+    const place = new ResultsPlace();
+    place.remote.set('/11/a', 'a');
+    await place.sync();
+    for (const [setBackMs, fetched] of [
+      [0, 0],
+      [1, 1],
+    ] as const) {
+      place.now -= setBackMs;
+      place.remote.downloads.length = 0;
+      await place.sync();
+      expect([setBackMs, place.remote.downloads.length]).toEqual([setBackMs, fetched]);
+    }
+  });
+
   it('is restored where another process changed or removed it here', async () => {
     const place = new ResultsPlace();
     place.remote.set('/11/a', 'right');
