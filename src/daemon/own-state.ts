@@ -18,10 +18,16 @@ export const spillDirectory = (config: Config) => path.join(config.state.directo
 /** Users who can read the files of the state can lock them, which stops the agent. */
 const PRIVATE_MODE = 0o700;
 
-/** Older versions created the directory with mode 0750. */
+/** Older versions created the directory with mode 0750. One of other files, as /var, stays as it is. */
 function narrow(directory: string): void {
   const { mode, uid } = fs.statSync(directory);
-  if ((mode & 0o077) !== 0 && uid === process.geteuid?.()) fs.chmodSync(directory, PRIVATE_MODE);
+  if ((mode & 0o077) === 0 || uid !== process.geteuid?.()) return;
+  const names = fs.readdirSync(directory);
+  if (names.length > 0 && !names.some((name) => name.startsWith('agent.db')))
+    throw new JobtailError('permission', `state.directory ${directory} has other files, and other users may enter it`, {
+      hint: 'set state.directory to a directory of its own; it is created if it is missing',
+    });
+  fs.chmodSync(directory, PRIVATE_MODE);
 }
 
 export function makeDirectories(config: Config): void {

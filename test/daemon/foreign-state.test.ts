@@ -55,6 +55,15 @@ it('a state directory that only this user can write is taken, and narrowed to th
   fs.mkdirSync(state, { mode: 0o755 });
   open();
   expect(fs.statSync(state).mode & 0o777).toBe(0o700);
+  // As that of an older version, and as one that is no state.
+  fs.chmodSync(state, 0o750);
+  open();
+  expect(fs.statSync(state).mode & 0o777).toBe(0o700);
+  fs.rmSync(state, { recursive: true });
+  fs.mkdirSync(path.join(state, 'other'), { recursive: true });
+  fs.chmodSync(state, 0o755);
+  expect(open).toThrow('has other files');
+  expect(fs.statSync(state).mode & 0o777).toBe(0o755);
 });
 
 it('a directory that cannot be used is named by its key; a state that cannot be opened stays free, a broken one is set aside', async (context) => {
