@@ -51,13 +51,13 @@ it('a state directory of another user is refused, and left as it is', AS_ROOT, a
 });
 
 it('a state directory that only this user can write is taken, and narrowed to this user', async (context) => {
-  const { state, open } = await place(context);
+  const { config, state, open } = await place(context);
   fs.mkdirSync(state, { mode: 0o755 });
-  open();
+  openOwnStore(config, SILENT).close();
   expect(fs.statSync(state).mode & 0o777).toBe(0o700);
   // As that of an older version, and as one that is no state.
   fs.chmodSync(state, 0o750);
-  open();
+  openOwnStore(config, SILENT).close();
   expect(fs.statSync(state).mode & 0o777).toBe(0o700);
   fs.rmSync(state, { recursive: true });
   fs.mkdirSync(path.join(state, 'other'), { recursive: true });
