@@ -30,7 +30,7 @@ interface LedgerOptions {
   readonly signal: AbortSignal;
 }
 
-export const silence = (ms: number) =>
+const silence = (ms: number) =>
   `the service sent no data for ${Math.round(ms / 1000)} s: the file may be a named pipe or very large`;
 
 export class Ledger {
@@ -125,7 +125,7 @@ export class Ledger {
     await this.flush();
   }
 
-  /** Records that neither the service nor a direct transfer brought a file: that is tried again, not the service. */
+  /** Records that neither the service nor a direct transfer brought a file. */
   notSent(row: ResultRow, reason: string): void {
     const isUnknown = row.name.includes('\uFFFD');
     const why = reason.replace(/(?:; requested again |; only a direct transfer |, and a direct transfer ).*$/u, '');

@@ -5,7 +5,7 @@ import { LinkedAbort } from '../../../linked-abort.ts';
 import type { Throttle } from '../../../system/clock.ts';
 import type { DiskReserve } from '../../../system/files.ts';
 import type { Remote } from '../../ports/server.ts';
-import { isIrregular, type Ledger, type Progress, silence } from '../ledger.ts';
+import { isIrregular, type Ledger, type Progress } from '../ledger.ts';
 import type { Placement } from '../place/place-files.ts';
 import type { Arrived } from '../place/temporary-files.ts';
 import type { DueResult } from '../plan.ts';
@@ -139,8 +139,7 @@ export class Downloads {
     const { row } = result;
     const patienceMs = limits.silentMs * PATIENCE;
     if (row.state === 'left-out') ledger.stillLeftOut(row);
-    else if (this.#isDirectThrough || row.state !== 'failed')
-      ledger.notSent(row, row.reason ?? 'the service failed to send it before');
+    else if (row.state !== 'failed') ledger.notSent(row, row.reason ?? 'the service failed to send it before');
     else if (row.dueAt > ledger.startedAt) ledger.stillFailed();
     else {
       // Saved before: a stop during a long request does not repeat it.
@@ -206,8 +205,9 @@ export class Downloads {
         this.#isServiceOut ||= hasHung || !this.#isOfOneFile(error);
         const next = result.notSent();
         const onMissed = (works: boolean) => {
-          if (works) ledger.notSent(next.row, hasHung ? silence(silentMs) : error.message);
-          else if (hasHung) ledger.hung(row, silentMs);
+          if (hasHung) ledger.hung(row, silentMs);
+          // SSH may never bring it (a link, for example), so the service is asked again.
+          else if (works) ledger.notSent(row, error.message);
           else ledger.postponed(row, 'failed', error.message);
         };
         left.set(next, isBehind ? undefined : onMissed);

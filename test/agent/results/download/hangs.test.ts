@@ -130,15 +130,17 @@ describe('a file on which the service hangs', () => {
     expect(place.remote.transferCalls).toEqual(['get']);
   });
 
-  it('is not requested again by the service where SSH works and does not bring it, and the reason says so', async () => {
+  it('that SSH does not bring, such as a link, is requested with patience as without SSH', async () => {
     const place = placeWithPipe();
     withSsh(place, ({ passesOver }) => passesOver.add('/11/pipe'));
     expect(await place.sync()).toMatchObject({ fetched: 2, failed: 1 });
-    const reason =
-      'the service sent no data for 60 s: the file may be a named pipe or very large, and a direct transfer did not bring it';
-    expect(place.row('/11/pipe')).toMatchObject({ state: 'failed', hangs: 1, reason });
-    expect(await requestsOf(place, 30)).toEqual([]);
-    expect(place.row('/11/pipe')).toMatchObject({ reason });
+    expect(place.row('/11/pipe')).toMatchObject({ state: 'failed', hangs: 1 });
+    expect(await requestsOf(place, 30)).toEqual([2]);
+    expect(place.remote.silences.filter((ms) => ms !== 60_000)).toEqual([600_000]);
+    place.remote.set('/11/pipe', 'a large file behind a link');
+    place.now += DAY_MS;
+    await place.sync();
+    expect(place.row('/11/pipe')).toMatchObject({ state: 'synced', hangs: 0 });
   });
 
   it('is requested by the service later where SSH does not work', async () => {
@@ -169,14 +171,13 @@ describe('a file that the service answers with an error', () => {
     expect(place.remote.downloads).toEqual(['/11/d', '/11/z']);
   });
 
-  it('says which ways it did not come', async () => {
+  it('says which ways it did not come, and is requested from the service again', async () => {
     const place = new ResultsPlace();
     place.remote.files.set('/11/a', FAILED);
     withSsh(place, ({ passesOver }) => passesOver.add('/11/a'));
     expect(await place.sync()).toMatchObject({ fetched: 0, failed: 1 });
     expect(place.row('/11/a')?.reason).toBe(`${FAILED.message}, and a direct transfer did not bring it`);
-    // Without SSH, the service is asked again.
-    place.restarted();
+    // A moment later, the service sends it; SSH still brings no link, for example.
     place.remote.set('/11/a', 'a');
     place.now += HOUR_MS;
     expect(await place.sync()).toMatchObject({ fetched: 1 });
