@@ -1,10 +1,12 @@
 /** The sections that differ between two configurations, for the log of a reload: their values may contain secrets. */
-import type { Config } from './config.ts';
+import { type Config, serviceAddress } from './config.ts';
 
 /** What takes effect only at a start. */
 const FIXED: Readonly<Record<string, (config: Config) => unknown>> = {
   'mirror.directory': ({ mirror }) => mirror.directory,
   'state.directory': ({ state }) => state.directory,
+  // What was detected of a service, and its temporary keys, are of no other one.
+  'the address of the service': ({ service }) => serviceAddress(service),
   fleet: ({ fleet }) => fleet,
 };
 

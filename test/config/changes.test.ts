@@ -27,6 +27,15 @@ stallAfterMinutes: 5
     expect(changesOf(before, after).restart).toEqual(['mirror.directory', 'state.directory']);
   });
 
+  it('need a restart if the service is another one', async () => {
+    const soap = MINIMAL.replace('/FileTransferWs', '/other/FileTransferWs');
+    const rest = MINIMAL.replace(/protocol: soap[\s\S]* {2}baseUrl/, 'protocol: rest\n  baseUrl');
+    for (const text of [soap, rest, rest.replace('auth:', '  path: /other\nauth:')])
+      expect(changesOf(await load(MINIMAL), await load(text)).restart).toEqual(['the address of the service']);
+    const faster = MINIMAL.replace('auth:', '  concurrency: 9\nauth:');
+    expect(changesOf(await load(MINIMAL), await load(faster)).restart).toEqual([]);
+  });
+
   it('need a restart in a fleet, whichever key of it is another one', async () => {
     const fleet = (keys: string) => load(`${MINIMAL}fleet: {urlFile: db, name: anna${keys}}\n`);
     const [none, before, after] = [await load(MINIMAL), await fleet(''), await fleet(', maxJobs: 5')];

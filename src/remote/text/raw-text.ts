@@ -193,7 +193,8 @@ export class RawText implements RawFile {
     const { jobId, memory, calls, direct } = this.#options;
     let taken: Promise<void> = Promise.resolve();
     const keep: Sink = (bytes) => (taken = Promise.resolve(sink(bytes)));
-    const from = memory.isForDirect && direct?.isOpen(jobId) ? direct : calls.whole;
+    const isDirect = memory.isForDirect && direct?.isOpen(jobId) === true;
+    const from = isDirect ? direct : calls.whole;
     try {
       const length = await from.downloadFile(jobId, path, keep, calls.signal);
       await atEnd();
@@ -201,6 +202,11 @@ export class RawText implements RawFile {
     } catch (error) {
       if (error instanceof AnotherFile) return undefined;
       const { policy, message, hint } = asJobtailError(error);
+      if (isDirect && policy.isRefusal) {
+        // It finds no link, and no file in a directory that the listing leaves out.
+        memory.isForDirect = false;
+        return await this.#receive(path, sink, atEnd);
+      }
       if (policy.ofOneFile === 'perhaps' || policy.isDivisible) {
         memory.isForDirect ||= !policy.isRefusal;
         memory.wantsWholeText = true;

@@ -321,6 +321,20 @@ describe('a text on which the service hangs', () => {
     expect(mirror().length).toBe(0);
   });
 
+  test('comes by the service again where the direct transfer finds no such file, as of a link', async () => {
+    const { remote, poll, mirror, other, asked } = setUpDirect();
+    other.files.clear();
+    remote.maxTextBytes = Number.POSITIVE_INFINITY;
+    expect(await poll()).toBe('timeout');
+    for (let polls = 0; polls < 3 && mirror().length === 0; polls++) await poll();
+    const grown = Buffer.concat([TEXT, TEXT]);
+    remote.files.set(NAME, grown);
+    Object.assign(remote, { maxTextBytes: LONG_BYTES, maxRawBytes: Number.POSITIVE_INFINITY });
+    for (let polls = 0; polls < 3 && mirror().length < grown.length; polls++) await poll().catch(() => {});
+    expect(mirror().equals(grown)).toBe(true);
+    expect(asked).not.toEqual([]);
+  });
+
   test('continues a mirror, and a raw download on which the service hangs comes by direct transfer next', async () => {
     const { remote, engine, poll, mirror, other, asked, downloads } = setUpDirect();
     remote.maxTextBytes = Number.POSITIVE_INFINITY;
