@@ -5,6 +5,7 @@
  */
 
 import { randomBytes } from 'node:crypto';
+import type { Stats } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import type {
@@ -36,11 +37,13 @@ const BATCH_MS = 2_000;
 /** A file that changes while it is read is read again, up to this number. */
 const MAX_READS = 3;
 const MAX_SHOWN = 200;
+/** As Linux: a path with more links leads nowhere. */
+const MAX_LINKS = 40;
 
 export function shareTransfer(options: ShareTransferOptions): DirectTransfer {
   return {
     async fetch(request: DirectRequest) {
-      const { base, root } = await shareOf(request.method.sharedBasepath, options);
+      const share = await shareOf(request.method.sharedBasepath, options);
       await prepareDirectory(request.directory);
       request.onReached();
       const throttle = new Throttle(request.bytesPerSecond, systemClock);
@@ -53,9 +56,9 @@ export function shareTransfer(options: ShareTransferOptions): DirectTransfer {
       let arrivals: DirectArrival[] = [];
       let handedOverAt = performance.now();
       for (const file of request.files) {
-        const at = path.join(base, ...file.parts);
-        const from = await openWithin(root, at);
-        const irregular = from === undefined ? await irregularAt(root, at) : undefined;
+        const found = await follow(file.parts, share);
+        const from = found?.stat?.isFile() ? await openWithin(share.root, found.at) : undefined;
+        const irregular = found === undefined ? undefined : irregularOf(found);
         if (irregular !== undefined) request.onIrregular(file, irregular);
         if (from === undefined) continue;
         // One that cannot be read keeps none of the others; the service may send it.
@@ -145,7 +148,14 @@ function notMounted(directory: string): JobtailError {
   });
 }
 
-async function shareOf(basePath: string | null, { roots, guarded }: ShareTransferOptions) {
+interface Share {
+  /** The real paths of the job's directory and of its root, and the root's path on the cluster. */
+  readonly base: string;
+  readonly root: string;
+  readonly there: string;
+}
+
+async function shareOf(basePath: string | null, { roots, guarded }: ShareTransferOptions): Promise<Share> {
   if (basePath === null || !path.posix.isAbsolute(basePath) || /\p{Cc}/u.test(basePath)) {
     throw unacceptable('the transfer method of the service names no path of a share');
   }
@@ -156,7 +166,7 @@ async function shareOf(basePath: string | null, { roots, guarded }: ShareTransfe
   const base = await fs.realpath(local).catch(() => {
     throw notMounted(local);
   });
-  if (isWithin(root, base)) return { base, root };
+  if (isWithin(root, base)) return { base, root, there: covering.there };
   throw new JobtailError('unexpected-answer', `the share ${local} leads out of ${root}, and is not read`, {
     hint: 'if that is meant, name the directory that it leads to in results.shareRoots',
   });
@@ -204,29 +214,60 @@ async function copy(
   return undefined;
 }
 
-/** What is there and cannot be copied; undefined if it is missing, or leads out of the root. */
-async function irregularAt(root: string, file: string): Promise<Irregular | undefined> {
-  const stat = await fs.lstat(file).catch(() => undefined);
-  const real = await fs.realpath(file).catch(() => undefined);
-  if (stat?.isSymbolicLink() === true && real === undefined) return 'a link to a missing file';
-  const target = real !== undefined && isWithin(root, real) ? await fs.lstat(real).catch(() => undefined) : undefined;
-  if (target?.isDirectory() === true) return stat?.isSymbolicLink() ? 'a link to a directory' : 'a directory';
-  if (target?.isFIFO() === true) return 'a named pipe';
-  return target?.isSocket() === true ? 'a socket' : target?.isFile() === false ? 'a device' : undefined;
+/** Where a path leads; `stat` is undefined if nothing is there. */
+interface Found {
+  readonly at: string;
+  readonly stat: Stats | undefined;
+  readonly isLink: boolean;
 }
 
-/** Opens a regular file if it is within the root after following links. */
+/**
+ * Follows links as the cluster does: an absolute one is a path there. Undefined if that leads out of the root, or if it
+ * cannot be determined now: only the cluster can follow it then.
+ */
+async function follow(parts: readonly string[], { base, root, there }: Share): Promise<Found | undefined> {
+  const left = [...parts];
+  let at = base;
+  let stat: Stats | undefined;
+  let isLink = false;
+  for (let links = 0; left.length > 0; ) {
+    at = path.join(at, left.shift() ?? '');
+    if (!isWithin(root, at)) return undefined;
+    try {
+      stat = await fs.lstat(at);
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code === 'ENOENT' ? { at, stat: undefined, isLink } : undefined;
+    }
+    if (!stat.isSymbolicLink()) continue;
+    isLink ||= left.length === 0;
+    if (++links > MAX_LINKS) return { at, stat: undefined, isLink };
+    const to = await fs.readlink(at).catch(() => undefined);
+    // Not UTF-8.
+    if (to === undefined || to.includes('\uFFFD')) return undefined;
+    const isAbsolute = to.startsWith('/');
+    if (isAbsolute && !isWithin(there || '/', to)) return undefined;
+    at = isAbsolute ? root : path.dirname(at);
+    left.unshift(...(isAbsolute ? to.slice(there.length) : to).split('/'));
+  }
+  return { at, stat, isLink };
+}
+
+/** What is there and cannot be copied; undefined if it is a file, or missing. */
+function irregularOf({ stat, isLink }: Found): Irregular | undefined {
+  if (stat === undefined) return isLink ? 'a link to a missing file' : undefined;
+  if (stat.isDirectory()) return isLink ? 'a link to a directory' : 'a directory';
+  if (stat.isFIFO()) return 'a named pipe';
+  return stat.isSocket() ? 'a socket' : stat.isFile() ? undefined : 'a device';
+}
+
+/** Opens a path without links, which `follow` returned; undefined if it is not within the root any more. */
 async function openWithin(root: string, file: string): Promise<fs.FileHandle | undefined> {
-  const real = await fs.realpath(file).catch(() => '');
-  // Opening a device or a pipe may have an effect.
-  const isFile = isWithin(root, real) && (await fs.lstat(real).catch(() => undefined))?.isFile() === true;
-  if (!isFile) return undefined;
-  const handle = await fs.open(real, READ).catch(() => undefined);
+  const handle = await fs.open(file, READ).catch(() => undefined);
   if (handle === undefined) return undefined;
   // An open file cannot be swapped any more. With an unknown path, it may be anywhere.
   const opened = await fs
     .readlink(`/proc/self/fd/${handle.fd}`)
-    .catch(() => fs.realpath(real))
+    .catch(() => fs.realpath(file))
     .catch(() => '');
   if (isWithin(root, opened)) return handle;
   await handle.close();

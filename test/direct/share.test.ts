@@ -256,6 +256,45 @@ it('links and odd files that a job plants on the share lead to nothing beyond it
   });
 });
 
+it('an absolute link on a share is a path of the cluster, and a link has no file only if that is certain', async () => {
+  const place = new TransferPlace();
+  place.put('11/model', 'weights');
+  place.put('11/stale', 'weights');
+  const links = {
+    absolute: '/scratch/jobs/501/11/model',
+    twice: 'absolute',
+    up: '../11/model',
+    folder: '/scratch/jobs/501',
+    elsewhere: '/project/model',
+    'through-elsewhere': 'elsewhere/model',
+    above: '../../../../model',
+    stales: 'stale',
+    bytes: Buffer.from('model\xff', 'latin1'),
+    missing: 'gone',
+    'missing-there': '/scratch/jobs/501/11/gone',
+    loop: 'loop',
+  };
+  for (const [name, to] of Object.entries(links)) fs.symlinkSync(to, path.join(place.cluster, '11', name));
+  const { lstat } = fs.promises;
+  const spy = vi.spyOn(fs.promises, 'lstat').mockImplementation(async (of) => {
+    if (String(of).endsWith('/stale')) throw Object.assign(new Error('ESTALE: stale'), { code: 'ESTALE' });
+    return await lstat(of);
+  });
+  onTestFinished(() => spy.mockRestore());
+  const names = [...Object.keys(links), 'folder/11/model', 'folder/11/gone'];
+  await fetchShared(
+    place,
+    names.map((name) => `11/${name}`),
+  );
+  expect([...place.came.keys()]).toEqual(['11/absolute', '11/twice', '11/up', '11/folder/11/model']);
+  expect(Object.fromEntries(place.irregular)).toEqual({
+    '11/folder': 'a link to a directory',
+    '11/missing': 'a link to a missing file',
+    '11/missing-there': 'a link to a missing file',
+    '11/loop': 'a link to a missing file',
+  });
+});
+
 it('a directory of a job that is a link out of the share is refused, with words', async () => {
   const { place, at, shareOf } = guardedPlace();
   fs.symlinkSync(at('secrets'), at('cluster/jobs/502'));
