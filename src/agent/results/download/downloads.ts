@@ -200,7 +200,9 @@ export class Downloads {
       // The first refusal of such a name shows that the service hands out none.
       const refusal = remote.reasonAgainst?.(row.name);
       const isRefused = refusal !== undefined;
-      if (left !== undefined && (isRefused || error.policy.ofOneFile === 'perhaps')) {
+      // SSH has shown it; not every release reports that.
+      const isStillIrregular = isIrregular(row) && error.policy.isRefusal;
+      if (left !== undefined && !isStillIrregular && (isRefused || mayComeDirectly(error))) {
         // No other file is requested behind one on which the service hangs.
         this.#isServiceOut ||= hasHung || !this.#isOfOneFile(error);
         const next = result.notSent();
@@ -216,8 +218,7 @@ export class Downloads {
       if (isBehind) ledger.waitedBehind(row);
       if (isBehind || (!hasHung && !this.#isOfOneFile(error))) throw error;
       if (error.inPlace !== undefined) ledger.noFile(row, error.inPlace);
-      // SSH has shown it; not every release reports that.
-      else if (isIrregular(row) && error.policy.isRefusal) ledger.stillLeftOut(row);
+      else if (isStillIrregular) ledger.stillLeftOut(row);
       else if (hasHung) ledger.hung(row, silentMs);
       else if (isRefused && this.#isDirectThrough) ledger.notSent(row, error.message);
       else if (isRefused) ledger.postponed(row, 'refused', refusal);
@@ -278,6 +279,11 @@ export class Downloads {
     this.#failuresInARow += 1;
     return ofOneFile === 'perhaps' && this.#failuresInARow < MAX_IN_A_ROW;
   }
+}
+
+/** Whether the service failed to send a file that may be there. */
+function mayComeDirectly({ inPlace, policy }: JobtailError): boolean {
+  return policy.ofOneFile === 'perhaps' || (policy.ofOneFile === 'yes' && policy.isDivisible && inPlace === undefined);
 }
 
 export interface DownloadLimits {

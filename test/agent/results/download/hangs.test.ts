@@ -171,6 +171,27 @@ describe('a file that the service answers with an error', () => {
     expect(place.remote.downloads).toEqual(['/11/d', '/11/z']);
   });
 
+  it.each([
+    ['fault', undefined, 'synced', 'synced'],
+    ['malformed', undefined, 'synced', 'synced'],
+    ['answer-too-large', undefined, 'synced', 'synced'],
+    ['fault', 'nothing', 'listed', 'left-out'],
+    ['fault', 'unreadable', 'refused', 'refused'],
+  ] as const)(
+    'comes by SSH next, with auto, after %s, unless the service names what is there (%s)',
+    async (code, inPlace, ...states) => {
+      const place = new ResultsPlace();
+      place.remote.set('/11/a', 'a');
+      place.remote.files.set('/11/huge', new JobtailError(code, 'the service answered', { inPlace }));
+      const transfer = withSsh(place, ({ contents }) => contents.set('/11/huge', 'three gigabytes'));
+      for (const state of states) {
+        await place.sync();
+        expect(place.row('/11/huge')?.state).toBe(state);
+      }
+      expect(transfer.orders).toEqual(inPlace === undefined ? [['/11/huge']] : []);
+    },
+  );
+
   it('says which ways it did not come, and is requested from the service again', async () => {
     const place = new ResultsPlace();
     place.remote.files.set('/11/a', FAILED);
