@@ -106,7 +106,7 @@ async function listBelow(base: string, signal: AbortSignal): Promise<ClusterList
   return { files, links };
 }
 
-async function unlessGone<Found>(call: Promise<Found>): Promise<Found | undefined> {
+async function unlessGone<FoundPath>(call: Promise<FoundPath>): Promise<FoundPath | undefined> {
   return await call.catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined;
     throw error;
@@ -215,7 +215,7 @@ async function copy(
 }
 
 /** Where a path leads; `stat` is undefined if nothing is there. */
-interface Found {
+interface FoundPath {
   readonly at: string;
   readonly stat: Stats | undefined;
   readonly isLink: boolean;
@@ -225,7 +225,7 @@ interface Found {
  * Follows links as the cluster does: an absolute one is a path there. Undefined if that leads out of the root, or if it
  * cannot be determined now: only the cluster can follow it then.
  */
-async function follow(parts: readonly string[], { base, root, there }: Share): Promise<Found | undefined> {
+async function follow(parts: readonly string[], { base, root, there }: Share): Promise<FoundPath | undefined> {
   const left = [...parts];
   let at = base;
   let stat: Stats | undefined;
@@ -253,7 +253,7 @@ async function follow(parts: readonly string[], { base, root, there }: Share): P
 }
 
 /** What is there and cannot be copied; undefined if it is a file, or missing. */
-function irregularOf({ stat, isLink }: Found): Irregular | undefined {
+function irregularOf({ stat, isLink }: FoundPath): Irregular | undefined {
   if (stat === undefined) return isLink ? 'a link to a missing file' : undefined;
   if (stat.isDirectory()) return isLink ? 'a link to a directory' : 'a directory';
   if (stat.isFIFO()) return 'a named pipe';
