@@ -128,8 +128,11 @@ interface JobtailErrorOptions {
   readonly inPlace?: NoFile | undefined;
 }
 
-/** What the server reports in the place of a requested file: a path that leads nowhere, or a file without the right to read. */
-export type NoFile = 'a directory' | 'nothing' | 'unreadable';
+/**
+ * What the server reports in the place of a requested file: a path that leads nowhere, or a file without the right to
+ * read. unclear: a directory, or a file that the disk of the cluster fails to read.
+ */
+export type NoFile = 'unclear' | 'nothing' | 'unreadable';
 
 /** The message names what happened, and to what; the hint is an instruction. */
 export class JobtailError extends Error {

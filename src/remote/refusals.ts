@@ -46,7 +46,7 @@ const PASSES = /unable ?to ?create ?connection|connection ?pool ?exhausted/i;
 const PASSING: Meaning = { code: 'unavailable', hint: 'it is over by itself: the cluster could not be reached' };
 
 const NO_FILES: readonly (readonly [NoFile, RegExp])[] = [
-  ['a directory', FAILURES.directory.sign],
+  ['unclear', FAILURES.directory.sign],
   ['nothing', FAILURES.noSuchFile.sign],
   ['unreadable', FAILURES.unreadableFile.sign],
 ];

@@ -57,7 +57,7 @@ export async function proveFile(
     compareFile(file, (sink) => from.downloadFile(jobId, name, sink, signal), untilDifferent);
   const first = by(remote);
   const isLeft = await first.then(
-    (proof) => proof.outcome === 'unproven' && (proof.inPlace ?? 'unreadable') === 'unreadable',
+    (proof) => proof.outcome === 'unproven' && proof.inPlace !== 'nothing',
     (thrown: unknown) => thrown instanceof JobtailError && thrown.policy.ofOneFile !== 'no',
   );
   if (!isLeft || direct?.isOpen(jobId) !== true) return await first;

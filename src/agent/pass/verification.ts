@@ -1,7 +1,7 @@
 /** Compares each mirror and result of a job with the raw bytes of the service, or also with the cluster's own list. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { asJobtailError, JobtailError, type NoFile } from '../../errors.ts';
+import { asJobtailError, JobtailError } from '../../errors.ts';
 import { byTaskAndFile, type JobId, keyText } from '../../job.ts';
 import { showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
@@ -15,7 +15,7 @@ import { READ } from '../../system/regular-files.ts';
 import type { Remote } from '../ports/server.ts';
 import type { ClusterList, DirectBytes } from '../ports/transfer.ts';
 import { send } from '../results/download/direct-bytes.ts';
-import { isIrregular } from '../results/ledger.ts';
+import { isIrregular, isStillNoFile } from '../results/ledger.ts';
 import { digestOf } from '../results/place/temporary-files.ts';
 import { type Results, resultsDirectory } from '../results/results.ts';
 import { compareFile, type DownloadOptions, Enough, type Proof, proveFile, reasonOf, unproven } from './comparison.ts';
@@ -107,7 +107,7 @@ export async function* proofs(
     if (isIrregular(row)) {
       // What refuses without a hang is asked again: a link may lead to a file by now.
       const isAsked = missing.has(row.name) && row.hangs === 0;
-      const proof = isAsked ? await proveNoFile(row.name, download) : undefined;
+      const proof = isAsked ? await proveNoFile(row, download) : undefined;
       withoutFile.set(row.name, proof ?? { outcome: 'irregular', reason: row.reason ?? '' });
       continue;
     }
@@ -189,7 +189,7 @@ async function goneBy(
   local: string,
   { sha256 }: ResultRow,
 ): Promise<FileProof | undefined> {
-  const isNoFile = compared.outcome === 'unproven' && (!isListed || isPath(compared.inPlace));
+  const isNoFile = compared.outcome === 'unproven' && (!isListed || compared.inPlace === 'nothing');
   if (!isNoFile) return undefined;
   const there = isListed ? `there is no file any more: ${compared.reason}` : 'the service lists it no more';
   const gone = (reason: string) => ({ outcome: 'gone', reason }) as const;
@@ -200,19 +200,18 @@ async function goneBy(
   return sha256 !== null && digest?.sha256 === sha256 ? gone(there) : undefined;
 }
 
-const isPath = (inPlace: NoFile | undefined) => inPlace === 'a directory' || inPlace === 'nothing';
-
 /** Undefined: the service refuses it, as before. */
-async function proveNoFile(name: string, { remote, jobId, signal }: DownloadOptions): Promise<FileProof | undefined> {
+async function proveNoFile(row: ResultRow, { remote, jobId, signal }: DownloadOptions): Promise<FileProof | undefined> {
   try {
     const sink = () => {
       throw new Enough();
     };
-    await remote.downloadFile(jobId, name, sink, signal);
+    await remote.downloadFile(jobId, row.name, sink, signal);
   } catch (thrown) {
     const error = thrown instanceof Enough ? undefined : asJobtailError(thrown);
     if (error?.policy.ofOneFile === 'no') throw error;
-    if (error !== undefined) return error.policy.isRefusal ? undefined : unproven(error.message);
+    const isStill = error?.policy.isRefusal === true && isStillNoFile(row, error.inPlace);
+    if (error !== undefined) return isStill ? undefined : unproven(error.message);
   }
   return { outcome: 'missing', reason: 'it is a file by now' };
 }

@@ -141,11 +141,13 @@ export class Ledger {
 
   /**
    * Records a refusal that reports what is there. A file that was removed since it was listed is refused in the words of
-   * a link that leads nowhere, so these words count if the next listing still has the name.
+   * a link that leads nowhere, so these words count if the next listing still has the name. Only SSH shows a directory.
    */
   noFile(row: ResultRow, inPlace: NoFile): void {
     if (inPlace === 'unreadable') this.#postpone({ ...row, state: 'refused' }, UNREADABLE);
-    else if (isIrregular(row) || row.reason === GONE) this.irregular(row, LINKS[inPlace]);
+    else if (inPlace === 'unclear' && isStillNoFile(row, inPlace)) this.stillLeftOut(row);
+    else if (inPlace === 'unclear') this.postponed(row, 'failed', UNCLEAR);
+    else if (isIrregular(row) || row.reason === GONE) this.irregular(row, 'a link to a missing file');
     else {
       this.#options.progress.done('left-out');
       const state = row.fetchedAt === null ? 'listed' : 'in-flux';
@@ -217,17 +219,24 @@ const NO_NAME = /^(EINVAL|ENAMETOOLONG|EILSEQ)$/;
 const OF_NAMES = /^(lstat|open|mkdir|rename|symlink)$/;
 
 const IRREGULAR = 'it is ';
-const LINKS = { 'a directory': 'a link to a directory', nothing: 'a link to a missing file' } as const;
 const BEHIND = 'the service sent no data: it hung on another file, or on this one';
 const GONE = 'no file was there when it was requested: requested again after the next listing';
 const DISK_REFUSES = 'the disk of this machine refuses its name';
 const UNREADABLE = 'the account on the cluster has no right to read it';
+const UNCLEAR =
+  'the service refuses it like a link to a directory, or a file that the disk of the cluster fails to read';
 /** The service lists U+FFFD in place of the bytes: no request finds the file. */
 const UNKNOWN_NAME = 'its name is not UTF-8: rename it on the cluster';
 
 /** Whether a row is of a pipe, a device, a directory or a link that leads to no file: there is no content to keep. */
 export const isIrregular = ({ state, reason }: ResultRow) =>
   state === 'left-out' && reason?.startsWith(IRREGULAR) === true;
+
+/** Whether a refusal leaves an irregular row as it is; some releases do not report what is there. */
+export function isStillNoFile(row: ResultRow, inPlace: NoFile | undefined): boolean {
+  const isDirectory = isIrregular(row) && row.reason?.endsWith(' directory') === true;
+  return inPlace === undefined || inPlace === 'nothing' || (inPlace === 'unclear' && isDirectory);
+}
 
 /** Whether the service may be asked again, because it only refuses it: by its path, there may be a file later. */
 const isPath = (kind: string) => kind.startsWith('a link') || kind === 'a directory';

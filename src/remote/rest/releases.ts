@@ -314,6 +314,7 @@ export const FAILURES = {
     /(?:^|: '?)No such file\. Path: '.*'\.(?:'\.)?$/s,
   ),
   unreadableFile: failure('3.5', NO_FILE_EVER, /Exception message: 'Permission denied'\.$/),
+  /** The sign: SSH_FX_FAILURE, by which sftp-server reports errors of the disk, too. */
   directory: failure('3.5', NO_FILE_EVER, /Exception message: 'Failure'\.$/),
   emptyPath: failure('3.5', { ...UNEXPECTED_EVER, '6.3': wording(502, 'SSH Problem', 'Failure') }),
   unexpected: failure('4.3', UNEXPECTED_EVER, /^\s*problem occur?red\b/i),

@@ -96,6 +96,7 @@ it.each([
 it.each([
   [undefined, 4, 'equal'],
   ['unreadable', 4, 'equal'],
+  ['unclear', 4, 'equal'],
   ['unreadable', 0, 'unproven'],
   ['nothing', 4, 'unproven'],
 ] as const)(

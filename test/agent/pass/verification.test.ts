@@ -5,6 +5,7 @@ import { isHere, type Verified, verifyJob } from '../../../src/agent/pass/verifi
 import type { PartRequest } from '../../../src/agent/ports/server.ts';
 import type { ClusterList } from '../../../src/agent/ports/transfer.ts';
 import { JobtailError, type NoFile } from '../../../src/errors.ts';
+import type { ResultRow } from '../../../src/store/rows.ts';
 import { MemoryContent } from '../../support/model-remote.ts';
 import { openFilesIn } from '../../support/temp-directory.ts';
 import { directBy, JOB, ModelTransfer, ResultsPlace } from '../results/place.ts';
@@ -100,11 +101,16 @@ it('a result that became a directory, or a link that leads to no file, is gone: 
   place.remote.set('/11/d/x', 'x');
   await place.sync(true);
   const refusal = (inPlace: NoFile) => new JobtailError('fault', `there is ${inPlace}`, { inPlace });
-  for (const inPlace of ['a directory', 'nothing'] as const) {
+  // The words for a directory are also those for a disk that fails.
+  for (const [inPlace, isGone] of [
+    ['unclear', false],
+    ['nothing', true],
+  ] as const) {
     place.remote.files.set('/11/a', refusal(inPlace));
-    expect(await notEqual(place, [])).toEqual([`/11/a: there is no file any more: there is ${inPlace}`]);
+    const reason = `there is ${inPlace}`;
+    expect(await notEqual(place, [])).toEqual([`/11/a: ${isGone ? 'there is no file any more: ' : ''}${reason}`]);
+    expect((await verified(place)).map(isHere)).toEqual([false, isGone, true]);
   }
-  expect((await verified(place)).map(isHere)).toEqual([false, true, true]);
   // The reverse, after the former results were moved out of the way.
   place.remote.files.clear();
   for (const name of ['a', 'd']) fs.rmSync(place.path('11', name), { recursive: true });
@@ -127,11 +133,19 @@ it('a link that led to no file is asked for again, and is missing if it leads to
   ]);
   expect((await verified(place)).map(isHere)).toEqual([false, true, false]);
   place.remote.files.delete('/11/no');
+  // It leads to a file by now, which nobody can read; or to a directory, which SSH has shown.
+  const row = () => place.row('/11/link') as ResultRow;
+  for (const inPlace of ['unclear', 'unreadable'] as const) {
+    place.remote.files.set('/11/link', new JobtailError('fault', inPlace, { inPlace }));
+    expect(await notEqual(place, [])).toEqual([`/11/link: ${inPlace}`]);
+    place.store.results.saveAll([{ ...row(), reason: 'it is a link to a directory' }]);
+    expect((await verified(place)).map(isHere)).toEqual([false, inPlace === 'unclear']);
+    place.store.results.saveAll([{ ...row(), reason: 'it is a link to a missing file' }]);
+  }
   place.remote.set('/11/link', 'a file');
   expect(await notEqual(place, [])).toEqual(['/11/link: it is a file by now']);
   // The service hung on it, as on a named pipe.
-  const row = place.row('/11/link');
-  if (row !== undefined) place.store.results.saveAll([{ ...row, hangs: 1 }]);
+  place.store.results.saveAll([{ ...row(), hangs: 1 }]);
   place.remote.downloads.length = 0;
   expect(await notEqual(place, [])).toEqual(['/11/link: it is a link to a missing file']);
   expect(place.remote.downloads).toEqual([]);

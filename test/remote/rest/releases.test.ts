@@ -48,7 +48,7 @@ describe('the agent recognizes, in the words of each release,', () => {
   const IN_PLACE: Partial<Record<FailureKind, readonly [what: string, from: ReleaseName]>> = {
     noSuchFile: ['nothing', '3.1'],
     unreadableFile: ['unreadable', '5.0'],
-    directory: ['a directory', '5.0'],
+    directory: ['unclear', '5.0'],
   };
   const { secrets } = remoteParts([]);
 

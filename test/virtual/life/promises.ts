@@ -231,7 +231,8 @@ export class Promises {
       job.namesTasks &&
       // Else nothing is listed, although there are live files.
       (job.listsLiveFiles || kinds.length > 0) &&
-      !kinds.some((kind) => kind === 'unreadable' || kind === 'bad name')
+      // Only SSH shows that a link leads to a directory.
+      !kinds.some((kind) => kind === 'unreadable' || kind === 'bad name' || kind === 'link to a directory')
     );
   }
 

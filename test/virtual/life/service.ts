@@ -234,6 +234,8 @@ export class LifeService {
     const words = result && WORDS[result.kind];
     const content = job.isDeleted ? undefined : (job.liveFileAt(name)?.content ?? result?.contents.at(-1));
     if (content !== undefined && words === undefined) return content;
+    // The same words are those of a disk that fails.
+    if (result?.kind === 'link to a directory') this.failed.add(jobId);
     throw refusal(name, words ?? "No such file. Path: '/scratch'.");
   }
 

@@ -5,7 +5,7 @@ import { LinkedAbort } from '../../../linked-abort.ts';
 import type { Throttle } from '../../../system/clock.ts';
 import type { DiskReserve } from '../../../system/files.ts';
 import type { Remote } from '../../ports/server.ts';
-import { isIrregular, type Ledger, type Progress } from '../ledger.ts';
+import { isIrregular, isStillNoFile, type Ledger, type Progress } from '../ledger.ts';
 import type { Placement } from '../place/place-files.ts';
 import type { Arrived } from '../place/temporary-files.ts';
 import type { DueResult } from '../plan.ts';
@@ -201,7 +201,7 @@ export class Downloads {
       const refusal = remote.reasonAgainst?.(row.name);
       const isRefused = refusal !== undefined;
       // SSH has shown it; not every release reports that.
-      const isStillIrregular = isIrregular(row) && error.policy.isRefusal;
+      const isStillIrregular = isIrregular(row) && error.policy.isRefusal && isStillNoFile(row, error.inPlace);
       if (left !== undefined && !isStillIrregular && (isRefused || mayComeDirectly(error))) {
         // No other file is requested behind one on which the service hangs.
         this.#isServiceOut ||= hasHung || !this.#isOfOneFile(error);
@@ -283,7 +283,8 @@ export class Downloads {
 
 /** Whether the service failed to send a file that may be there. */
 function mayComeDirectly({ inPlace, policy }: JobtailError): boolean {
-  return policy.ofOneFile === 'perhaps' || (policy.ofOneFile === 'yes' && policy.isDivisible && inPlace === undefined);
+  const isPerhapsThere = inPlace === undefined || inPlace === 'unclear';
+  return policy.ofOneFile === 'perhaps' || (policy.ofOneFile === 'yes' && policy.isDivisible && isPerhapsThere);
 }
 
 export interface DownloadLimits {

@@ -238,27 +238,45 @@ describe('what SSH shows to be no regular file', () => {
   });
 });
 
+const UNCLEAR =
+  'the service refuses it like a link to a directory, or a file that the disk of the cluster fails to read';
+
 describe('what the words of the service show to be no file', () => {
   const refusal = (inPlace: NoFile) => new JobtailError('fault', 'the service answered', { inPlace });
 
-  it.each([
-    ['a directory', 'it is a link to a directory'],
-    ['nothing', 'it is a link to a missing file'],
-  ] as const)(
-    '%s: left out when the next listing has it, too, and a file when it becomes one',
-    async (inPlace, reason) => {
-      const place = new ResultsPlace();
-      place.remote.files.set('/11/a', refusal(inPlace));
-      expect(await place.sync()).toMatchObject({ failed: 0 });
-      expect(place.row('/11/a')).toMatchObject({ state: 'listed', reason: expect.stringContaining('next listing') });
-      expect(await place.sync()).toMatchObject({ failed: 0, leftOut: 1 });
-      expect(place.row('/11/a')).toMatchObject({ state: 'left-out', reason });
-      expect(place.store.results.counts(JOB)).toMatchObject({ failed: 0, queued: 0, leftOut: 1 });
-      place.remote.set('/11/a', 'a file by now');
-      await place.sync(true);
-      expect(place.row('/11/a')).toMatchObject({ state: 'synced', reason: null });
-    },
-  );
+  it('nothing: left out when the next listing has it, too, and a file when it becomes one', async () => {
+    const place = new ResultsPlace();
+    place.remote.files.set('/11/a', refusal('nothing'));
+    expect(await place.sync()).toMatchObject({ failed: 0 });
+    expect(place.row('/11/a')).toMatchObject({ state: 'listed', reason: expect.stringContaining('next listing') });
+    expect(await place.sync()).toMatchObject({ failed: 0, leftOut: 1 });
+    expect(place.row('/11/a')).toMatchObject({ state: 'left-out', reason: 'it is a link to a missing file' });
+    expect(place.store.results.counts(JOB)).toMatchObject({ failed: 0, queued: 0, leftOut: 1 });
+    // It leads to a file by now, whose disk fails.
+    place.remote.files.set('/11/a', refusal('unclear'));
+    await place.sync(true);
+    expect(place.row('/11/a')).toMatchObject({ state: 'failed', reason: UNCLEAR });
+    place.remote.set('/11/a', 'a file by now');
+    await place.sync(true);
+    expect(place.row('/11/a')).toMatchObject({ state: 'synced', reason: null });
+  });
+
+  it('a directory, or a disk of the cluster that fails: failed, unless SSH has shown a directory', async () => {
+    const place = new ResultsPlace();
+    place.remote.set('/11/read', 'read before');
+    await place.sync();
+    place.remote.files.set('/11/link', refusal('unclear'));
+    place.remote.files.set('/11/read', refusal('unclear'));
+    for (let pass = 0; pass < 3; pass++) expect(await place.sync(true)).toMatchObject({ failed: 2, leftOut: 0 });
+    for (const name of ['/11/link', '/11/read'])
+      expect(place.row(name)).toMatchObject({ state: 'failed', reason: UNCLEAR });
+    // With auto, SSH is asked for what the service refuses so.
+    withSsh(place, ({ irregular }) => irregular.set('/11/link', 'a link to a directory'));
+    await place.sync(true);
+    place.restarted();
+    expect(await place.sync(true)).toMatchObject({ failed: 1, leftOut: 1 });
+    expect(place.row('/11/link')).toMatchObject({ state: 'left-out', reason: 'it is a link to a directory' });
+  });
 
   it('nothing, because it was removed after the listing: it is forgotten, or its copy stays as it was', async () => {
     const place = new ResultsPlace();
