@@ -23,12 +23,12 @@ const SLOW = 'the service or the way to it is slow; raise service.timeoutSeconds
 const NOT_CONNECTED =
   'correct the address in the configuration, or have the firewall on the way let this connection through';
 
-export const timeoutError = (target: Target, what: string, hint = SLOW) =>
-  new JobtailError('timeout', `${addressOf(target)} ${what}`, { hint });
+export const timeoutError = (target: Target, what: string) =>
+  new JobtailError('timeout', `${addressOf(target)} ${what}`, { hint: SLOW });
 
-/** It did not become possible to send a request. */
-export const notConnected = (target: Target) =>
-  timeoutError(target, 'did not accept a connection in time', NOT_CONNECTED);
+/** No request was sent. */
+export const notConnected = (target: Target, what = 'did not accept a connection in time') =>
+  new JobtailError('unreachable', `${addressOf(target)} ${what}`, { hint: NOT_CONNECTED });
 
 const NO_WAY = 'see the network of this machine (ip route, VPN): no way leads to this address';
 const NOT_ALLOWED = 'allow the connection in the firewall of this machine, or in the sandbox of the unit';
@@ -118,12 +118,14 @@ export function describeFailure(thrown: unknown, target: Target): JobtailError {
   if (thrown instanceof JobtailError) return thrown;
   const code = codeOf(thrown);
   const address = addressOf(target);
-  const unreachable = UNREACHABLE[code];
+  // Of an open connection: the request may have arrived.
+  const isOpen = thrown instanceof Error && 'syscall' in thrown && /^(read|write)$/.test(`${thrown.syscall}`);
+  const unreachable = isOpen ? undefined : UNREACHABLE[code];
   if (unreachable !== undefined) {
     const [reason, hint] = unreachable;
     return new JobtailError('unreachable', `${address} cannot be reached: ${reason} (${code})`, { hint });
   }
-  if (code === 'ETIMEDOUT' || code === 'UND_ERR_CONNECT_TIMEOUT') return notConnected(target);
+  if (!isOpen && (code === 'ETIMEDOUT' || code === 'UND_ERR_CONNECT_TIMEOUT')) return notConnected(target);
   if (TLS.test(code)) return describeTls(thrown, code, address);
   const isHttp = !(thrown instanceof errors.HTTPParserError || code.startsWith('HPE_'));
   if (target.isProxy === true && (INTERRUPTED.has(code) || !isHttp)) {
@@ -132,7 +134,7 @@ export function describeFailure(thrown: unknown, target: Target): JobtailError {
       hint: `${CHECK_PROXY}: it may not open tunnels (CONNECT) to this server`,
     });
   }
-  if (INTERRUPTED.has(code)) {
+  if (INTERRUPTED.has(code) || isOpen) {
     return new JobtailError('interrupted', `the connection to ${address} broke before the response was complete`, {
       hint: 'if it persists: the port may want https://, a firewall or proxy may cut it, or it may want a client certificate',
     });

@@ -8,7 +8,7 @@ import { type LookupFunction, Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import tls from 'node:tls';
 import { buildConnector } from 'undici';
-import { describeFailure, MAX_HEADER_BYTES, proxyRefusal, type Target, timeoutError } from './failures.ts';
+import { describeFailure, MAX_HEADER_BYTES, notConnected, proxyRefusal, type Target } from './failures.ts';
 
 type Connector = buildConnector.connector;
 
@@ -104,7 +104,7 @@ function openTunnel(target: Target, { address, options, connectMs, roundTrip }: 
   const usual = { agent: false, maxHeaderSize: MAX_HEADER_BYTES } as const;
   return new Promise((resolve, reject) => {
     const asked = request(address, { ...options, ...usual, method: 'CONNECT', path: authority, headers });
-    const late = () => asked.destroy(timeoutError(proxyTarget(address), 'did not open a tunnel in time'));
+    const late = () => asked.destroy(notConnected(proxyTarget(address), 'did not open a tunnel in time'));
     const timer = setTimeout(late, connectMs);
     let sentAt = Number.NaN;
     asked.once('socket', (socket) => {

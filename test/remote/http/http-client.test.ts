@@ -229,7 +229,7 @@ describe('a call ends by its limit', () => {
     const server = await serve(startTcpServer(() => undefined));
     const url = server.url.replace('http:', 'https:');
     await expect(client({ connectMs: 80 }).request(get(url))).rejects.toMatchObject({
-      code: 'timeout',
+      code: 'unreachable',
       message: `127.0.0.1:${server.port} did not accept a connection in time`,
     });
   });
@@ -306,8 +306,8 @@ describe('a failure has its code:', () => {
     ['EINVAL', 'unreachable', 'the address cannot be used', 'correct the address'],
     ['EACCES', 'unreachable', 'the connection is not allowed', 'firewall of this machine'],
     ['EPERM', 'unreachable', 'the connection is not allowed', 'firewall of this machine'],
-    ['ETIMEDOUT', 'timeout', 'did not accept a connection in time', 'firewall on the way'],
-    ['UND_ERR_CONNECT_TIMEOUT', 'timeout', 'did not accept a connection in time', 'firewall on the way'],
+    ['ETIMEDOUT', 'unreachable', 'did not accept a connection in time', 'firewall on the way'],
+    ['UND_ERR_CONNECT_TIMEOUT', 'unreachable', 'did not accept a connection in time', 'firewall on the way'],
     ...['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'UND_ERR_SOCKET', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'].map(
       (code) => [code, 'interrupted', 'broke before the response was complete', 'https://'] as const,
     ),
@@ -324,6 +324,14 @@ describe('a failure has its code:', () => {
     expect(error.message).toContain('h:1');
     expect(error.hint).toContain(hint);
   });
+
+  test.each(['ETIMEDOUT', 'EHOSTUNREACH'])(
+    '%s of an open connection is interrupted: a request may have arrived',
+    (code) => {
+      const error = Object.assign(new Error('of the system'), { code, syscall: 'read' });
+      expect(describeFailure(error, { host: 'h', port: '1' }).code).toBe('interrupted');
+    },
+  );
 
   const ROOT = 'put the root CA of the server';
   test.each([

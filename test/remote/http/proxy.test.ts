@@ -80,7 +80,7 @@ describe('a peer that', () => {
     'closes at once': ['unreachable', 'interrupted'],
     'closes after the request': ['unreachable', 'interrupted'],
     resets: ['unreachable', 'interrupted'],
-    'is silent': ['timeout'],
+    'is silent': ['timeout', 'unreachable'],
     'answers half a header': ['unreachable', 'interrupted', 'tls'],
     'answers garbage': ['unreachable', 'malformed', 'tls'],
   };

@@ -144,7 +144,13 @@ export class Downloads {
     else {
       // Saved before: a stop during a long request does not repeat it.
       await ledger.saveRequested(row);
-      await this.#fetchOne(result, { left: undefined, silentMs: patienceMs, signal });
+      try {
+        await this.#fetchOne(result, { left: undefined, silentMs: patienceMs, signal });
+      } catch (thrown) {
+        // The service did not hang: the next sync requests it.
+        if (!signal.aborted && asJobtailError(thrown).code !== 'timeout') ledger.add(row);
+        throw thrown;
+      }
     }
   }
 

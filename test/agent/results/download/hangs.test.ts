@@ -108,6 +108,21 @@ describe('a file on which the service hangs', () => {
       expect(place.remote.downloads.filter((one) => one === name)).toHaveLength(2);
   });
 
+  it.each(['unreachable', 'rate-limited', 'session-lost', 'disk-full'] as const)(
+    'waits no day after a request that met %s',
+    async (code) => {
+      const place = placeWithPipe();
+      await place.sync();
+      const before = place.row('/11/pipe');
+      place.remote.files.set('/11/pipe', new JobtailError(code, 'not of this file'));
+      place.now += 2 * MINUTE_MS;
+      await expect(place.sync()).rejects.toMatchObject({ code });
+      expect(place.row('/11/pipe')).toEqual(before);
+      place.remote.files.set('/11/pipe', SILENT);
+      expect(await requestsOf(place, 30)).toEqual([1]);
+    },
+  );
+
   it('that breaks off after its beginning has not hung', async () => {
     const place = new ResultsPlace();
     place.remote.set('/11/a', Buffer.alloc(5_000));
