@@ -237,7 +237,7 @@ export class Results {
     const failure = await direct
       .bring({ ...turn, reserve, bytesPerSecond, onFile, onIrregular })
       .then(() => undefined, asJobtailError);
-    if (failure !== undefined && (signal.aborted || failure.code === 'store')) throw failure;
+    if (failure !== undefined && (signal.aborted || failure.policy.endsPoll)) throw failure;
     return failure;
   }
 

@@ -125,7 +125,7 @@ export class Downloads {
       this.#isDirectThrough = true;
     } catch (thrown) {
       const error = asJobtailError(thrown);
-      if (signal.aborted || error.code === 'store') throw error;
+      if (signal.aborted || error.policy.endsPoll) throw error;
       const reason = reasonOf(error);
       progress.fallback(reason);
       onFallback?.(jobId, reason);

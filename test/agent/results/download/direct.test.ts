@@ -52,10 +52,13 @@ describe('a direct transfer', () => {
     expect(place.remote.transferCalls).toEqual(['get']);
     expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'open', way: 'rsync' });
     expect(place.store.resultSyncs.get(JOB)).toMatchObject({ wanted: 2, done: 2, bytes: 3, fallback: null });
-    // What this machine cannot store is no reason for another way.
-    transfer.failure = new JobtailError('store', 'the state cannot be written');
-    await expect(place.sync(true)).rejects.toMatchObject({ code: 'store' });
-    expect(place.remote.downloads).toEqual([]);
+    // What ends the work for this job is no reason for another way.
+    for (const code of ['store', 'superseded'] as const) {
+      place.results.forgetJob(JOB);
+      transfer.failure = new JobtailError(code, 'it ends here');
+      await expect(place.sync(true)).rejects.toMatchObject({ code });
+      expect([place.remote.downloads, place.reported]).toEqual([[], []]);
+    }
   });
 
   it('brings the large ones and leaves the small ones to SOAP, with auto', async () => {
