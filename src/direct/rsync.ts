@@ -39,19 +39,12 @@ export async function fetchByRsync(request: SshRequest): Promise<void> {
     skipped: new Map(),
   };
   for (const directory of [run.arrival, run.growing]) await makeOwnDirectory(directory);
-  try {
-    for (let at = 0; at < request.files.length; at += FILES_A_RUN) {
-      await bring(request.files.slice(at, at + FILES_A_RUN), run);
-    }
-    await reportIrregular(run).catch((error: unknown) => {
-      if (request.signal.aborted) throw error;
-    });
-  } catch (error) {
-    // Whatever it sent is not kept for resuming.
-    const isHostile = error instanceof JobtailError && error.code === 'unexpected-answer';
-    if (isHostile) await fs.rm(run.arrival, { recursive: true, force: true });
-    throw error;
+  for (let at = 0; at < request.files.length; at += FILES_A_RUN) {
+    await bring(request.files.slice(at, at + FILES_A_RUN), run);
   }
+  await reportIrregular(run).catch((error: unknown) => {
+    if (request.signal.aborted) throw error;
+  });
 }
 
 interface RsyncRun {
@@ -71,7 +64,12 @@ async function bring(files: readonly DirectFile[], run: RsyncRun): Promise<void>
   let kept = await keptBytes(run);
   for (let cuts = 0; ; ) {
     const wanted = left.size;
-    const end = await runRsync(left, kept, run);
+    const end = await runRsync(left, kept, run).catch(async (error: unknown) => {
+      // Whatever a hostile host sent is not kept for resuming.
+      const isHostile = error instanceof JobtailError && error.code === 'unexpected-answer';
+      if (isHostile) await fs.rm(run.arrival, { recursive: true, force: true });
+      throw error;
+    });
     const { now } = run;
     run.before += now;
     run.now = 0;

@@ -111,8 +111,11 @@ describe('a transfer by rsync', needs('rsync'), () => {
       'for at; do :; done; echo x > $at.jobtail-0000000000000001.partial/x',
       `echo "${stderr}" >&2; exit ${code}`,
     );
+    const partial = path.join(place.arrival, 'rsync/11/.jobtail-0000000000000000.partial/a');
+    fs.mkdirSync(path.dirname(partial), { recursive: true });
+    fs.writeFileSync(partial, 'of an earlier transfer');
     await expect(place.fetch(place.transfer(), await place.lend(), ['11/a'])).rejects.toMatchObject(error);
-    expect([runs().length, place.reached]).toEqual([1, 0]);
+    expect([runs().length, place.reached, fs.existsSync(partial)]).toEqual([1, 0, true]);
   });
 
   it('that has more files than one run takes asks for each of them', async () => {

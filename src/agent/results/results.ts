@@ -252,9 +252,13 @@ export class Results {
 
   /** Releases the transfer grants of an ended job; a failure is retried later. */
   async endTransfer(jobId: JobId, { remote, signal }: Pick<SyncOptions, 'remote' | 'signal'>): Promise<void> {
-    const { direct, mirrorDirectory } = this.#options;
+    const { direct, mirrorDirectory, store } = this.#options;
     await direct?.end(jobId, remote, signal).catch(() => {});
-    await clearStaging(resultsDirectory(mirrorDirectory, jobId), 'live').catch(() => {});
+    const directory = resultsDirectory(mirrorDirectory, jobId);
+    await clearStaging(directory, 'live').catch(() => {});
+    // Of a result that never came.
+    const state = store.jobs.get(jobId)?.state;
+    if (state === 'settled' || state === 'ended') await clearStaging(directory).catch(() => {});
   }
 
   forgetJob(jobId: JobId): void {

@@ -1,7 +1,9 @@
 /** The downloads of one sync: each due file comes by the transfer that suits it, within the limits, and is placed. */
+import fs from 'node:fs/promises';
 import { asJobtailError, JobtailError, stopped } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
 import { LinkedAbort } from '../../../linked-abort.ts';
+import { inSlices } from '../../../slices.ts';
 import type { Throttle } from '../../../system/clock.ts';
 import type { DiskReserve } from '../../../system/files.ts';
 import type { Remote } from '../../ports/server.ts';
@@ -87,8 +89,19 @@ export class Downloads {
     }
     await this.#byService(again, undefined);
     for (const result of rest) if (result.row.hangs > 0) await this.#fetchHanging(result);
-    // Nothing is left to resume: what did not come directly came by the service.
-    if (direct !== null) await clearStaging(directory);
+    if (direct !== null && !(await this.#canResume())) await clearStaging(directory);
+  }
+
+  /** Whether a result that did not come yet may have a part among what came directly. */
+  async #canResume(): Promise<boolean> {
+    const { directory, ledger, remote } = this.#options;
+    const staging = await fs.stat(stagingDirectory(directory)).catch(() => undefined);
+    if (staging === undefined) return false;
+    await ledger.flush();
+    for await (const { state, name } of inSlices(ledger.rows())) {
+      if (state === 'failed' || (state === 'refused' && remote.reasonAgainst?.(name) !== undefined)) return true;
+    }
+    return false;
   }
 
   /** Returns the files that the direct transfer brought or excluded; the others are left to the service. */

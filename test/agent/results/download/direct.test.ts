@@ -315,6 +315,40 @@ describe('a direct transfer', () => {
     expect(fs.existsSync(staging)).toBe(false);
   });
 
+  it('that fails leaves what can be resumed, until no file waits for it', async () => {
+    const { place, transfer } = placeWith('direct');
+    const partial = path.join(place.mirror, JOB, '.direct', 'partial');
+    const name = '/11/large';
+    place.remote.set('/11/small', 'small');
+    transfer.onFetch = () => fs.writeFileSync(partial, 'so far');
+    transfer.failure = new JobtailError('interrupted', 'the connection broke');
+    const syncLater = async () => {
+      const end = await place.sync();
+      place.now += 60_000;
+      return end;
+    };
+    // Neither the service brings it, nor is it due again while other files come.
+    place.remote.files.set(name, new JobtailError('http-status', 'status 500'));
+    expect(await syncLater()).toMatchObject({ failed: 1 });
+    place.remote.set('/11/other', 'other');
+    expect(await syncLater()).toMatchObject({ fetched: 2, failed: 0 });
+    expect(fs.existsSync(partial)).toBe(true);
+    place.remote.reasons.set(name, 'the service refuses its name');
+    expect(await place.sync(true)).toMatchObject({ refused: 1 });
+    const { signal } = new AbortController();
+    await place.results.endTransfer(JOB, { remote: place.remote, signal });
+    expect([transfer.orders.length, fs.existsSync(partial)]).toEqual([1, true]);
+    place.remote.reasons.clear();
+    place.remote.set(name, 'large');
+    expect(await place.sync(true)).toMatchObject({ fetched: 3 });
+    expect(fs.existsSync(partial)).toBe(false);
+    // Nor after the job.
+    fs.mkdirSync(path.dirname(partial));
+    place.store.jobs.setState(JOB, 'ended');
+    await place.results.endTransfer(JOB, { remote: place.remote, signal });
+    expect(fs.existsSync(path.dirname(partial))).toBe(false);
+  });
+
   it('does not begin where there is no room', async () => {
     const { place, transfer } = placeWith('direct', {}, undefined, { minFreeBytes: Number.MAX_SAFE_INTEGER });
     place.remote.set('/11/a', 'a');
