@@ -228,6 +228,8 @@ const UNCLEAR =
 /** The service lists U+FFFD in place of the bytes: no request finds the file. */
 const UNKNOWN_NAME = 'its name is not UTF-8: rename it on the cluster';
 
+export const tooLarge = (maxFileBytes: number | null) => `larger than results.maxFileBytes (${maxFileBytes} bytes)`;
+
 /** Whether a row is of a pipe, a device, a directory or a link that leads to no file: there is no content to keep. */
 export const isIrregular = ({ state, reason }: ResultRow) =>
   state === 'left-out' && reason?.startsWith(IRREGULAR) === true;

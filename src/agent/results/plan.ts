@@ -5,7 +5,7 @@ import { partsOf } from '../../safe-names.ts';
 import { inSlices } from '../../slices.ts';
 import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
 import { DAY_MS } from '../../system/clock.ts';
-import { isIrregular, type Ledger, NO_STAMP, type Stamps } from './ledger.ts';
+import { type Ledger, NO_STAMP, type Stamps, tooLarge } from './ledger.ts';
 import { type Judge, type Refusals, SkippedNames } from './listing.ts';
 import type { LiveLinks } from './place/live-links.ts';
 
@@ -56,6 +56,7 @@ interface PlanOptions {
   /** Whether every file is fetched, due or not, unless its date proves that it is unchanged. */
   readonly isFinal: boolean;
   readonly onlyInFlux: boolean;
+  readonly maxFileBytes: number | null;
   readonly signal: AbortSignal;
 }
 
@@ -168,7 +169,7 @@ class Planning {
       if (!isLinked) this.#links.push({ result: new DueResult(row, directory), live });
     } else if (
       !this.#waitsForEnd(row, parts) &&
-      isDue(row, ledger.startedAt, isFinal) &&
+      isDue(row, ledger.startedAt, this.#options) &&
       !(await this.#isSpared(row))
     ) {
       const unproven = { ...row, stampProven: false };
@@ -217,9 +218,8 @@ class Planning {
   }
 }
 
-function isDue(row: ResultRow, now: number, isFinal: boolean): boolean {
+function isDue(row: ResultRow, now: number, { isFinal, maxFileBytes }: PlanOptions): boolean {
   // A date beyond one interval means that the clock was set back.
   if (row.dueAt <= now || row.dueAt > now + row.intervalMs) return true;
-  // A file excluded by a pattern is no result; this one was too large. A link may lead to a file by now.
-  return isFinal && (row.state !== 'left-out' || isIrregular(row));
+  return isFinal && row.reason !== tooLarge(maxFileBytes);
 }

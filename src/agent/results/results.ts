@@ -168,6 +168,7 @@ export class Results {
       directory,
       isFinal,
       onlyInFlux,
+      maxFileBytes: rules.maxFileBytes,
       signal,
     });
     this.#syncedAt.set(jobId, startedAt);

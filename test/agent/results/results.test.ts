@@ -128,9 +128,14 @@ describe('what is fetched', () => {
     await place.sync(true);
     expect(place.remote.downloads).toEqual(['/11/small']);
     place.remote.set('/11/large', Buffer.alloc(3));
+    place.remote.set('/11/larger', Buffer.alloc(1502));
     place.now += 2 * MINUTE_MS;
     await place.sync();
     expect(place.row('/11/large')).toMatchObject({ state: 'synced', bytes: 3 });
+    // With a limit raised since, a complete pass does not wait for the interval.
+    place.restarted();
+    await place.sync(true);
+    expect(place.row('/11/larger')).toMatchObject({ state: 'synced', bytes: 1502 });
   });
 
   it('leaves the reserve of the disk alone', async () => {

@@ -7,7 +7,7 @@ import { inSlices } from '../../../slices.ts';
 import type { Throttle } from '../../../system/clock.ts';
 import type { DiskReserve } from '../../../system/files.ts';
 import type { Remote } from '../../ports/server.ts';
-import { isIrregular, isStillNoFile, type Ledger, type Progress } from '../ledger.ts';
+import { isIrregular, isStillNoFile, type Ledger, type Progress, tooLarge } from '../ledger.ts';
 import type { Placement } from '../place/place-files.ts';
 import type { Arrived } from '../place/temporary-files.ts';
 import type { DueResult } from '../plan.ts';
@@ -289,7 +289,7 @@ export class Downloads {
 
   #leaveOut({ row }: DueResult): void {
     const { ledger, limits } = this.#options;
-    ledger.postponed(row, 'left-out', `larger than results.maxFileBytes (${limits.maxFileBytes} bytes)`);
+    ledger.postponed(row, 'left-out', tooLarge(limits.maxFileBytes));
   }
 
   #isOfOneFile(error: JobtailError): boolean {

@@ -46,6 +46,7 @@ async function planOf(place: ResultsPlace, names: readonly string[], patterns: P
       directory: place.path(),
       isFinal: false,
       onlyInFlux: false,
+      maxFileBytes: null,
       signal: new AbortController().signal,
       stamps,
       stands: async () => true,
