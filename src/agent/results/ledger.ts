@@ -143,7 +143,9 @@ export class Ledger {
    * Records a refusal that reports what is there. A file that was removed since it was listed is refused in the words of
    * a link that leads nowhere, so these words count if the next listing still has the name. Only SSH shows a directory.
    */
-  noFile(row: ResultRow, inPlace: NoFile): void {
+  noFile(requested: ResultRow, inPlace: NoFile): void {
+    // The service responded: it did not hang.
+    const row = { ...requested, hangs: 0 };
     if (inPlace === 'unreadable') this.#postpone({ ...row, state: 'refused' }, UNREADABLE);
     else if (inPlace === 'unclear' && isStillNoFile(row, inPlace)) this.stillLeftOut(row);
     else if (inPlace === 'unclear') this.postponed(row, 'failed', UNCLEAR);

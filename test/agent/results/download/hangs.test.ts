@@ -259,8 +259,11 @@ const UNCLEAR =
 describe('what the words of the service show to be no file', () => {
   const refusal = (inPlace: NoFile) => new JobtailError('fault', 'the service answered', { inPlace });
 
-  it('nothing: left out when the next listing has it, too, and a file when it becomes one', async () => {
+  it.each([false, true])('nothing: left out when the next listing has it, too, after a hang: %s', async (hasHung) => {
     const place = new ResultsPlace();
+    if (hasHung) place.remote.files.set('/11/a', SILENT);
+    if (hasHung) await place.sync();
+    place.now += HOUR_MS;
     place.remote.files.set('/11/a', refusal('nothing'));
     expect(await place.sync()).toMatchObject({ failed: 0 });
     expect(place.row('/11/a')).toMatchObject({ state: 'listed', reason: expect.stringContaining('next listing') });
