@@ -99,11 +99,14 @@ export class Secrets {
 
   /** The same error without secrets, for one that quotes programs and remote hosts. */
   hideIn(error: JobtailError): JobtailError {
-    const { code, message, hint, retryAfterMs } = error;
+    const { code, message, hint, retryAfterMs, inPlace, cause } = error;
     const shownMessage = this.hideInMessage(message);
     const shownHint = hint === undefined ? undefined : this.hideInMessage(hint);
     if (shownMessage === message && shownHint === hint) return error;
-    return new JobtailError(code, shownMessage, { hint: shownHint, retryAfterMs });
+    // Of the cause, its message and its stack may have the secret, too.
+    const { code: systemCode, syscall } = (cause ?? {}) as NodeJS.ErrnoException;
+    const options = { hint: shownHint, retryAfterMs, inPlace, cause: { code: systemCode, syscall } };
+    return Object.setPrototypeOf(new JobtailError(code, shownMessage, options), Object.getPrototypeOf(error));
   }
 
   /** Of all secrets, by their length. */

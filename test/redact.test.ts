@@ -191,9 +191,14 @@ describe('a message of the program', () => {
   it('holds no secret of eight characters or more', () => {
     const secrets = new Secrets();
     secrets.add('sign-in', 'hunter2hunter3');
-    const error = secrets.hideIn(
-      new JobtailError('fault', 'asked with hunter2hunter3', { hint: 'not hunter2hunter3' }),
-    );
-    expect(error).toMatchObject({ message: 'asked with ***', hint: 'not ***' });
+    class AnotherError extends JobtailError {}
+    const cause = Object.assign(new Error('EFBIG: hunter2hunter3'), { code: 'EFBIG', syscall: 'write' });
+    const options = { hint: 'not hunter2hunter3', retryAfterMs: 7, inPlace: 'nothing', cause } as const;
+    const error = secrets.hideIn(new AnotherError('fault', 'asked with hunter2hunter3', options));
+    expect(error).toBeInstanceOf(AnotherError);
+    expect({ ...error, message: error.message, cause: error.cause }).toEqual({
+      ...{ name: 'JobtailError', code: 'fault', message: 'asked with ***', hint: 'not ***' },
+      ...{ retryAfterMs: 7, inPlace: 'nothing', cause: { code: 'EFBIG', syscall: 'write' } },
+    });
   });
 });
