@@ -65,6 +65,14 @@ const ROOM_MS = 1_000;
 /** What `status` and `check` show of a transfer, by its protocol. */
 const WAYS = { NetworkShare: 'share', SftpScp: 'rsync' } as const;
 
+interface Attempt {
+  host: string | null;
+  isReached: boolean;
+}
+
+/** What a host does wrong before it shows a file: its host key changed, it refuses keys, has no rsync, or stands still. */
+const OF_HOSTS: ReadonlySet<string> = new Set(['unexpected-answer', 'interrupted']);
+
 interface Closed {
   readonly backOff: BackOff;
   readonly reason: string;
@@ -75,10 +83,10 @@ export class DirectResults {
   readonly #jobs = new Map<JobId, Closed>();
   /** Transfers of copies, by the directory that they use. */
   readonly #bringing = new InTurn<string>();
-  /** Hosts that could not be reached, for all jobs: the others do not wait for the same timeout. */
+  /** Hosts that failed before they showed a file, for all jobs: the others do not wait for the same timeout. */
   readonly #hosts = new Map<string, Closed>();
-  /** Whether any host was reached: a job without a known host may have that one. */
-  #hasReached = false;
+  /** Hosts that worked last: a job without a known host may have one of them. */
+  readonly #working = new Set<string | null>();
 
   constructor(options: DirectOptions) {
     this.#options = options;
@@ -111,19 +119,25 @@ export class DirectResults {
   /** Transfers the files that this method can. Rejects if it fails as a whole; files passed on before count. */
   async fetch<File extends DirectFile>(turn: DirectTurn<File>): Promise<void> {
     const { jobId, signal } = turn;
+    const attempt: Attempt = { host: null, isReached: false };
     try {
-      await this.#options.leases.during(jobId, () => this.#fetch(turn));
+      await this.#options.leases.during(jobId, () => this.#fetch(turn, attempt));
       this.#jobs.delete(jobId);
     } catch (thrown) {
       const error = asJobtailError(thrown);
-      if (!signal.aborted) {
-        const host = error.code === 'unreachable' ? this.#options.leases.inHand(jobId)?.method.serverHostname : null;
-        // The host alone decides when a job without another failure is tried again.
-        if (host) this.#close(this.#hosts, host, error);
-        else this.#close(this.#jobs, jobId, error);
-      }
+      if (!signal.aborted) this.#failed(jobId, attempt, error);
       throw error;
     }
+  }
+
+  #failed(jobId: JobId, { host, isReached }: Attempt, error: JobtailError): void {
+    const isOfHost = OF_HOSTS.has(error.code) && !isReached;
+    if (host !== null && (isOfHost || error.code === 'unreachable')) {
+      this.#working.delete(host);
+      this.#close(this.#hosts, host, error);
+    }
+    // An unreachable host alone decides when a job without another failure is tried again.
+    if (host === null || error.code !== 'unreachable') this.#close(this.#jobs, jobId, error);
   }
 
   /** Transfers copies into a directory of their own: each is passed on, then removed. Takes the same options as `fetch`. */
@@ -160,7 +174,7 @@ export class DirectResults {
   /** The state that counts for a job with an unknown host: a key for an unreachable host would be wasted. */
   #anyHost(): Closed | undefined {
     const hosts = [...this.#hosts.values()];
-    return this.#hasReached || hosts.some(({ backOff }) => backOff.remainingMs === 0) ? undefined : hosts[0];
+    return this.#working.size > 0 || hosts.some(({ backOff }) => backOff.remainingMs === 0) ? undefined : hosts[0];
   }
 
   #close<Key>(all: Map<Key, Closed>, key: Key, error: JobtailError): void {
@@ -169,11 +183,6 @@ export class DirectResults {
     const backOff = all.get(key)?.backOff ?? new BackOff(pauses);
     backOff.lengthen();
     all.set(key, { backOff, reason: reasonOf(error) });
-  }
-
-  #reached(host: string | null): void {
-    this.#hasReached = true;
-    if (host !== null) this.#hosts.delete(host);
   }
 
   async #takeLease(jobId: JobId, remote: Remote, signal: AbortSignal) {
@@ -192,15 +201,22 @@ export class DirectResults {
     return { lease, protocol };
   }
 
-  async #fetch<File extends DirectFile>(turn: DirectTurn<File>): Promise<void> {
+  async #fetch<File extends DirectFile>(turn: DirectTurn<File>, attempt: Attempt): Promise<void> {
     const { jobId, remote, reserve, onBytes, signal, ...request } = turn;
     const { leases, transfers } = this.#options;
     await reserve.require(0);
     const { lease, protocol } = await this.#takeLease(jobId, remote, signal);
     const host = lease.method.serverHostname;
+    // A share does not depend on that host.
+    attempt.host = protocol === 'SftpScp' ? host : null;
     const way = WAYS[protocol];
     const stop = new LinkedAbort(signal);
     const keepRoom = this.#roomKeeper(reserve, stop);
+    const reached = () => {
+      attempt.isReached = true;
+      this.#working.add(host);
+      if (host !== null) this.#hosts.delete(host);
+    };
     let arrived = 0;
     try {
       await transfers[protocol].fetch({
@@ -208,14 +224,14 @@ export class DirectResults {
         method: lease.method,
         onBytes: (bytes) => {
           if (bytes > arrived) {
-            this.#reached(host);
+            reached();
             onBytes(bytes - arrived, way);
           }
           arrived = Math.max(arrived, bytes);
           keepRoom();
         },
         onReached: () => {
-          this.#reached(host);
+          reached();
           leases.setWay(lease, way);
           onBytes(0, way);
         },

@@ -226,6 +226,35 @@ describe('a direct transfer', () => {
     expect(transfer.orders.length).toBe(5);
   });
 
+  it.each([
+    ['unexpected-answer', 'the host key of h is not the one that is known', 1],
+    ['unexpected-answer', 'h refused the temporary key', 1],
+    ['interrupted', 'the transfer from h stood still', 1],
+    ['local-io', 'the disk is broken', 2],
+  ] as const)(
+    'that fails before the host shows a file is not tried by others: %s, %s',
+    async (code, message, tries) => {
+      const { place, transfer } = placeWith('direct');
+      place.remote.set('/11/a', 'a');
+      place.remote.set('/11/b', 'b');
+      transfer.failure = new JobtailError(code, message);
+      transfer.passesOver.add('/11/a');
+      await place.sync();
+      await syncOther(place);
+      expect([transfer.orders.length, place.remote.transferCalls]).toEqual([tries, Array(tries).fill('get')]);
+      // Its host worked: only that job waits.
+      transfer.passesOver.clear();
+      place.monotonic += 6 * 60_000;
+      await place.sync(true);
+      await syncOther(place);
+      expect(transfer.orders.length).toBe(tries + 2);
+      // Until it fails again.
+      transfer.passesOver.add('/11/a');
+      for (const jobId of ['503', '504']) await syncOther(place, jobId as JobId);
+      expect(transfer.orders.length).toBe(2 * tries + 2);
+    },
+  );
+
   it('that brought bytes before it broke off is tried again as after a first failure', async () => {
     const { place, transfer } = placeWith('direct');
     for (const name of ['/11/a', '/11/b']) {
