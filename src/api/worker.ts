@@ -13,10 +13,16 @@ import { gateOf, routesOf } from './routes.ts';
 /** What surrounds the jobs, such as free disks, is read at most once in this time. */
 const SURROUNDINGS_MS = 1_000;
 
-const { config, inner } = workerData as ApiThreadData;
-await serveInThread(async (onFailure) => {
-  const state = new SharedState(config);
-  const parts = { config, state, feed: new EventFeed(state, onFailure), surroundings: rarely(config), onFailure };
+const { config: first, inner } = workerData as ApiThreadData;
+let current = first;
+const serveAll = async (onFailure: (error: unknown) => void) => {
+  const state = new SharedState(first);
+  const parts = {
+    ...{ state, feed: new EventFeed(state, onFailure), surroundings: rarely(), onFailure },
+    get config() {
+      return current;
+    },
+  };
   const serve = (socket: 'read' | 'control') =>
     serveHttp({ path: inner[socket] }, (connections) =>
       appOf({ routes: routesOf(parts), gates: [gateOf(socket, connections)], hint: 'see docs/gateway.md', onFailure }),
@@ -29,15 +35,18 @@ await serveInThread(async (onFailure) => {
       state.close();
     },
   };
+};
+await serveInThread(serveAll, ({ config }: { readonly config?: Config }) => {
+  current = config ?? current;
 });
 
-function rarely(config: Config): () => Promise<Surroundings> {
+function rarely(): () => Promise<Surroundings> {
   let last: Promise<Surroundings> | undefined;
   let readAt = Number.NEGATIVE_INFINITY;
   return () => {
     const now = performance.now();
     if (last === undefined || now - readAt >= SURROUNDINGS_MS) {
-      last = surroundingsOf(config);
+      last = surroundingsOf(current);
       readAt = now;
     }
     return last;

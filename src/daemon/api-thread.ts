@@ -16,6 +16,7 @@ import { packageFile } from '../system/package-file.ts';
 import { ServingThread } from './serving-thread.ts';
 
 export interface ApiThreadData {
+  /** That of the first connection: a changed one comes with a pulse. */
   readonly config: Config;
   /** Where the thread listens, for this process alone. */
   readonly inner: Readonly<Record<SocketName, string>>;
@@ -32,6 +33,8 @@ const IDLE_MS = 60_000;
 /** The beginning of the name of the directory of the thread. */
 const PRIVATE = '.t-';
 
+const placeOf = ({ api, fleet, state }: Config) => ({ api, fleet, state });
+
 export class ApiThread {
   readonly #log: Log;
   readonly #thread: ServingThread<ApiThreadData>;
@@ -46,16 +49,26 @@ export class ApiThread {
     this.#log = log;
     this.#thread = new ServingThread({
       program: packageFile('dist/api/worker.js'),
-      onServing: () => log.debug({}, 'thread of the sockets began'),
+      pulse: () => ({ config: this.#config }),
+      onServing: () => {
+        this.#thread.pulse();
+        log.debug({}, 'thread of the sockets began');
+      },
       onFailure: (err) => log.error({ scope: SCOPE, err }, 'request at a socket failed'),
       onEnded: (_, err, isFirst) =>
         log[isFirst ? 'error' : 'debug']({ scope: SCOPE, err }, 'thread of the sockets ended'),
     });
   }
 
-  /** Listens by this configuration. A failure disables only the sockets. */
+  /** Listens by this configuration. Where it changes nothing of the sockets, no client notices. A failure disables only them. */
   async use(config: Config): Promise<void> {
-    if (JSON.stringify(config) === JSON.stringify(this.#config)) return;
+    const before = this.#config;
+    const isOpen = this.#closing.length > 0 && before !== undefined;
+    if (isOpen && JSON.stringify(placeOf(config)) === JSON.stringify(placeOf(before))) {
+      this.#config = config;
+      this.#thread.pulse();
+      return;
+    }
     await this.close();
     this.#config = config;
     const sockets = socketsOf(config);

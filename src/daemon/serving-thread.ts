@@ -59,6 +59,11 @@ export class ServingThread<Data> {
     if (data !== null) this.#begin(data);
   }
 
+  /** Sends what goes with each pulse now. */
+  pulse(): void {
+    this.#thread?.postMessage({ kind: 'pulse', ...this.#options.pulse?.() } satisfies ToThread);
+  }
+
   /** Resolves when the thread that was begun last serves. @throws Error if it ended before */
   serving(): Promise<void> {
     return this.#serving;

@@ -23,6 +23,8 @@ const MAX_AGE_MS = 24 * 60 * 60_000;
 interface RateWindow {
   startedAt: number;
   sent: number;
+  /** Types that were combined: others have their turn. */
+  readonly combined: Set<string>;
 }
 
 /** What goes on while another configuration takes over. Rules are named by their ids. */
@@ -116,17 +118,20 @@ export class Deliveries {
     const { store, clock, underWay } = this.#options;
     const now = clock.monotonic();
     let window = underWay.windows.get(rule.id);
-    if (window === undefined || now - window.startedAt >= WINDOW_MS) window = { startedAt: now, sent: 0 };
+    if (window === undefined || now - window.startedAt >= WINDOW_MS)
+      window = { startedAt: now, sent: 0, combined: new Set() };
     underWay.windows.set(rule.id, window);
     if (window.sent >= MAX_SINGLE || this.#isReplaced || underWay.signal.aborted) return undefined;
-    const due = store.outbox.due(rule.id, clock.now(), AT_ONCE);
+    const { combined } = window;
+    const due = store.outbox.due(rule.id, clock.now(), AT_ONCE).filter(({ event }) => !combined.has(event.type));
     const left = MAX_SINGLE - window.sent;
     // The last one of a minute is fresh: many that were attempted keep no newer ones waiting.
     const first = (left === 1 ? due.find(isFresh) : undefined) ?? due[0];
     if (first === undefined) return undefined;
     const fresh = isFresh(first) ? due.filter((row) => isFresh(row) && row.event.type === first.event.type) : [];
     const isGathered = fresh.length > 1 && countOf(fresh) > left;
-    window.sent = isGathered ? MAX_SINGLE : window.sent + 1;
+    window.sent += 1;
+    if (isGathered) combined.add(first.event.type);
     return isGathered ? this.#gather(fresh, first) : first;
   }
 
@@ -178,9 +183,13 @@ export class Deliveries {
     return true;
   }
 
-  /** Another agent may own the job with its deliveries by now, or another configuration be without the rule. */
+  /**
+   * Another agent may own the job with its deliveries by now, another configuration be without the rule, or the job be
+   * removed.
+   */
   #saveIfThere(row: DeliveryRow): void {
     const { outbox } = this.#options.store;
-    if (outbox.has(row)) outbox.save(row);
+    const stored = outbox.get(row);
+    if (stored !== undefined) outbox.save({ ...row, jobId: stored.jobId });
   }
 }

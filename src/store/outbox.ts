@@ -29,7 +29,7 @@ export interface ReadPositionRow extends LiveFileKey {
 
 export interface DeliveryRow {
   readonly deliveryId: string;
-  /** Null for an event of the agent itself. */
+  /** Null for an event of the agent itself, and of a job that was removed. */
   readonly jobId: JobId | null;
   /** Digest of the text of the rule. */
   readonly rule: string;
@@ -143,8 +143,8 @@ export class Outbox {
     return this.#deliveries.all('ORDER BY made_at, rowid');
   }
 
-  has({ deliveryId }: DeliveryRow): boolean {
-    return this.#deliveries.get('WHERE delivery_id = ?', deliveryId) !== undefined;
+  get({ deliveryId }: DeliveryRow): DeliveryRow | undefined {
+    return this.#deliveries.get('WHERE delivery_id = ?', deliveryId);
   }
 
   save(row: DeliveryRow): void {

@@ -1,7 +1,9 @@
 /** The sockets, seen from this side of their thread. */
 import fs from 'node:fs';
+import http from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { ApiThread } from '../../src/daemon/api-thread.ts';
 import { ServingThread } from '../../src/daemon/serving-thread.ts';
@@ -18,8 +20,30 @@ async function listening() {
   const api = new ApiThread(SILENT);
   onTestFinished(() => api.close());
   await api.use({ ...config, api: { directory, controlGroup: null } });
-  return { api, socketPath: path.join(directory, 'read.sock') };
+  const change = (minFreeBytes: number) =>
+    api.use({ ...config, mirror: { ...config.mirror, minFreeBytes }, api: { directory, controlGroup: null } });
+  return { api, change, socketPath: path.join(directory, 'read.sock') };
 }
+
+it('a changed configuration cuts no client, and counts for what is asked next', async () => {
+  const { change, socketPath } = await listening();
+  const isFull = async () => {
+    const response = await new Promise<http.IncomingMessage>((resolve, reject) => {
+      http.get({ socketPath, path: '/v1/jobs', agent: false }, resolve).on('error', reject);
+    });
+    return (await text(response)).includes('less than mirror.minFreeBytes');
+  };
+  // Before the thread begins, and while it serves.
+  await change(2 ** 50);
+  const stream = net.connect(socketPath).on('error', () => {});
+  stream.resume().write(REQUEST);
+  await until('an open stream', () => stream.bytesRead > 0);
+  expect(await isFull()).toBe(true);
+  await change(0);
+  await until('the change', async () => !(await isFull()));
+  expect(stream.closed).toBe(false);
+  stream.destroy();
+});
 
 it('clients that connect again at once do not open what is being closed', async () => {
   const { api, socketPath } = await listening();

@@ -517,6 +517,35 @@ it.each([
   expect(events().map((event) => event.count)).toEqual(counts);
 });
 
+it('many events of one type keep those of another one waiting no longer', async () => {
+  const { url, events } = await receiver();
+  const place = placeWith(ruleOf({ on: ['failed', 'finished'], url }));
+  place.start();
+  for (let number = 0; number < 30; number += 1) {
+    const jobId = `${600 + number}` as JobId;
+    place.watch(jobId, 'Running');
+    place.report(number % 2 === 0 ? 'Failed' : 'Finished', {}, jobId);
+  }
+  await place.clock.passUntil('both', () => events().length === 2, 30_000);
+  expect(events().map(({ type, count }) => `${count} ${type}`)).toEqual(['15 failed', '15 finished']);
+});
+
+it('a job that is removed while its event is sent leaves the failure with the event', async () => {
+  const { url } = await receiver(() => {
+    place.store.jobs.setState(JOB, 'ended');
+    place.store.jobs.forget(JOB, 0);
+    return 503;
+  });
+  const place = placeWith(ruleOf({ on: ['started'], url }));
+  place.start();
+  place.watch();
+  place.report('Running');
+  await place.clock.passUntil('the failure', () =>
+    place.store.outbox.all().some(({ lastError }) => lastError !== null),
+  );
+  expect(place.store.outbox.all()).toMatchObject([{ jobId: null, attempts: 1 }]);
+});
+
 it('mail has nothing of a job, and no line of an id, in its headers', () => {
   const mailOf = (event: Parameters<typeof newEvent>[2], type: NotifyEvent['type'] = 'match') => {
     const id = 'the-id>\r\nFrom: a@example.org\r\n\r\n<';

@@ -100,9 +100,9 @@ it('deliveries are due by their rule and time, and given up or forgotten by thei
   expect(outbox.all().map(({ dueAt }) => dueAt)).toEqual([1, 2, 20, 20, 20]);
   outbox.save(delivery(1, { dueAt: null }));
   expect(outbox.counts()).toEqual({ waiting: 4, givenUp: 1, oldestAt: 2 });
-  expect(outbox.has(delivery(2))).toBe(true);
+  expect(outbox.get(delivery(2))).toMatchObject(delivery(2));
   outbox.remove(delivery(2));
-  expect(outbox.has(delivery(2))).toBe(false);
+  expect(outbox.get(delivery(2))).toBe(undefined);
   expect(outbox.forget(1, ['rule', 'other'])).toBe(1);
   expect(outbox.forget(2, ['rule', 'other'])).toBe(1);
   expect(idsOf(outbox.all())).toEqual([3, 5]);
