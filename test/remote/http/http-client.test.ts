@@ -329,7 +329,8 @@ describe('a failure has its code:', () => {
     '%s of an open connection is interrupted: a request may have arrived',
     (code) => {
       const error = Object.assign(new Error('of the system'), { code, syscall: 'read' });
-      expect(describeFailure(error, { host: 'h', port: '1' }).code).toBe('interrupted');
+      const message = 'the connection to h:1 broke before the response was complete';
+      expect(describeFailure(error, { host: 'h', port: '1' })).toMatchObject({ code: 'interrupted', message });
     },
   );
 

@@ -160,8 +160,8 @@ export class Downloads {
       try {
         await this.#fetchOne(result, { left: undefined, silentMs: patienceMs, signal });
       } catch (thrown) {
-        // The service did not hang: the next sync requests it.
-        if (!signal.aborted && asJobtailError(thrown).code !== 'timeout') ledger.add(row);
+        // Something else is the cause: the next sync requests it.
+        if (!signal.aborted) ledger.add(row);
         throw thrown;
       }
     }

@@ -134,7 +134,7 @@ describe('a file on which the service hangs', () => {
   it('comes by SSH at once, with auto, as does what waited behind it, and stays with SSH', async () => {
     const place = placeWithPipe();
     place.remote.files.set('/11/z', SILENT);
-    withSsh(place, ({ contents }) => contents.set('/11/pipe', 'large').set('/11/z', 'z'));
+    const { contents } = withSsh(place, ({ contents: all }) => all.set('/11/pipe', 'large').set('/11/z', 'z'));
     expect(await place.sync()).toMatchObject({ fetched: 3, failed: 0 });
     expect(place.remote.downloads).toEqual(['/11/a', '/11/pipe']);
     expect(place.row('/11/pipe')).toMatchObject({ state: 'synced', hangs: 1 });
@@ -143,6 +143,10 @@ describe('a file on which the service hangs', () => {
     await place.sync(true);
     expect(place.remote.downloads).not.toContain('/11/pipe');
     expect(place.remote.transferCalls).toEqual(['get']);
+    // Once SSH fails, the service is not asked at once.
+    contents.clear();
+    place.restarted();
+    expect(await requestsOf(place, 60, true)).toEqual([17]);
   });
 
   it('that SSH does not bring, such as a link, is requested with patience as without SSH', async () => {
@@ -190,6 +194,7 @@ describe('a file that the service answers with an error', () => {
     ['fault', undefined, 'synced', 'synced'],
     ['malformed', undefined, 'synced', 'synced'],
     ['answer-too-large', undefined, 'synced', 'synced'],
+    ['local-io', undefined, 'failed', 'failed'],
     ['fault', 'nothing', 'listed', 'left-out'],
     ['fault', 'unreadable', 'refused', 'refused'],
   ] as const)(
@@ -203,7 +208,7 @@ describe('a file that the service answers with an error', () => {
         await place.sync();
         expect(place.row('/11/huge')?.state).toBe(state);
       }
-      expect(transfer.orders).toEqual(inPlace === undefined ? [['/11/huge']] : []);
+      expect(transfer.orders).toEqual(states[0] === 'synced' ? [['/11/huge']] : []);
     },
   );
 
