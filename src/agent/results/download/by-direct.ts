@@ -65,7 +65,7 @@ const ROOM_MS = 1_000;
 /** What `status` and `check` show of a transfer, by its protocol. */
 const WAYS = { NetworkShare: 'share', SftpScp: 'rsync' } as const;
 
-interface Attempt {
+interface HostAttempt {
   host: string | null;
   isReached: boolean;
 }
@@ -119,7 +119,7 @@ export class DirectResults {
   /** Transfers the files that this method can. Rejects if it fails as a whole; files passed on before count. */
   async fetch<File extends DirectFile>(turn: DirectTurn<File>): Promise<void> {
     const { jobId, signal } = turn;
-    const attempt: Attempt = { host: null, isReached: false };
+    const attempt: HostAttempt = { host: null, isReached: false };
     try {
       await this.#options.leases.during(jobId, () => this.#fetch(turn, attempt));
       this.#jobs.delete(jobId);
@@ -130,7 +130,7 @@ export class DirectResults {
     }
   }
 
-  #failed(jobId: JobId, { host, isReached }: Attempt, error: JobtailError): void {
+  #failed(jobId: JobId, { host, isReached }: HostAttempt, error: JobtailError): void {
     const isOfHost = OF_HOSTS.has(error.code) && !isReached;
     if (host !== null && (isOfHost || error.code === 'unreachable')) {
       this.#working.delete(host);
@@ -201,7 +201,7 @@ export class DirectResults {
     return { lease, protocol };
   }
 
-  async #fetch<File extends DirectFile>(turn: DirectTurn<File>, attempt: Attempt): Promise<void> {
+  async #fetch<File extends DirectFile>(turn: DirectTurn<File>, attempt: HostAttempt): Promise<void> {
     const { jobId, remote, reserve, onBytes, signal, ...request } = turn;
     const { leases, transfers } = this.#options;
     await reserve.require(0);
