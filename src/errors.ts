@@ -156,6 +156,9 @@ export class JobtailError extends Error {
   }
 }
 
+/** Ends the message of a direct transfer whose host refuses its key. */
+export const KEY_REFUSED = 'refused the temporary key';
+
 export const stopped = () => new JobtailError('aborted', 'it was stopped');
 
 /** Any thrown value as a JobtailError: itself, a known system error, or `internal`. */

@@ -1,5 +1,5 @@
 /** The errors of a transfer, by messages of ssh. No hint names a setting that may be the one in force. */
-import { JobtailError } from '../errors.ts';
+import { JobtailError, KEY_REFUSED } from '../errors.ts';
 
 const LOST = /^ssh: |^kex_exchange_identification|Connection (?:timed out|refused|closed by|reset by)/m;
 
@@ -19,7 +19,7 @@ export function connectionFailure(stderr: string, host: string): JobtailError | 
     });
   }
   if (is(/^\S*: ?Permission denied \(|Permission denied \(publickey|Too many authentication failures/m)) {
-    return new JobtailError('unexpected-answer', `${host} refused the temporary key`, {
+    return new JobtailError('unexpected-answer', `${host} ${KEY_REFUSED}`, {
       hint: 'it is tried again later; if the error persists, report to the operator of the service that its keys are refused',
     });
   }

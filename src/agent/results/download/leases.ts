@@ -28,6 +28,7 @@ interface Lease {
   readonly method: TransferMethod;
   readonly openedAt: number;
   way: string | null;
+  isRefused: boolean;
 }
 
 const MINUTE_MS = 60_000;
@@ -71,9 +72,17 @@ export class Leases {
 
   inHand(jobId: JobId): Lease | undefined {
     const current = this.#leases.get(jobId);
-    return current !== undefined && this.#options.clock.now() - current.openedAt < RENEWED_AFTER_MS
-      ? current
-      : undefined;
+    return current?.isRefused === false && this.#ageMs(current) < RENEWED_AFTER_MS ? current : undefined;
+  }
+
+  /** Records that the host refused the key of a job. The next transfer gets another one, unless the key is new. */
+  refused(jobId: JobId): void {
+    const current = this.#leases.get(jobId);
+    if (current !== undefined) current.isRefused = this.#ageMs(current) >= HOUR_MS;
+  }
+
+  #ageMs({ openedAt }: Lease): number {
+    return this.#options.clock.now() - openedAt;
   }
 
   hostOf(jobId: JobId): string | null {
@@ -103,7 +112,7 @@ export class Leases {
     const known = { username: credentials?.username ?? null, publicKey: credentials?.publicKey ?? null };
     // Synchronous: nothing may happen between the response and this.
     store.transaction(() => store.leases.open({ leaseId, protocol, host, basePath, ...known }, clock.now()));
-    const lease = { leaseId, method, openedAt: clock.now(), way: null };
+    const lease = { leaseId, method, openedAt: clock.now(), way: null, isRefused: false };
     this.#leases.set(jobId, lease);
     this.onOpen();
     await this.report(jobId);

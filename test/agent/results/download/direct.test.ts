@@ -255,6 +255,26 @@ describe('a direct transfer', () => {
     },
   );
 
+  it('replaces a key that the host refuses an hour after it was made', async () => {
+    const { place, transfer } = placeWith('direct');
+    place.remote.set('/11/a', 'a');
+    transfer.failure = new JobtailError('unexpected-answer', 'h refused the temporary key');
+    transfer.passesOver.add('/11/a');
+    const syncAfter = async (minutes: number) => {
+      place.now += minutes * 60_000;
+      place.monotonic += minutes * 60_000;
+      await place.sync(true);
+    };
+    // A host may learn of a new one late.
+    for (const minutes of [0, 20, 39]) await syncAfter(minutes);
+    expect([transfer.orders.length, place.remote.transferCalls]).toEqual([3, ['get']]);
+    for (const minutes of [40, 50]) await syncAfter(minutes);
+    expect([transfer.orders.length, place.remote.transferCalls]).toEqual([5, ['get', 'end key', 'get']]);
+    transfer.failure = new JobtailError('unexpected-answer', 'the host key of h is not the one that is known');
+    for (const minutes of [200, 300]) await syncAfter(minutes);
+    expect([transfer.orders.length, place.remote.transferCalls]).toEqual([7, ['get', 'end key', 'get']]);
+  });
+
   it('that brought bytes before it broke off is tried again as after a first failure', async () => {
     const { place, transfer } = placeWith('direct');
     for (const name of ['/11/a', '/11/b']) {
