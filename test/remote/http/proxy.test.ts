@@ -64,6 +64,12 @@ describe('a proxy that refuses is named, with what helps:', () => {
   });
 });
 
+test('a proxy that refuses the usual port is asked for no other one', async () => {
+  const proxy = await proxyThat([], 403);
+  const fetched = fetchFrom('https://127.0.0.1/', { proxy: `http://127.0.0.1:${proxy.port}` });
+  await expect(fetched).rejects.toMatchObject({ hint: expect.not.stringContaining('443') });
+});
+
 test('a proxy that is not there is what cannot be reached', async () => {
   const [proxy, target] = [await proxyThat([], 200), await startTarget()];
   await proxy.close();
