@@ -94,14 +94,19 @@ it.each([true, false])(
     place.put('502', 'settled', new JobtailError('fault', 'no last pass'));
     place.put('503', 'ended');
     place.put('504', 'watched');
+    place.put('506');
     await place.clock.pass(DAY_MS - HOUR_MS);
     place.put('505');
+    // A command has compared it since.
+    const compared = { polledAt: place.clock.now(), grownAt: null, refused: 0, failures: 0, error: null };
+    place.store.jobs.endRun('506' as JobId, compared);
     place.retention.start();
     await place.clock.pass(1);
     expect(place.removed).toEqual([]);
     await place.round();
-    expect(place.jobs).toEqual(['502', '503', '504', '505']);
-    expect(place.directories).toEqual([...(deleteFiles ? [] : ['501']), '502', '503', '504', '505']);
+    const others = ['502', '503', '504', '505', '506'];
+    expect(place.jobs.toSorted()).toEqual(others);
+    expect(place.directories).toEqual([...(deleteFiles ? [] : ['501']), ...others]);
     await place.round();
     expect(place.log).toEqual([expect.stringMatching(/^old job not removed .*502.*no last pass/)]);
   },
