@@ -16,7 +16,8 @@ import type {
   DirectTransfer,
   Irregular,
 } from '../agent/ports/transfer.ts';
-import { JobtailError } from '../errors.ts';
+import { JobtailError, stopped } from '../errors.ts';
+import { LinkedAbort } from '../linked-abort.ts';
 import { isWithin, reasonAgainstRoot } from '../share-root.ts';
 import { systemClock, Throttle } from '../system/clock.ts';
 import { EXACT, fileCalls, writeNewFile } from '../system/files.ts';
@@ -29,8 +30,11 @@ export interface ShareTransferOptions {
   readonly roots: Readonly<Record<string, string>>;
   /** Paths that no root may contain or be in. */
   readonly guarded: readonly string[];
+  readonly idleMs?: number;
 }
 
+/** Maximum time of one call to the share; then the service sends the files. */
+const IDLE_MS = 60_000;
 const READ_BYTES = 1024 * 1024;
 /** Files are passed on so often: each time costs a flush, and a kill loses only what was not passed on. */
 const BATCH_MS = 2_000;
@@ -40,10 +44,14 @@ const MAX_SHOWN = 200;
 /** As Linux: a path with more links leads nowhere. */
 const MAX_LINKS = 40;
 
-export function shareTransfer(options: ShareTransferOptions): DirectTransfer {
+export function shareTransfer({ idleMs = IDLE_MS, ...options }: ShareTransferOptions): DirectTransfer {
+  const hung = new Set<string>();
+  const answerOf = (root: string, signal: AbortSignal) => answerWithin({ root, idleMs, hung, signal });
   return {
     async fetch(request: DirectRequest) {
-      const share = await shareOf(request.method.sharedBasepath, options);
+      const covered = coveredPath(request.method.sharedBasepath, options.roots);
+      const answer = answerOf(covered.root.here, request.signal);
+      const share = await answer(() => openShare(covered, options));
       await prepareDirectory(request.directory);
       request.onReached();
       const throttle = new Throttle(request.bytesPerSecond, systemClock);
@@ -56,17 +64,22 @@ export function shareTransfer(options: ShareTransferOptions): DirectTransfer {
       let arrivals: DirectArrival[] = [];
       let handedOverAt = performance.now();
       for (const file of request.files) {
-        const found = await follow(file.parts, share);
-        const from = found?.stat?.isFile() ? await openWithin(share.root, found.at) : undefined;
+        const found = await answer(() => follow(file.parts, share));
+        const open = () => (found?.stat?.isFile() ? openWithin(share.root, found.at) : Promise.resolve(undefined));
+        const from = await answer(open, (late) => late?.close());
         const irregular = found === undefined ? undefined : irregularOf(found);
         if (irregular !== undefined) request.onIrregular(file, irregular);
         if (from === undefined) continue;
         // One that cannot be read keeps none of the others; the service may send it.
-        const arrived = await copy(file, from, request, onPiece)
+        const arrived = await copy(file, from, request, { answer, onPiece })
           .catch((thrown: unknown) => {
             if (!(thrown instanceof Unread)) throw thrown;
           })
-          .finally(() => from.close());
+          .finally(() => {
+            const closing = from.close();
+            closing.catch(() => {});
+            return answer(() => closing);
+          });
         if (arrived) arrivals.push(arrived);
         if (arrivals.length === 0 || performance.now() - handedOverAt < BATCH_MS) continue;
         await request.onFiles(arrivals);
@@ -76,29 +89,68 @@ export function shareTransfer(options: ShareTransferOptions): DirectTransfer {
       if (arrivals.length > 0) await request.onFiles(arrivals);
     },
     async list({ method, signal }) {
-      const { base } = await shareOf(method.sharedBasepath, options);
-      return await listBelow(base, signal);
+      const covered = coveredPath(method.sharedBasepath, options.roots);
+      const answer = answerOf(covered.root.here, signal);
+      const { base } = await answer(() => openShare(covered, options));
+      return await listBelow(base, answer);
     },
   };
 }
 
+/** Waits for a call to a share; `onLate` takes a value that comes after that. */
+type Answer = <Value>(call: () => Promise<Value>, onLate?: (value: Value) => unknown) => Promise<Value>;
+
+interface AnswerOptions {
+  readonly root: string;
+  readonly idleMs: number;
+  /** Roots with a call that did not return: it keeps a thread of this process, so no other call is made meanwhile. */
+  readonly hung: Set<string>;
+  readonly signal: AbortSignal;
+}
+
+/** A call to a mount whose server is gone may never return. */
+function answerWithin({ root, idleMs, hung, signal }: AnswerOptions): Answer {
+  const silent = () =>
+    new JobtailError('interrupted', `the share ${root} did not answer for ${idleMs / 1000} s`, {
+      hint: 'check the mount and its file server',
+    });
+  return async (call, onLate = () => {}) => {
+    if (signal.aborted) throw stopped();
+    if (hung.has(root)) throw silent();
+    const wait = new LinkedAbort(signal, stopped).within(idleMs, silent);
+    const calling = call();
+    try {
+      return await new Promise((resolve, reject) => {
+        wait.signal.addEventListener('abort', () => reject(wait.signal.reason));
+        calling.then(resolve, reject);
+      });
+    } catch (error) {
+      const returned = () => void hung.delete(root);
+      if (wait.signal.aborted) calling.then(onLate).then(returned, returned);
+      if (wait.signal.aborted && !signal.aborted) hung.add(root);
+      throw error;
+    } finally {
+      wait.release();
+    }
+  };
+}
+
 /** A file that is removed meanwhile is left out. Names are bytes: one that is not UTF-8 has U+FFFD in its place. */
-async function listBelow(base: string, signal: AbortSignal): Promise<ClusterList> {
+async function listBelow(base: string, answer: Answer): Promise<ClusterList> {
   const files: { readonly name: string; readonly bytes: number }[] = [];
   let links = 0;
   const directories = [{ directory: Buffer.from(base), name: '' }];
   // Those that are found meanwhile, too.
   for (const { directory, name: prefix } of directories) {
-    const reading = fs.readdir(directory, { withFileTypes: true, encoding: 'buffer' });
+    const reading = answer(() => fs.readdir(directory, { withFileTypes: true, encoding: 'buffer' }));
     const entries = prefix === '' ? await reading : ((await unlessGone(reading)) ?? []);
     for (const entry of entries) {
-      if (signal.aborted) throw new JobtailError('aborted', 'the list was stopped');
       const file = Buffer.concat([directory, Buffer.from('/'), entry.name]);
       const name = `${prefix}${entry.name.toString()}`;
       if (entry.isSymbolicLink()) links += 1;
       else if (entry.isDirectory()) directories.push({ directory: file, name: `${name}/` });
       else {
-        const stat = await unlessGone(fs.lstat(file));
+        const stat = await unlessGone(answer(() => fs.lstat(file)));
         if (stat?.isFile()) files.push({ name, bytes: stat.size });
       }
     }
@@ -155,18 +207,30 @@ interface Share {
   readonly there: string;
 }
 
-async function shareOf(basePath: string | null, { roots, guarded }: ShareTransferOptions): Promise<Share> {
+interface CoveredPath {
+  readonly basePath: string;
+  readonly root: Root;
+}
+
+function coveredPath(basePath: string | null, roots: ShareTransferOptions['roots']): CoveredPath {
   if (basePath === null || !path.posix.isAbsolute(basePath) || /\p{Cc}/u.test(basePath)) {
     throw unacceptable('the transfer method of the service names no path of a share');
   }
-  const covering = coveringRoot(basePath, roots);
-  if (covering === undefined) throw notCovered(basePath);
-  const root = await openRoot(covering.here, guarded);
-  const local = path.join(root, withoutSlash(basePath).slice(covering.there.length));
+  const root = coveringRoot(basePath, roots);
+  if (root === undefined) throw notCovered(basePath);
+  return { basePath, root };
+}
+
+async function openShare(
+  { basePath, root: { here, there } }: CoveredPath,
+  { guarded }: Pick<ShareTransferOptions, 'guarded'>,
+): Promise<Share> {
+  const root = await openRoot(here, guarded);
+  const local = path.join(root, withoutSlash(basePath).slice(there.length));
   const base = await fs.realpath(local).catch(() => {
     throw notMounted(local);
   });
-  if (isWithin(root, base)) return { base, root, there: covering.there };
+  if (isWithin(root, base)) return { base, root, there };
   throw new JobtailError('unexpected-answer', `the share ${local} leads out of ${root}, and is not read`, {
     hint: 'if that is meant, name the directory that it leads to in results.shareRoots',
   });
@@ -185,19 +249,20 @@ class Unread extends JobtailError {}
 async function copy(
   file: DirectFile,
   from: fs.FileHandle,
-  { directory, maxFileBytes, onTooLarge, signal }: DirectRequest,
-  onPiece: (bytes: number) => Promise<void>,
+  { directory, maxFileBytes, onTooLarge }: DirectRequest,
+  { answer, onPiece }: { readonly answer: Answer; readonly onPiece: (bytes: number) => Promise<void> },
 ): Promise<DirectArrival | undefined> {
   for (let reads = 0; reads < MAX_READS; reads++) {
-    const before = await from.stat(EXACT);
+    const before = await answer(() => from.stat(EXACT));
     if (!before.isFile()) return undefined;
     if (maxFileBytes !== null && before.size > maxFileBytes) return void onTooLarge(file);
     const arrived = path.resolve(directory, randomBytes(8).toString('hex'));
     const digest = await writeNewFile(fileCalls(true), arrived, 0o600, async (write) => {
       const buffer = Buffer.allocUnsafe(READ_BYTES);
       for (let at = 0; ; ) {
-        if (signal.aborted) throw new JobtailError('aborted', 'the transfer was stopped');
-        const { bytesRead } = await from.read(buffer, 0, buffer.length, at).catch((cause: unknown) => {
+        const read = () => from.read(buffer, 0, buffer.length, at);
+        const { bytesRead } = await answer(read).catch((cause: unknown) => {
+          if (cause instanceof JobtailError) throw cause;
           throw new Unread('local-io', 'a file of the share cannot be read', { cause });
         });
         if (bytesRead === 0) return;
@@ -206,7 +271,7 @@ async function copy(
         await onPiece(bytesRead);
       }
     });
-    const after = await from.stat(EXACT);
+    const after = await answer(() => from.stat(EXACT));
     const isSame = after.mtimeNs === before.mtimeNs && after.size === before.size;
     if (isSame && BigInt(digest.bytes) === after.size) return { file, path: arrived, digest };
     await fs.rm(arrived, { force: true });

@@ -57,6 +57,79 @@ it('a file that cannot be read keeps none of the others from coming', async () =
   expect([...place.came.keys()]).toEqual(['11/a', '11/c']);
 });
 
+describe('a share whose server does not answer', () => {
+  /** Calls of this name do not return until the returned function is called. */
+  function hang(name: 'open' | 'lstat' | 'realpath' | 'readdir' | 'read') {
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const target = name === 'read' ? 'open' : name;
+    const real = fs.promises[target] as (...call: unknown[]) => Promise<unknown>;
+    const spy = vi.spyOn(fs.promises, target).mockImplementation((async (...call: unknown[]) => {
+      if (name !== 'read' && /cluster/.test(String(call[0]))) await released;
+      const found = await real(...call);
+      const handle = found as fs.promises.FileHandle;
+      const read = name === 'read' ? handle.read.bind(handle) : undefined;
+      if (read) handle.read = ((...of: Parameters<typeof read>) => released.then(() => read(...of))) as typeof read;
+      return found;
+    }) as never);
+    onTestFinished(() => spy.mockRestore());
+    return () => {
+      spy.mockRestore();
+      release();
+    };
+  }
+
+  const hasNoneOpen = (place: TransferPlace) =>
+    vi.waitFor(() => fs.existsSync('/proc/self/fd') && expect(openFilesIn(place.directory)).toBe(0));
+
+  it.each(['open', 'lstat', 'realpath', 'read'] as const)(
+    'is given up after its limit, until it answers: %s',
+    async (call) => {
+      const place = new TransferPlace();
+      place.put('11/a', 'a');
+      const roots = { '/scratch': path.join(place.directory, 'cluster') };
+      const transfer = shareTransfer({ roots, guarded: [], idleMs: 300 });
+      const fetched = () => place.fetch(transfer, methodOf('/scratch/jobs/501'), ['11/a', '11/link']);
+      fs.symlinkSync('gone', path.join(place.cluster, '11/link'));
+      const release = hang(call);
+      const error = { code: 'interrupted', message: `the share ${roots['/scratch']} did not answer for 0.3 s` };
+      await expect(fetched()).rejects.toMatchObject(error);
+      // No further call waits beside that one.
+      const called = vi.spyOn(fs.promises, 'realpath').mockClear();
+      await expect(fetched()).rejects.toMatchObject(error);
+      expect(called).not.toHaveBeenCalled();
+      release();
+      called.mockRestore();
+      await hasNoneOpen(place);
+      expect([place.came.size, place.irregular.size, place.files(place.arrival)]).toEqual([0, 0, []]);
+      await vi.waitFor(fetched);
+      expect([...place.came.keys(), ...place.irregular.keys()]).toEqual(['11/a', '11/link']);
+    },
+  );
+
+  it('ends a transfer and a list that are stopped', async () => {
+    const place = new TransferPlace();
+    place.put('11/a', 'a');
+    const release = hang('read');
+    const { promises } = fs;
+    const stop = new AbortController();
+    const fetched = fetchShared(place, ['11/a'], { signal: stop.signal });
+    await vi.waitFor(() => expect(vi.mocked(promises.open).mock.results.length).toBeGreaterThan(0));
+    stop.abort();
+    await expect(fetched).rejects.toMatchObject({ code: 'aborted' });
+    release();
+    await hasNoneOpen(place);
+    const releaseList = hang('readdir');
+    const roots = { '/scratch': path.join(place.directory, 'cluster') };
+    const transfer = shareTransfer({ roots, guarded: [], idleMs: 300 });
+    const list = transfer.list({ method: methodOf('/scratch/jobs/501'), signal: new AbortController().signal });
+    await expect(list).rejects.toMatchObject({ code: 'interrupted' });
+    releaseList();
+  });
+});
+
 it('a file that changes while it is read is read up to three times, and comes only whole', async () => {
   const place = new TransferPlace();
   let now = 0;
