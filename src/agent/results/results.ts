@@ -259,7 +259,8 @@ export class Results {
     await clearStaging(directory, 'live').catch(() => {});
     // Of a result that never came.
     const state = store.jobs.get(jobId)?.state;
-    if (state === 'settled' || state === 'ended') await clearStaging(directory).catch(() => {});
+    const isOver = state === 'settled' || state === 'ended';
+    if (direct !== null && isOver) await clearStaging(directory).catch(() => {});
   }
 
   forgetJob(jobId: JobId): void {
