@@ -39,7 +39,9 @@ async function listed(protocol: Protocol, { status, type = '', body = '', isOpen
     }),
   );
   const { remote, events } = closedAtEnd(protocol === 'soap' ? createRemote(server.url) : createRest(server.url));
-  return { server, events, names: remote.listChangedFiles(JOB, signal) };
+  const names = remote.listChangedFiles(JOB, signal);
+  names.catch(() => {});
+  return { server, events, remote, names };
 }
 
 describe.each(['soap', 'rest'] as const)('by %s', (protocol) => {
@@ -91,6 +93,15 @@ describe.each(['soap', 'rest'] as const)('by %s', (protocol) => {
     const error = await failureOf(got.names);
     expect(error).toMatchObject({ code, message: expect.stringContaining(message) });
     expect(error.hint).toContain(urlKey);
+    await until(() => got.server.open() === 0);
+  });
+
+  test('a response with another charset leaves no connection open', async () => {
+    const charset = `${type}; charset=iso-8859-2`;
+    const got = await listed(protocol, { status: 200, type: charset, body: names, isOpen: true });
+    // A call that has no time limit as a whole.
+    const parts = got.remote.readParts(JOB, [{ taskId: TASK, file: 'stdout', offset: 0 }], signal);
+    expect(await failureOf(parts)).toMatchObject({ code: 'malformed' });
     await until(() => got.server.open() === 0);
   });
 

@@ -49,12 +49,17 @@ async function readResponse<Parsed>(
   const { status } = response;
   if (status === 200) return await readSuccess(response, reading);
   if (status >= 400) return { kind: 'refusal', head: await readHead(response, reading) };
-  await response.body[Symbol.asyncIterator]().return?.();
+  await endUnread(response);
   if (status === 204 && format.mayBeEmpty) return { kind: 'nothing' };
   if (status < 300) throw format.unexpected(operation, `its status is ${status} instead of 200`);
   throw new JobtailError('redirected', `the service answered ${operation} with status ${status}`, {
     hint: `redirects are not followed: put the final address into ${format.urlKeyOf(operation)}`,
   });
+}
+
+/** Without this, a body that has no time limit holds its connection. */
+async function endUnread({ body }: HttpResponse): Promise<void> {
+  await body[Symbol.asyncIterator]().return?.();
 }
 
 async function readSuccess<Parsed>(
@@ -63,7 +68,10 @@ async function readSuccess<Parsed>(
 ): Promise<ServiceResult<Parsed>> {
   const { reader, lifted, count, format } = reading;
   if (!format.hasType(response.contentType)) throw anotherFormat(response, await readHead(response, reading), reading);
-  if (!['', 'utf-8', 'utf8', 'us-ascii'].includes(response.charset)) throw malformed('its encoding is not UTF-8');
+  if (!['', 'utf-8', 'utf8', 'us-ascii'].includes(response.charset)) {
+    await endUnread(response);
+    throw malformed('its encoding is not UTF-8');
+  }
   let head: Buffer | undefined;
   try {
     for await (const chunk of response.body) {
