@@ -20,7 +20,6 @@ import { SignIn } from '../remote/signin/sign-in.ts';
 import { SoapJobService, SoapRemote } from '../remote/soap/client.ts';
 import { inSlices } from '../slices.ts';
 import { systemClock } from '../system/clock.ts';
-import { DiskReserve, fileCalls } from '../system/files.ts';
 import type { Observer } from './observer.ts';
 import { spillDirectory } from './own-state.ts';
 
@@ -136,12 +135,7 @@ export function passingCapabilities(kept?: CapabilityStore): CapabilityStore {
 }
 
 function spillPlace(config: Config): SpillPlace {
-  const directory = spillDirectory(config);
-  return {
-    directory,
-    reserve: new DiskReserve(directory, config.mirror.minFreeBytes, fileCalls(true)),
-    memoryBytes: TEXT_IN_MEMORY_BYTES,
-  };
+  return { directory: spillDirectory(config), memoryBytes: TEXT_IN_MEMORY_BYTES };
 }
 
 /** Matches the configured faults of a lost session; a pattern that takes too long is reported, and does not match. */

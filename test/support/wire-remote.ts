@@ -61,7 +61,7 @@ export interface TestRemote {
 
 /** A place with room without end. */
 export function spillTo(directory: string, memoryBytes = 1024 * 1024): SpillPlace {
-  return { directory, memoryBytes, reserve: { require: async () => undefined } };
+  return { directory, memoryBytes };
 }
 
 export const TEST_LIMITS: HttpLimits = { connectMs: 10_000, headersMs: 10_000, idleMs: 10_000, totalMs: 20_000 };

@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Reserve } from '../../agent/ports/host.ts';
 import type { Content, Part, PartRequest, Parts } from '../../agent/ports/server.ts';
 import { GrowingBuffer } from '../../bytes.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
@@ -230,7 +229,6 @@ class ResponseText implements Content {
 
 export interface SpillPlace {
   readonly directory: string;
-  readonly reserve: Reserve;
   readonly memoryBytes: number;
 }
 
@@ -255,10 +253,8 @@ class SpillFile {
   }
 
   async append(bytes: Buffer): Promise<void> {
-    const { directory, reserve } = this.#place;
     try {
-      await reserve.require(bytes.length);
-      this.#handle ??= await openUnnamed(directory);
+      this.#handle ??= await openUnnamed(this.#place.directory);
       await writeAll(this.#handle, bytes, this.#length);
     } catch (error) {
       throw asJobtailError(error);

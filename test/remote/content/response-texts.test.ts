@@ -2,7 +2,6 @@ import { readdirSync, readlinkSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { JobtailError } from '../../../src/errors.ts';
 import { ResponseTexts, readParts } from '../../../src/remote/content/response-texts.ts';
 import type { Value } from '../../../src/remote/content/values.ts';
 import { numRuns } from '../../support/property-runs.ts';
@@ -77,31 +76,6 @@ test('so many short texts that no memory is enough are refused', async () => {
   expect(texts * 900).toBeLessThanOrEqual(64 * 1_000);
   await held.discard();
   await held.close();
-});
-
-test('what would take the room that is to stay free is refused, and the room taken so far is given back', async () => {
-  const asked: number[] = [];
-  const outOfRoom = new JobtailError('disk-full', 'it is to stay free');
-  const reserve = {
-    async require(bytes: number) {
-      asked.push(bytes);
-      if (asked.length > 3) throw outOfRoom;
-    },
-  };
-  const held = new ResponseTexts({ directory, reserve, memoryBytes: 10 });
-  held.begin();
-  for (let piece = 0; piece < 3; piece += 1) {
-    held.bytes(Buffer.alloc(100));
-    await held.flush();
-  }
-  expect(openFilesIn(directory)).toBe(1);
-  held.bytes(Buffer.alloc(100));
-  await expect(held.flush()).rejects.toBe(outOfRoom);
-  expect(asked).toEqual([100, 100, 100, 100]);
-  await held.discard();
-  await held.close();
-  expect(openFilesIn(directory)).toBe(0);
-  expect(readdirSync(directory)).toEqual([]);
 });
 
 test('a directory that is not there is told', async () => {
