@@ -53,6 +53,8 @@ interface PlanOptions {
   readonly stamps: Stamps;
   /** Whether the fetched content is still in place; checked before a fetch is skipped. */
   readonly stands: (result: DueResult) => Promise<boolean>;
+  /** Whether the path of a link has nothing. */
+  readonly isLinkGone: (link: DueResult) => Promise<boolean>;
   /** Whether every file is fetched, due or not, unless its date proves that it is unchanged. */
   readonly isFinal: boolean;
   readonly onlyInFlux: boolean;
@@ -161,12 +163,13 @@ class Planning {
   }
 
   async #plan(row: ResultRow, parts: readonly string[]): Promise<void> {
-    const { ledger, links, isFinal, onlyInFlux, directory } = this.#options;
+    const { ledger, links, isFinal, onlyInFlux, directory, isLinkGone } = this.#options;
     if (onlyInFlux && row.state !== 'in-flux' && row.state !== 'listed') return;
     const live = links.proven(row, parts, isFinal);
     if (live !== undefined) {
-      const isLinked = row.state === 'linked' && row.live === keyText(live);
-      if (!isLinked) this.#links.push({ result: new DueResult(row, directory), live });
+      const result = new DueResult(row, directory);
+      const isLinked = row.state === 'linked' && row.live === keyText(live) && !(await isLinkGone(result));
+      if (!isLinked) this.#links.push({ result, live });
     } else if (
       !this.#waitsForEnd(row, parts) &&
       isDue(row, ledger.startedAt, this.#options) &&

@@ -158,6 +158,8 @@ export class Results {
     const checkedAt = isFinal ? undefined : this.#syncedAt.get(jobId);
     const stands = async (result: DueResult) =>
       (checkedAt !== undefined && result.row.dueAt <= checkedAt) || (await this.#stands(result));
+    const isLinkGone = async ({ target }: DueResult) =>
+      checkedAt === undefined && (await calls.lstat(target)) === undefined;
     const plan = await planSync({
       left,
       ledger,
@@ -165,6 +167,7 @@ export class Results {
       judge,
       stamps,
       stands,
+      isLinkGone,
       directory,
       isFinal,
       onlyInFlux,

@@ -7,6 +7,25 @@ import { JOB, ResultsPlace, SECOND_TASK } from '../place.ts';
 const MINUTE_MS = 60_000;
 
 describe('a listed file that is a live file', () => {
+  it('is a link again after a complete pass, or in another process, where the link is gone', async () => {
+    const place = new ResultsPlace();
+    place.live('stdout', 'hello\n').prove('/11/stdout.txt');
+    place.remote.set('/11/stdout.txt', 'hello\n');
+    await place.sync(true);
+    const tree = ['11/stdout.txt -> ../../live/9001/stdout.log'];
+    for (const [isFinal, isAnother] of [
+      [true, false],
+      [false, true],
+    ] as const) {
+      expect(place.tree()).toEqual(tree);
+      fs.rmSync(place.path('11'), { recursive: true });
+      if (isAnother) place.restarted();
+      await place.sync(isFinal);
+    }
+    expect(place.tree()).toEqual(tree);
+    expect(place.remote.downloads).toEqual([]);
+  });
+
   it('is fetched once for the proof, and is a link to its mirror from then on', async () => {
     const place = new ResultsPlace();
     place.live('stdout', 'line 1\n');

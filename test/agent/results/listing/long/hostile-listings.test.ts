@@ -50,6 +50,7 @@ async function planOf(place: ResultsPlace, names: readonly string[], patterns: P
       signal: new AbortController().signal,
       stamps,
       stands: async () => true,
+      isLinkGone: async () => false,
     },
     left: await distinct(names),
     judge: judgeOf(patterns, false),
