@@ -219,7 +219,6 @@ export class FollowedJob implements OneJob {
     } catch (thrown) {
       const error = asJobtailError(thrown);
       if (error.code !== 'aborted' || !signal.aborted) this.#failed(kind, error);
-      // It was stopped, and the job may have been watched again since.
       else if (kind === 'pass' && this.isFollowed) this.#resume();
     }
   }

@@ -74,6 +74,9 @@ export class PassRun {
       if (isLast) await this.#failed(job, failure, signal);
       // The command has its answer, and does not retry. One that serves the state prints that answer, not the log as well.
       else if (context.asked === undefined) failures.logged.failed(failures.scopeOf('pass'), failure, 0, true);
+      // A job that runs needs no last pass, such as one that failed before.
+      if (this.#job.life.stage === 'active' && failures.isFailing('pass'))
+        await failures.succeeded(['pass'], { grew: false });
     } finally {
       for (const { requestId } of requests) served.delete(requestId);
     }

@@ -158,6 +158,17 @@ it.each<ErrorCode>(['timeout', 'interrupted', 'unavailable'])(
   },
 );
 
+it('a job that runs again keeps no failure of its last pass', async () => {
+  const remote = new FailingRemote();
+  remote.failing = 'listings';
+  remote.failure = new JobtailError('timeout', 'no response');
+  const { clock, service, job } = await follow(remote, false);
+  await clock.passUntil('its error', () => job()?.error != null, 10 * MINUTE_MS);
+  service.set(jobOf(JOB, 'Running', { tasks: tasksOf(TASK) }));
+  await clock.pass(20 * MINUTE_MS);
+  expect(job()).toMatchObject({ state: 'watched', error: null });
+});
+
 it('an unwatched job whose last pass is refused for a quarter of an hour is ended, and shows why', async () => {
   const remote = new FailingRemote();
   const { clock, job, store, agent } = await follow(remote, false);
