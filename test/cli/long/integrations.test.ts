@@ -47,7 +47,7 @@ const run = (program: string, ...args: string[]) =>
   });
 
 it.each([
-  ['Finished', 0, 'finished, and each file that you did not leave out is here'],
+  ['Finished', 0, 'finished; when it settled, each file that you did not leave out was here'],
   ['Failed', 1, ''],
 ])('the step of a shell ends as a job that is %s', async (jobState, status, printed) => {
   await withJob(jobState);
