@@ -156,8 +156,14 @@ export class JobtailError extends Error {
   }
 }
 
-/** Ends the message of a direct transfer whose host refuses its key. */
-export const KEY_REFUSED = 'refused the temporary key';
+/** The host of a direct transfer refuses the key that the service gave for it. */
+export class KeyRefused extends JobtailError {
+  constructor(host: string) {
+    super('unexpected-answer', `${host} refused the temporary key`, {
+      hint: 'it is tried again later; if the error persists, report to the operator of the service that its keys are refused',
+    });
+  }
+}
 
 export const stopped = () => new JobtailError('aborted', 'it was stopped');
 

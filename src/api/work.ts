@@ -11,7 +11,7 @@ import { endOf, waitReport, withoutLost } from '../cli/show/ends.ts';
 import { deliveryList, listedJobs, resultList } from '../cli/show/lists.ts';
 import { verificationReport } from '../cli/show/pass.ts';
 import { endedIn, jobIn, reportOf, type Surroundings, type WantedJobs } from '../cli/show/status-report.ts';
-import { type Config, hasFleet } from '../config/config.ts';
+import type { Config } from '../config/config.ts';
 import { notWatched, requireWatched, type SharedState, watchIfConfigured } from '../daemon/state.ts';
 import { JobtailError } from '../errors.ts';
 import { type JobId, LIVE_FILE_NAMES, parseJobId, parseTaskId } from '../job.ts';
@@ -55,7 +55,7 @@ interface LongPoll {
 export async function waitFor({ config, state }: ApiParts, jobId: JobId, { seconds, signal }: LongPoll) {
   for (const endsAt = performance.now() + seconds * 1_000; ; await sleep(TICK_MS, undefined, { signal })) {
     const job = endedIn(config, state.store, jobId);
-    const end = job && endOf(hasFleet(config) ? job : withoutLost(job));
+    const end = job && endOf(withoutLost(job));
     if (end !== undefined) return waitReport([end], false, []);
     if (state.store.jobs.get(jobId) === undefined) throw notWatched(jobId);
     if (performance.now() >= endsAt) return waitReport([], true, [jobId]);

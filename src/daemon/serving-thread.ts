@@ -85,7 +85,7 @@ export class ServingThread<Data> {
 
   #begin(data: Data): void {
     this.#why = 'it ended';
-    const { pulseMs = PULSE_MS, program, pulse: more = () => ({}) } = this.#options;
+    const { pulseMs = PULSE_MS, program } = this.#options;
     const thread = new Worker(program, { workerData: data, resourceLimits: LIMITS });
     this.#thread = thread;
     this.#serving = new Promise((resolve, reject) => {
@@ -95,7 +95,7 @@ export class ServingThread<Data> {
     this.#serving.catch(() => {});
     let missed = 0;
     const pulse = setInterval(() => {
-      if (missed++ < MAX_MISSED) return thread.postMessage({ kind: 'pulse', ...more() } satisfies ToThread);
+      if (missed++ < MAX_MISSED) return this.pulse();
       this.#why = `it did not answer for ${(MAX_MISSED * pulseMs) / 1000} s`;
       void thread.terminate();
     }, pulseMs);

@@ -1,5 +1,5 @@
 /** The errors of a transfer, by messages of ssh. No hint names a setting that may be the one in force. */
-import { JobtailError, KEY_REFUSED } from '../errors.ts';
+import { JobtailError, KeyRefused } from '../errors.ts';
 
 const LOST = /^ssh: |^kex_exchange_identification|Connection (?:timed out|refused|closed by|reset by)/m;
 
@@ -19,9 +19,7 @@ export function connectionFailure(stderr: string, host: string): JobtailError | 
     });
   }
   if (is(/^\S*: ?Permission denied \(|Permission denied \(publickey|Too many authentication failures/m)) {
-    return new JobtailError('unexpected-answer', `${host} ${KEY_REFUSED}`, {
-      hint: 'it is tried again later; if the error persists, report to the operator of the service that its keys are refused',
-    });
+    return new KeyRefused(host);
   }
   if (is(/invalid format|error in libcrypto|incorrect passphrase/)) {
     return unacceptable('OpenSSH cannot read the private key of the service');

@@ -158,7 +158,7 @@ async function listBelow(base: string, answer: Answer): Promise<ClusterList> {
   return { files, links };
 }
 
-async function unlessGone<FoundPath>(call: Promise<FoundPath>): Promise<FoundPath | undefined> {
+async function unlessGone<Value>(call: Promise<Value>): Promise<Value | undefined> {
   return await call.catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined;
     throw error;

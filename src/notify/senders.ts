@@ -62,13 +62,13 @@ async function run(
   throw new JobtailError('local-io', `${command}: ${how}${last === '' ? '' : `: ${last}`}`);
 }
 
-/** CloudEvents 1.0, structured: the event is `data`. */
 /** @throws JobtailError local-io */
 export function signingKey(path: string, signal: AbortSignal): Promise<string> {
   const source = { kind: 'file', path } as const;
   return new Secret({ source, name: 'secret of a notification', code: 'local-io', env: {} }).read(signal);
 }
 
+/** CloudEvents 1.0, structured: the event is `data`. */
 async function post(
   { settings, target }: Rule,
   url: string,

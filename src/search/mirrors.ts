@@ -5,6 +5,7 @@ import {
   compareIds,
   type JobId,
   LIVE_FILE_NAMES,
+  type LiveFileKey,
   type LiveFileName,
   parseJobId,
   parseTaskId,
@@ -44,8 +45,13 @@ export function mirrorsIn(directory: string, choice: MirrorChoice): MirrorFile[]
 
 export const hasMirrors = (directory: string, jobId: JobId) => isDirectory(path.join(directory, jobId, 'live'));
 
-/** Why a mirror that had so many bytes is not complete any more: another program has removed or cut it. */
-export function lossOf({ path: mirror, bytes }: { readonly path: string; readonly bytes: number }): string | undefined {
+interface KnownMirror extends LiveFileKey {
+  readonly path: string;
+  readonly bytes: number;
+}
+
+/** A line about a mirror that had so many bytes, if another program has removed or cut it. */
+export function lossOf(jobId: JobId, { taskId, file, path: mirror, bytes }: KnownMirror): string | undefined {
   let size: number | undefined;
   try {
     size = fs.lstatSync(mirror, { throwIfNoEntry: false })?.size;
@@ -54,7 +60,8 @@ export function lossOf({ path: mirror, bytes }: { readonly path: string; readonl
     return undefined;
   }
   if (bytes === 0 || (size !== undefined && size >= bytes)) return undefined;
-  return size === undefined ? 'its mirror is gone' : `its mirror has only ${size} of ${bytes} bytes`;
+  const loss = size === undefined ? 'its mirror is gone' : `its mirror has only ${size} of ${bytes} bytes`;
+  return `task ${taskId} ${file}: ${loss} (agent sync ${jobId})`;
 }
 
 /** Symbolic links are ignored. */

@@ -224,5 +224,6 @@ class Planning {
 function isDue(row: ResultRow, now: number, { isFinal, maxFileBytes }: PlanOptions): boolean {
   // A date beyond one interval means that the clock was set back.
   if (row.dueAt <= now || row.dueAt > now + row.intervalMs) return true;
+  // What was too large by another limit may not be it any more.
   return isFinal && row.reason !== tooLarge(maxFileBytes);
 }

@@ -141,8 +141,7 @@ class ShownFile {
     return files.flatMap((row) => {
       if ((tasks.length > 0 && !tasks.includes(row.taskId)) || (names.length > 0 && !names.includes(row.file)))
         return [];
-      const loss = lossOf(row);
-      return loss === undefined ? [] : [`task ${row.taskId} ${row.file}: ${loss} (agent sync ${this.#job.jobId})\n`];
+      return lossOf(this.#job.jobId, row) ?? [];
     });
   }
 
@@ -152,7 +151,7 @@ class ShownFile {
     this.#mirrors.end();
     this.#endLine();
     this.#printErrors();
-    for (const line of this.#losses) this.#printOnce(line);
+    for (const loss of this.#losses) this.#printOnce(`${loss}\n`);
   }
 
   async follow(signal: AbortSignal): Promise<void> {

@@ -22,11 +22,8 @@ export interface Ended {
 
 /** The same, if mirrors on this machine that were removed or cut since are not verified. */
 export function withoutLost(job: JobReport): JobReport {
-  const losses = new Map(job.files.map((file) => [file, file.verified ? lossOf(file) : undefined]));
-  const reasons = job.files.flatMap((file) => {
-    const loss = losses.get(file);
-    return loss === undefined ? [] : [`task ${file.taskId} ${file.file}: ${loss} (agent sync ${job.jobId})`];
-  });
+  const losses = new Map(job.files.map((file) => [file, file.verified ? lossOf(job.jobId, file) : undefined]));
+  const reasons = [...losses.values()].filter((loss) => loss !== undefined);
   const files = job.files.map((file) => (losses.get(file) === undefined ? file : { ...file, verified: false }));
   return { ...job, files, unproven: job.unproven && [...reasons, ...job.unproven] };
 }

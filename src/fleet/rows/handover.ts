@@ -250,5 +250,7 @@ export async function writeRows(sql: Queries, rows: readonly PortableRow[]): Pro
 }
 
 const keysOf = (rows: readonly RowKey[]) => [
-  ...[idsOf(rows), rows.map(({ table }) => table), rows.map(({ key }) => fleetKey(key))],
+  idsOf(rows),
+  rows.map(({ table }) => table),
+  rows.map(({ key }) => fleetKey(key)),
 ];

@@ -2,7 +2,7 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { BackOff } from '../../../back-off.ts';
-import { asJobtailError, JobtailError, KEY_REFUSED } from '../../../errors.ts';
+import { asJobtailError, JobtailError, KeyRefused } from '../../../errors.ts';
 import { InTurn } from '../../../in-turn.ts';
 import type { JobId } from '../../../job.ts';
 import { LinkedAbort } from '../../../linked-abort.ts';
@@ -131,7 +131,7 @@ export class DirectResults {
   }
 
   #failed(jobId: JobId, { host, isReached }: HostAttempt, error: JobtailError): void {
-    if (error.message.endsWith(KEY_REFUSED)) this.#options.leases.refused(jobId);
+    if (error instanceof KeyRefused) this.#options.leases.refused(jobId);
     const isOfHost = OF_HOSTS.has(error.code) && !isReached;
     if (host !== null && (isOfHost || error.code === 'unreachable')) {
       this.#working.delete(host);

@@ -6,7 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { TransferMethod } from '../../../../src/agent/ports/server.ts';
 import type { ResultsOptions } from '../../../../src/agent/results/results.ts';
-import { JobtailError } from '../../../../src/errors.ts';
+import { JobtailError, KeyRefused } from '../../../../src/errors.ts';
 import type { JobId } from '../../../../src/job.ts';
 import type { ResultRow } from '../../../../src/store/rows.ts';
 import { DiskReserve } from '../../../../src/system/files.ts';
@@ -258,7 +258,7 @@ describe('a direct transfer', () => {
   it('replaces a key that the host refuses an hour after it was made', async () => {
     const { place, transfer } = placeWith('direct');
     place.remote.set('/11/a', 'a');
-    transfer.failure = new JobtailError('unexpected-answer', 'h refused the temporary key');
+    transfer.failure = new KeyRefused('h');
     transfer.passesOver.add('/11/a');
     const syncAfter = async (minutes: number) => {
       place.now += minutes * 60_000;
