@@ -152,11 +152,14 @@ function unasked(name: string, host: string): JobtailError {
   return unacceptable(`${host} sends a file that was not requested: ${JSON.stringify(name.slice(0, MAX_SHOWN))}`);
 }
 
+/** Of rsync on the other side; its messages are not translated. */
+const OTHER_FAILURE = / failed: (?!No such file or directory|Too many levels of symbolic links)/;
+
 /** Lists what rsync skipped, through links where the key permits that, and reports what is no regular file. */
 async function reportIrregular({ request, skipped, arrival }: RsyncRun): Promise<void> {
   const input = Buffer.from([...skipped.keys()].map((name) => `${name}\0`).join(''));
   for (const links of skipped.size === 0 ? [] : [['--copy-links'], []]) {
-    const { listed, code } = await listing(request, {
+    const { listed, code, stderr } = await listing(request, {
       options: [...links, '--files-from=-', '--from0'],
       input,
       arrival,
@@ -165,8 +168,9 @@ async function reportIrregular({ request, skipped, arrival }: RsyncRun): Promise
     const kinds = new Map(listed.map(({ name, kind }) => [name, kind]));
     for (const [name, file] of skipped) {
       const kind = kinds.get(name);
-      // Through links, a link to a missing file is not listed.
-      const irregular = kind === undefined && links.length > 0 ? 'a link to a missing file' : KINDS[kind ?? ''];
+      // Through links, a link to a missing file is not listed, nor is one whose target the disk fails to read.
+      const isDead = kind === undefined && links.length > 0 && !OTHER_FAILURE.test(stderr);
+      const irregular = isDead ? 'a link to a missing file' : KINDS[kind ?? ''];
       if (irregular !== undefined) request.onIrregular(file, irregular);
     }
     return;

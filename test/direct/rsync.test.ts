@@ -177,6 +177,15 @@ describe('a transfer by rsync', needs('rsync'), () => {
     execFileSync('mkfifo', [path.join(place.cluster, '11/pipe')]);
     await place.fetch(place.transfer(), method, ['11/pipe', '11/dead']);
     expect([...place.irregular]).toEqual([['11/pipe', 'a named pipe']]);
+    // A disk that fails shows no dead link.
+    const fails = (reason: string) =>
+      listing(`$RSYNC "$@"; code=$?; echo 'rsync: link_stat "11/x" failed: ${reason}' >&2; exit $code`);
+    fails('Input/output error (5)');
+    await place.fetch(place.transfer(), method, ['11/dead']);
+    expect(place.irregular.has('11/dead')).toBe(false);
+    fails('Too many levels of symbolic links (40)');
+    await place.fetch(place.transfer(), method, ['11/dead']);
+    expect(place.irregular.get('11/dead')).toBe('a link to a missing file');
     listing('sleep 100');
     const stop = new AbortController();
     const before = runs().length;
