@@ -31,8 +31,12 @@ async function printed(file: string, command: string, ...rest: readonly string[]
 /** What a command line prints and its exit code; lines of the standard error begin with `!`. */
 async function printedBy(args: readonly string[]): Promise<string> {
   let text = '';
-  const out = vi.spyOn(process.stdout, 'write').mockImplementation((written) => {
-    text += String(written);
+  const out = vi.spyOn(process.stdout, 'write').mockImplementation((written, encoding) => {
+    // Bytes that are no text are shown as such.
+    const isBytes = encoding === ('latin1' as never);
+    text += String(written).replaceAll(/[\u0080-\u00ff]/g, (byte) =>
+      isBytes ? `\\x${byte.charCodeAt(0).toString(16)}` : byte,
+    );
     return true;
   });
   const error = vi.spyOn(process.stderr, 'write').mockImplementation((written) => {
@@ -48,6 +52,8 @@ async function printedBy(args: readonly string[]): Promise<string> {
   }
   const shown = text
     .replaceAll(`pid ${process.pid}`, 'pid 1')
+    .replaceAll(/(?<="(?:pid|freeBytes)": )\d+/g, '1')
+    .replaceAll(/(?<="id": ")[\da-f-]{36}/g, 'ID')
     .replaceAll(/\d\d:\d\d:\d\d(?=\))/g, 'TIME')
     .replaceAll(/ in [\d.]+ \w+ \([^)]*\/s\)/g, ' in TIME')
     .replaceAll(/in \d+ ms/g, 'in TIME')
@@ -66,10 +72,13 @@ const LINES: readonly (readonly string[])[] = [
   ['status', FAILING, SEARCHED],
   ['status', SETTLED, ENDED],
   ['status', '999'],
+  ['status', FAILING, '--json'],
+  ['status', '--watch'],
   ['results', FAILING],
   ['results', FAILING, '--json'],
   ['results', '999'],
   ['notify', '--list'],
+  ['notify', '--list', '--json'],
   ['wait', SETTLED, ENDED],
   ['wait', FAILING, SETTLED, '--any'],
   ['wait', FAILING, SETTLED, '--timeout', '0.05s'],
@@ -85,12 +94,21 @@ const LINES: readonly (readonly string[])[] = [
   ['errors'],
   ['errors', '--json'],
   ['errors', SETTLED],
+  ['errors', SETTLED, '--json'],
+  ['errors', '999'],
   ['grep', '-n', '-C', '1', 'three', FAILING],
   ['grep', '-c', '-v', 'o', '--all-generations'],
   ['grep', '-h', '-m', '1', '-A', '1', '-i', 'ERROR|ONE', '--since', '1h', '--file', 'stdout'],
   ['grep', '-l', '-w', 'two'],
   ['grep', '-q', 'two'],
   ['grep', '('],
+  ['grep'],
+  ['grep', 'two', '999'],
+  ['grep', 'two', FAILING, '--task', '9002'],
+  ['grep', '-B', '1', '-m', '1', 't[a-z]+|older', FAILING, '--file', 'stdout', '--all-generations'],
+  ['grep', '-n', '-v', '-A', '0', 'o', FAILING, '--file', 'stdout'],
+  ['grep', '--json', '-v', '-C', '1', 'two|four', FAILING, '--file', 'stdout'],
+  ...['-c', '-l'].map((option) => ['grep', '--json', option, 'two']),
   ['grep', '--json', '-F', '-e', 'two', '-e', 'done'],
   ['check'],
   ['notify', '--test', '--list'],
@@ -106,6 +124,18 @@ const LINES: readonly (readonly string[])[] = [
   ['forget', SETTLED, '--dry-run'],
   ['forget', SETTLED, '--unproven'],
   ['forget'],
+];
+
+/** What a shell asks for: the words up to the one that is completed. */
+const COMPLETED: readonly (readonly string[])[] = [
+  ...[[], ['st'], ['--'], ['nosuch', ''], ['completion', '']],
+  ...[
+    ['tail', ''],
+    ['tail', '50', '--f'],
+    ['tail', '501', '--file', ''],
+    ['tail', '-n', ''],
+    ['forget', '501', '--older-than', '3'],
+  ],
 ];
 
 it('each command prints the whole of a state in which everything has happened', async () => {
@@ -145,6 +175,14 @@ it('each command prints the whole of a state in which everything has happened', 
   const declined = await printed(configFile, 'forget', SETTLED, '--unproven');
   // What moves the cursor.
   all += declined.replace(/!.*(remove 1 job)/, '!$1').replace(/(?<=\[y\/N\]).*/, '');
+  // What a program may write that is no text.
+  const odd = path.join(directory, 'mirror', ENDED, 'live', '9001', 'stdout.log');
+  fs.mkdirSync(path.dirname(odd), { recursive: true });
+  fs.writeFileSync(odd, Buffer.from('10 %\r\xff\xfe\tx\r\nh\xe9', 'latin1'));
+  for (const options of [[], ['--raw']]) all += await printed(configFile, 'tail', ENDED, ...options);
+  all += await printed(configFile, 'grep', '--json', 'x', ENDED);
+  vi.stubEnv('AGENT_CONFIG', configFile);
+  for (const words of COMPLETED) all += await printedBy(['__complete', ...words]);
   await expect(all).toMatchFileSnapshot('printed.txt');
   expect(fs.readdirSync(temporary)).toEqual([]);
 });
@@ -244,6 +282,21 @@ it('each wrong command line prints what is wrong with it, once, and what was mea
   await expect(all).toMatchFileSnapshot('printed-wrong.txt');
   for (const args of [['status', 'a\u001b]52;c;x\u0007'], ['a\u001b[2J\u009b']])
     expect((await printedBy(args)).split('\n')[1]).toMatch(/^!agent: [ -~]+$/);
+});
+
+it('agent version prints the version of each part of the program', async () => {
+  const text = await printedBy(['version']);
+  // The last two are optional.
+  const shown = text.replaceAll(/\d+(?:\.\d+)+|\(\w+-.*\)|(?<=^(?:unix-dgram|pg) ).*/gm, 'V');
+  const parts = ['jobtail', 'Node.js V', 'SQLite', 'better-sqlite3', 'unix-dgram', 'pg'];
+  expect(shown).toBe(`$ agent version\n${parts.map((part) => `${part} V\n`).join('')}= 0\n\n`);
+  const json = (await printedBy(['version', '--json'])).replaceAll(/^[$=].*/gm, '');
+  expect(JSON.parse(json)).toMatchObject({
+    program: { name: 'jobtail', file: fs.realpathSync(process.argv[1] ?? '') },
+    node: { version: process.versions.node, file: process.execPath },
+    platform: { system: process.platform, architecture: process.arch },
+    modules: { 'better-sqlite3': { isNative: true, error: null }, pg: { isNative: false } },
+  });
 });
 
 it.each([
