@@ -185,7 +185,7 @@ it('a body that fails while it is sent breaks its connection: no part looks like
 
 it.each([
   ['of 10 s, which are not limited between requests', {}, [10_000, 2_000, 0]],
-  ['as they are set', { idleMs: 5, requestMs: 1_000 }, [1_000, 200, 5]],
+  ['as they are set', { idleMs: 60_000, requestMs: 5_000 }, [5_000, 1_000, 60_000]],
 ])('the times of a connection are %s', async (_, options, times) => {
   let found: unknown;
   const { at } = await served((__, { incoming }) => {
