@@ -148,6 +148,20 @@ it.concurrent('a job that comes back to an agent has its open command, and nothi
   expect([...anna.failures, ...bert.failures]).toEqual([]);
 });
 
+it.concurrent('a sync of a new job that was not written is requested again, and not answered without a pass', {
+  ...needs('postgres'),
+}, async (test) => {
+  const fleet = await FleetParts.make(test);
+  const anna = await agentOf(fleet, 'anna', test);
+  const { commands } = anna.joined;
+  const [, commandId = ''] = await commands.give([...watches(1), { jobId: ONE, kind: 'sync' }]);
+  vi.spyOn(anna.handover, 'writeAnd').mockRejectedValueOnce(new JobtailError('fleet', 'the database is away'));
+  await expect(anna.round()).rejects.toThrow('the database is away');
+  for (let rounds = 0; rounds < 2; rounds++) await anna.round();
+  expect(anna.store.requests.open('pass').map(({ jobId }) => jobId)).toEqual([ONE]);
+  expect(await commands.answerOf(commandId)).toBeUndefined();
+});
+
 it.concurrent('jobs whose lease may have expired are paused and resumed, again and again, once they were released', {
   ...needs('postgres'),
 }, async (test) => {

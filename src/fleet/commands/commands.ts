@@ -145,8 +145,10 @@ export class Execution {
   answered(): Settled[] {
     return [...this.#asked].flatMap(([commandId, { jobId, requestId }]) => {
       const request = this.#store.requests.get(requestId);
-      if (request !== undefined && request.answer === null) return [];
-      return [{ jobId, commandId, answer: JSON.parse(request?.answer ?? '{}') as CommandAnswer }];
+      // It went with the rows of its job, which were brought again: the command is executed anew.
+      if (request === undefined) this.#asked.delete(commandId);
+      if (request === undefined || request.answer === null) return [];
+      return [{ jobId, commandId, answer: JSON.parse(request.answer) as CommandAnswer }];
     });
   }
 
