@@ -1,4 +1,5 @@
 /** What both protocols make of the same requests and responses of HTTP, and what they leave behind. */
+import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { JobService, Remote } from '../../src/agent/ports/server.ts';
 import type { Operation } from '../../src/operations.ts';
@@ -6,7 +7,7 @@ import { HttpClient, type HttpRequest } from '../../src/remote/http/http-client.
 import { problemOf } from '../../src/remote/problem.ts';
 import { refusalOf } from '../../src/remote/refusals.ts';
 import { SoapJobService } from '../../src/remote/soap/client.ts';
-import { failureOf } from '../support/errors.ts';
+import { expectCases, failureOf } from '../support/errors.ts';
 import { listResponse, NAMESPACE } from '../support/wire-envelopes.ts';
 import { createRemote, JOB, remoteParts, TASK, TEST_LIMITS } from '../support/wire-remote.ts';
 import { createRest } from '../support/wire-rest.ts';
@@ -114,87 +115,14 @@ describe.each(['soap', 'rest'] as const)('by %s', (protocol) => {
   });
 });
 
-test.each([
-  [404, 'nothing is at this address: check the.url'],
-  [405, 'the address belongs to something else: check the.url'],
-  [407, 'the proxy wants a sign-in'],
-  [415, 'service.protocol and service.soapVersion'],
-  [418, 'check the.url, and the log of the service'],
-  [429, 'service.requestsPerMinute'],
-  [502, 'down or overloaded'],
-  [503, 'down or overloaded'],
-  [504, 'down or overloaded'],
-])('a page with status %i has a hint of its own', (status, hint) => {
-  const problem = problemOf('<html><title>No</title>');
-  const refused = {
-    operation: 'ListChangedFilesForJob',
-    status,
-    retryAfterMs: 7_000,
-    problem,
-    urlKey: 'the.url',
-  } as const;
-  const error = refusalOf(refused, remoteParts([]));
-  expect(error.code === 'timeout').toBe(status === 504);
-  expect(error).toMatchObject({ retryAfterMs: 7_000, hint: expect.stringContaining(hint) });
-  expect(error.message).toBe(`the service answered ListChangedFilesForJob with status ${status}: No`);
-});
-
-test.each([
-  [429, 'Unable to create connection', 'rate-limited'],
-  [500, 'Unable to create connection', 'unavailable'],
-  [400, 'the connection pool exhausted', 'unavailable'],
-  [500, 'no such thing', 'fault'],
-  // What the service itself refuses with the status of a proxy.
-  [502, { title: 'External Service Error', detail: 'The limit was reached.' }, 'fault'],
-  [502, { title: 'SSH Problem', detail: "No such file. Path: '/home/u/501/502'." }, 'fault'],
-  [502, { title: 'SSH Problem', detail: 'Permission denied' }, 'fault'],
-  [502, { title: 'SSH Problem', detail: 'Permission denied (publickey).' }, 'unavailable'],
-  [502, { title: 'SSH Problem', detail: 'An established connection was aborted by the server.' }, 'unavailable'],
-] as const)('a refusal with status %i and the words %j is %s', (status, words, code) => {
-  const refused = { status, retryAfterMs: undefined, problem: problemOf(JSON.stringify(words)), urlKey: '' };
-  expect(refusalOf({ operation: 'ListChangedFilesForJob', ...refused }, remoteParts([])).code).toBe(code);
-});
-
-describe('the words of a refusal', () => {
-  const OWN = { title: '', isOwn: true, isPage: false };
-  test.each<readonly [text: string, problem: ReturnType<typeof problemOf>]>([
-    ['"its words"', { ...OWN, words: 'its words' }],
-    ['\uFEFF"its words"', { ...OWN, words: 'its words' }],
-    ['""', { ...OWN, words: '', isOwn: false }],
-    ['plain text', { ...OWN, words: 'plain text', isOwn: false }],
-    ['7', { ...OWN, words: '7', isOwn: false }],
-    ['null', { ...OWN, words: 'null', isOwn: false }],
-    ['{"other":"x"}', { ...OWN, words: '{"other":"x"}', isOwn: false }],
-    [`<p>${' '.repeat(65_536)}<title>A</title>`, { ...OWN, words: '', isOwn: false, isPage: true }],
-    [' <p><title> A </title>', { ...OWN, words: 'A', isOwn: false, isPage: true }],
-    // The most specific one counts, whatever its case.
-    ...['Message', 'detail', 'error_description', 'ExceptionMessage', 'title', 'ERROR'].map((name, index, names) => {
-      const less = names.slice(index).map((other) => [other, other === name ? 'this' : `not ${other}`]);
-      const title = index < 4 ? 'not title' : index === 4 ? 'this' : '';
-      return [JSON.stringify(Object.fromEntries(less)), { ...OWN, words: 'this', title }] as const;
-    }),
-    ['{"message":"","detail":7,"title":"Not Found"}', { ...OWN, words: 'Not Found', title: 'Not Found', isOwn: false }],
-    [
-      '{"title":"An error occurred while processing your request."}',
-      {
-        ...{ ...OWN, isOwn: false, title: 'An error occurred while processing your request.' },
-        words: 'An error occurred while processing your request.',
-      },
-    ],
-    ['{"title":"T","errors":{"A":["a","b",7],"B":"c"}}', { ...OWN, title: 'T', words: 'T a b c' }],
-  ])('%s', (text, problem) => {
-    expect(problemOf(text)).toEqual(problem);
-  });
-
-  test.each([
-    ['{"title":"T","detail":"d"}', ': T: d'],
-    ['{"title":"T"}', ': T'],
-    ['"d"', ': d'],
-    ['""', ''],
-  ])('are shown as they are: %s', (text, shown) => {
-    const refused = { operation: 'ListChangedFilesForJob', status: 500, retryAfterMs: undefined, urlKey: '' } as const;
-    const error = refusalOf({ ...refused, problem: problemOf(text) }, remoteParts([]));
-    expect(error.message).toBe(`the service answered ListChangedFilesForJob with status 500${shown}`);
+test('each refusal is read, and reported with a hint, as is written in refusals.txt', async () => {
+  await expectCases(path.join(import.meta.dirname, 'refusals.txt'), (written) => {
+    const [, status, body = ''] = /^(\d+)(?: (.*))?$/.exec(written) ?? [];
+    const problem = problemOf(body.replace('%BOM', '\uFEFF').replace('%64K', ' '.repeat(65_536)));
+    const refused = { status: Number(status), retryAfterMs: 7_000, problem, urlKey: 'the.url' };
+    const error = refusalOf({ operation: 'ListChangedFilesForJob', ...refused }, remoteParts([]));
+    expect(error.retryAfterMs).toBe(7_000);
+    return [JSON.stringify(problem), `${error.code}: ${error.message}`, `(${error.hint})`];
   });
 });
 

@@ -1,4 +1,6 @@
-/** An error that must come, and a log that nothing is written to. */
+/** An error that must come, cases in a file of text, and a log that nothing is written to. */
+import fs from 'node:fs';
+import { expect } from 'vitest';
 import { JobtailError } from '../../src/errors.ts';
 
 /** The error that `promise` must reject with; any other one is thrown. */
@@ -9,6 +11,24 @@ export async function failureOf(promise: Promise<unknown>): Promise<JobtailError
   );
   if (thrown instanceof JobtailError) return thrown;
   throw thrown;
+}
+
+/**
+ * Compares a file of cases with their results. A case is a line that begins with `>`; `--update=true` writes the indented
+ * lines below it. Empty lines, and those that begin with `#`, stay.
+ */
+export async function expectCases(
+  file: string,
+  resultOf: (written: string) => readonly string[] | Promise<readonly string[]>,
+): Promise<void> {
+  let all = '';
+  for (const line of fs.readFileSync(file, 'utf8').split('\n')) {
+    if (/^#|^$/.test(line)) all += `${line}\n`;
+    if (!line.startsWith('> ')) continue;
+    const result = await resultOf(line.slice('> '.length));
+    all += `${[line, ...result.map((each) => `  ${each}`)].join('\n')}\n`;
+  }
+  await expect(all.replace(/\n$/, '')).toMatchFileSnapshot(file);
 }
 
 const nothing = () => {};

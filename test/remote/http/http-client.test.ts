@@ -1,4 +1,5 @@
 import { getEventListeners } from 'node:events';
+import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { describeFailure } from '../../../src/remote/http/failures.ts';
 import {
@@ -9,6 +10,7 @@ import {
   type ResponseTiming,
   readBody,
 } from '../../../src/remote/http/http-client.ts';
+import { expectCases } from '../../support/errors.ts';
 import {
   answer,
   closedAtEnd,
@@ -294,92 +296,25 @@ describe('a signal', () => {
 });
 
 describe('a failure has its code:', () => {
-  test.each([
-    ['ENOTFOUND', 'unreachable', 'there is no such host', 'correct the host name'],
-    ['EAI_AGAIN', 'unreachable', 'the name server did not answer', '/etc/resolv.conf'],
-    ['ECONNREFUSED', 'unreachable', 'connection refused', 'correct the port'],
-    ['EHOSTUNREACH', 'unreachable', 'no way to the host', 'ip route'],
-    ['ENETUNREACH', 'unreachable', 'no way to the network', 'ip route'],
-    ['EHOSTDOWN', 'unreachable', 'the host is down', 'ip route'],
-    ['ENETDOWN', 'unreachable', 'the network is down', 'ip route'],
-    ['EADDRNOTAVAIL', 'unreachable', 'the address cannot be used', 'correct the address'],
-    ['EINVAL', 'unreachable', 'the address cannot be used', 'correct the address'],
-    ['EACCES', 'unreachable', 'the connection is not allowed', 'firewall of this machine'],
-    ['EPERM', 'unreachable', 'the connection is not allowed', 'firewall of this machine'],
-    ['ETIMEDOUT', 'unreachable', 'did not accept a connection in time', 'firewall on the way'],
-    ['UND_ERR_CONNECT_TIMEOUT', 'unreachable', 'did not accept a connection in time', 'firewall on the way'],
-    ...['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'UND_ERR_SOCKET', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'].map(
-      (code) => [code, 'interrupted', 'broke before the response was complete', 'https://'] as const,
-    ),
-    ['UND_ERR_HEADERS_OVERFLOW', 'malformed', 'KiB of headers', 'fewer cookies'],
-    ['HPE_INVALID_CONSTANT', 'malformed', 'is not proper HTTP/1.1', ''],
-    ['EOTHER', 'interrupted', 'failed: EOTHER', 'it is retried'],
-    ...['UND_ERR_ABORTED', 'UND_ERR_DESTROYED', 'UND_ERR_CLOSED', 'ABORT_ERR'].map(
-      (code) => [code, 'aborted', 'the call was stopped', undefined] as const,
-    ),
-  ] as const)('%s of the system is %s', (code, ours, message, hint) => {
-    const error = describeFailure(Object.assign(new Error('of the system'), { code }), { host: 'h', port: '1' });
-    expect(error).toMatchObject({ code: ours, message: expect.stringContaining(message) });
-    if (hint === undefined) return expect(error.hint).toBeUndefined();
-    expect(error.message).toContain('h:1');
-    expect(error.hint).toContain(hint);
+  const codedOf = (code: string) => Object.assign(new Error('why'), { code });
+  test('of the system and of OpenSSL, as is written in failures.txt', async () => {
+    await expectCases(path.join(import.meta.dirname, 'failures.txt'), (written) => {
+      const [, via, code, isRead, words = 'why'] = /^(?:(proxy|by) )?(\w+)( read)?(?: (.*))?$/.exec(written) ?? [];
+      const thrown = Object.assign(new Error(words), { code, ...(isRead && { syscall: 'read' }) });
+      const targets = { proxy: { isProxy: true }, by: { by: 'p:8' } };
+      const error = describeFailure(thrown, { host: 'h', port: '1', ...targets[via as keyof typeof targets] });
+      return [`${error.code}: ${error.message}`, ...(error.hint === undefined ? [] : [`(${error.hint})`])];
+    });
   });
 
-  test.each(['ETIMEDOUT', 'EHOSTUNREACH'])(
-    '%s of an open connection is interrupted: a request may have arrived',
-    (code) => {
-      const error = Object.assign(new Error('of the system'), { code, syscall: 'read' });
-      const message = 'the connection to h:1 broke before the response was complete';
-      expect(describeFailure(error, { host: 'h', port: '1' })).toMatchObject({ code: 'interrupted', message });
-    },
-  );
-
-  const ROOT = 'put the root CA of the server';
   test.each([
-    ['UNABLE_TO_GET_ISSUER_CERT', 'why', 'an intermediate CA alone is not enough'],
-    ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'why', ROOT],
-    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'why', ROOT],
-    ['SELF_SIGNED_CERT_IN_CHAIN', 'why', ROOT],
-    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'why', ROOT],
-    ['ERR_TLS_CERT_ALTNAME_INVALID', 'why', 'use a host name of the certificate'],
-    ['HOSTNAME_MISMATCH', 'why', 'use a host name of the certificate'],
-    ['CERT_NOT_YET_VALID', 'why', 'set the clock of this machine'],
-    ['CERT_HAS_EXPIRED', 'why', 'have the certificate of the server renewed'],
-    ['ERR_SSL_WRONG_VERSION_NUMBER', 'it does not speak TLS', 'use http:// at this port'],
-    ['ERR_SSL_PACKET_LENGTH_TOO_LONG', 'it does not speak TLS', 'use http:// at this port'],
-    ['ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL', 'it speaks HTTP/2 alone', 'allow HTTP/1.1'],
-    ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', 'it has no version of TLS from 1.2 on', 'switch on TLS 1.2'],
-    ['ERR_SSL_UNSUPPORTED_PROTOCOL', 'it has no version of TLS from 1.2 on', 'switch on TLS 1.2'],
-    ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'it wants a client certificate', 'one that the server accepts'],
-    ['ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE', 'it wants a client certificate', 'one that the server accepts'],
-    ['ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE', 'it refused the handshake', 'if it wants a certificate'],
-    ['ERR_SSL_TLSV1_UNRECOGNIZED_NAME', 'it serves no such host name', 'not an alias or a number'],
-    ...['CRL_HAS_EXPIRED', 'CERT_REVOKED', 'INVALID_CA', 'INVALID_PURPOSE', 'PATH_LENGTH_EXCEEDED'].map(
-      (code) => [code, 'why', 'compare the certificate with the host name'] as const,
-    ),
-    ['ERR_OSSL_X509_KEY_VALUES_MISMATCH', 'why', 'compare the certificate with the host name'],
-  ] as const)('%s of OpenSSL is tls', (code, reason, hint) => {
-    const error = describeFailure(Object.assign(new Error('why'), { code }), { host: 'h', port: '1' });
-    expect(error).toMatchObject({ code: 'tls', hint: expect.stringContaining(hint) });
-    expect(error.message).toMatch(new RegExp(`^no secure connection to h:1: ${reason}.* \\(${code}\\)$`));
-  });
-
-  const codedOf = (code: string, message = 'why') => Object.assign(new Error(message), { code });
-  const PROXY = { host: 'p', port: '8', isProxy: true };
-  test.each([
-    [codedOf('EPROTO', 'alert unrecognized name'), {}, 'tls', 'h:1: it serves no such host name'],
-    [codedOf('EPROTOX'), {}, 'interrupted', 'the call to h:1 failed: EPROTOX'],
-    [new AggregateError([codedOf('EPERM'), codedOf('ECONNREFUSED')]), {}, 'unreachable', 'connection refused'],
-    [new AggregateError([]), {}, 'interrupted', 'failed: AggregateError'],
-    [new TypeError('a defect'), {}, 'interrupted', 'the call to h:1 failed: TypeError: a defect'],
-    ['a text', {}, 'interrupted', 'failed: without an error message'],
-    [new Error('WebAssembly.Memory(): out of memory'), {}, 'local-io', 'no call to h:1: this process'],
-    [codedOf('ECONNRESET'), { by: 'p:8' }, 'interrupted', 'h:1 through the proxy p:8 broke'],
-    [codedOf('ECONNRESET'), PROXY, 'unreachable', 'the proxy p:8 closed the connection before it answered'],
-    [codedOf('HPE_INVALID_CONSTANT'), PROXY, 'unreachable', 'the proxy p:8 does not answer with HTTP'],
-    [codedOf('ECONNREFUSED'), PROXY, 'unreachable', 'the proxy p:8 cannot be reached'],
-  ])('%s at %j is %s', (thrown, target, code, message) => {
-    const error = describeFailure(thrown, { host: 'h', port: '1', ...target });
+    [new AggregateError([codedOf('EPERM'), codedOf('ECONNREFUSED')]), 'unreachable', 'connection refused'],
+    [new AggregateError([]), 'interrupted', 'failed: AggregateError'],
+    [new TypeError('a defect'), 'interrupted', 'the call to h:1 failed: TypeError: a defect'],
+    ['a text', 'interrupted', 'failed: without an error message'],
+    [new Error('WebAssembly.Memory(): out of memory'), 'local-io', 'no call to h:1: this process'],
+  ])('of the program, %s, is %s', (thrown, code, message) => {
+    const error = describeFailure(thrown, { host: 'h', port: '1' });
     expect(error).toMatchObject({ code, message: expect.stringContaining(message) });
   });
 

@@ -277,101 +277,25 @@ describe('the raw file', () => {
   });
 });
 
-/** At `at`, the service answers with a text, or with no entry for the file. */
-test.each<[what: string, responses: readonly [at: number, text: string | undefined][], bytes: string, WhatFollows]>([
-  [
-    'goes on alike',
-    [
-      [0, 'abc'],
-      [1, 'bc'],
-    ],
-    'abc',
-    'nothing',
-  ],
-  [
-    'shows what is before it',
-    [
-      [0, 'abc'],
-      [1, '\uFFFD\uFFFDabc'],
-    ],
-    '',
-    'hidden',
-  ],
-  [
-    'has become shorter',
-    [
-      [0, 'abcd'],
-      [1, 'bc'],
-    ],
-    '',
-    'hidden',
-  ],
-  [
-    'begins with a longer character',
-    [
-      [0, 'éabc'],
-      [1, '\uFFFDabc'],
-    ],
-    '',
-    'hidden',
-  ],
-  [
-    'is gone',
-    [
-      [0, 'abc'],
-      [1, undefined],
-    ],
-    '',
-    'unclear',
-  ],
-  [
-    'has one byte, which is there still',
-    [
-      [0, 'a'],
-      [1, ''],
-      [0, 'a'],
-    ],
-    'a',
-    'nothing',
-  ],
-  [
-    'has one byte, which is another one',
-    [
-      [0, 'a'],
-      [1, ''],
-      [0, 'b'],
-    ],
-    '',
-    'hidden',
-  ],
-  [
-    'has one character that is no byte of ASCII',
-    [
-      [0, 'é'],
-      [1, ''],
-      [0, 'é'],
-    ],
-    '',
-    'hidden',
-  ],
-  [
-    'has one byte, which is gone',
-    [
-      [0, 'a'],
-      [1, ''],
-      [0, ''],
-    ],
-    '',
-    'hidden',
-  ],
+/** From each offset, the service answers with the text behind it, or without the file. */
+test.each<[what: string, responses: readonly string[], bytes: string, WhatFollows]>([
+  ['goes on alike', ['0 abc', '1 bc'], 'abc', 'nothing'],
+  ['shows what is before it', ['0 abc', '1 \uFFFD\uFFFDabc'], '', 'hidden'],
+  ['has become shorter', ['0 abcd', '1 bc'], '', 'hidden'],
+  ['begins with a longer character', ['0 éabc', '1 \uFFFDabc'], '', 'hidden'],
+  ['is gone', ['0 abc', '1'], '', 'unclear'],
+  ['has one byte, which is there still', ['0 a', '1 ', '0 a'], 'a', 'nothing'],
+  ['has one byte, which is another one', ['0 a', '1 ', '0 b'], '', 'hidden'],
+  ['has one character that is no byte of ASCII', ['0 é', '1 ', '0 é'], '', 'hidden'],
+  ['has one byte, which is gone', ['0 a', '1 ', '0 '], '', 'hidden'],
 ])(
   'the start of a text is certain by what a text from its second byte on shows: it %s',
   async (_, responses, bytes, follows) => {
     const { remote, ask } = setUp(Buffer.alloc(0), {});
     const left = [...responses];
     vi.spyOn(remote, 'readParts').mockImplementation(async (_job, [wanted]) => {
-      const [at, text] = left.shift() ?? [];
-      expect(wanted?.offset).toBe(at);
+      const [at, text] = left.shift()?.split(' ') ?? [];
+      expect(`${wanted?.offset}`).toBe(at);
       if (text === undefined || wanted === undefined) return { parts: [], refused: 0 };
       const content = Buffer.from(text);
       const read = async (start: number, end: number) => content.subarray(start, end);
