@@ -226,9 +226,9 @@ it('init writes private files, keeps former ones aside, and leaves no part of ne
   const stdin = vi.spyOn(process, 'stdin', 'get');
   vi.spyOn(process.stdout, 'write').mockReturnValue(true);
   onTestFinished(() => void vi.restoreAllMocks());
-  const initAs = async (username: string, force: boolean, output = 'c.yaml') => {
+  const initAs = async (username: string, force: boolean, output = 'c.yaml', baseUrl = 'http://127.0.0.1:9') => {
     stdin.mockReturnValue(Readable.from([`of ${username}\n`]) as never);
-    const flags = { url: 'http://127.0.0.1:9/heappe', protocol: 'rest', method: 'password' } as const;
+    const flags = { url: 'http://127.0.0.1:9/heappe', baseUrl, protocol: 'rest', method: 'password' } as const;
     await init({ ...flags, username, force, secretStdin: true, check: false, output: path.join(directory, output) });
   };
   const read = (name: string) => fs.readFileSync(path.join(directory, name), 'utf8');
@@ -251,11 +251,15 @@ it('init writes private files, keeps former ones aside, and leaves no part of ne
   await expect(initAs('bob', false, 'd.yaml')).rejects.toMatchObject({ message: `${secret} is there already`, hint });
   expect([read('c.yaml'), read('password')]).toEqual([before, 'of alice\n']);
   await initAs('bob', true);
-  expect(read('c.yaml')).toContain('username: "bob"');
+  const bobs = read('c.yaml');
+  expect(bobs).toContain('username: "bob"');
   expect(['password', 'c.yaml.bak', 'password.bak'].map(read)).toEqual(['of bob\n', before, 'of alice\n']);
   fs.writeFileSync(`${secret}.${process.pid}.new`, '');
   await expect(initAs('carol', true)).rejects.toThrow(`cannot write ${secret}`);
-  expect(fs.readdirSync(directory).sort()).toEqual(['c.yaml.bak', 'password.bak']);
+  // The agent can go on with what was there, also if the answers are refused.
+  await expect(initAs('carol', true, 'c.yaml', 'nonsense')).rejects.toThrow('service.baseUrl: expected an address');
+  expect(fs.readdirSync(directory).sort()).toEqual(['c.yaml', 'password']);
+  expect([read('c.yaml'), read('password')]).toEqual([bobs, 'of bob\n']);
 });
 
 it('init --service sets the directories of the unit, or of its instance, and the one credential that units load', async () => {

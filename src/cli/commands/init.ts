@@ -81,12 +81,13 @@ async function write(file: string, { sections, secret }: Answers, options: InitO
   for (const each of there) fs.renameSync(each, `${each}.bak`);
   try {
     for (const [each, { text, mode }] of texts) putFile(each, text, mode);
+    // Validates the answers.
+    await loadConfig(file);
   } catch (thrown) {
     for (const each of texts.keys()) fs.rmSync(each, { force: true });
+    for (const each of there) fs.renameSync(`${each}.bak`, each);
     throw thrown;
   }
-  // Validates the answers.
-  await loadConfig(file);
   if (secret !== undefined) process.stdout.write(`${secret.file}: the secret, readable for you alone\n`);
   process.stdout.write(`${file}: the configuration\n`);
 }
