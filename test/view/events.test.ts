@@ -188,6 +188,9 @@ describe('jobs', () => {
       expect(stateError?.message).toContain('there is no state');
       fs.renameSync(`${file}.away`, file);
       await page.until('stateError', (reported) => reported === null);
+      // A page whose last stream reported it, such as one that was hidden meanwhile, and the fleet that it was in.
+      const later = place.look('');
+      expect([await later.until('stateError'), await later.until('fleet')]).toEqual([null, null]);
       expect((await place.ask(`/api/lines?${STDOUT}`)).status).toBe(200);
       place.write('stdout', 'x'.repeat(liveBytes));
       await page.until('jobs', ({ jobs }) => jobs[0]?.liveBytes === liveBytes);

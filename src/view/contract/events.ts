@@ -24,8 +24,8 @@ export interface StreamTopics {
 export interface Events {
   readonly hello: Hello;
   readonly agent: AgentState;
-  /** Only of an agent of a fleet. */
-  readonly fleet: FleetState;
+  /** Null of an agent without a fleet. */
+  readonly fleet: FleetState | null;
   readonly jobs: JobsChange;
   readonly job: JobDetail;
   readonly files: FilesChange;

@@ -22,9 +22,9 @@ export function eventRoutes(parts: ViewParts): readonly HttpRoute[] {
       const hello = { program: settings.program, now: Date.now() };
       const topics: Topic[] = [
         whenOther('hello', () => hello),
-        whenOther('stateError', () => snapshots.stateError, 'null'),
+        whenOther('stateError', () => snapshots.stateError),
         whenOther('agent', () => snapshots.agent()),
-        whenOther('fleet', () => stores.state),
+        whenOther('fleet', () => (stores.isComplete ? (stores.state ?? null) : undefined)),
         ...(query.flag('jobs') ? [jobsTopic(snapshots)] : []),
         ...jobs.map((jobId) => jobTopic(snapshots, jobId)),
         ...mirrors.map((mirror) => whenOther('length', () => lengthOf(parts, mirror))),
@@ -49,13 +49,9 @@ export function eventRoutes(parts: ViewParts): readonly HttpRoute[] {
 type Topic = () => EventLine[];
 
 /** A value that is sent as a whole when its JSON is another than before. */
-function whenOther<Name extends keyof Events>(
-  name: Name,
-  value: () => Events[Name] | undefined,
-  sentBefore = '',
-): Topic {
+function whenOther<Name extends keyof Events>(name: Name, value: () => Events[Name] | undefined): Topic {
   let seen: unknown;
-  let sent = sentBefore;
+  let sent = '';
   return () => {
     const now = value();
     // Most of the time it is the very same.

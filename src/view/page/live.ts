@@ -161,7 +161,9 @@ class Live {
       this.figures.value = figures && [...before, ...figures].slice(-MAX_FIGURES);
     },
     agent: into(this.agent),
-    fleet: into(this.fleet),
+    fleet: (fleet) => {
+      this.fleet.value = fleet ?? undefined;
+    },
     service: into(this.service),
     stateError: into(this.stateError),
   };
