@@ -84,9 +84,13 @@ export class Reload<Made extends Closable = Connection> {
       onVerdict(undefined);
       return;
     }
-    const connection = await connect(config);
-    // If the file was invalid at a SIGHUP, the corrected one is loaded as if the signal came again.
+    // Before it reads files: a change after that is a new request.
     this.#asked = false;
+    const connection = await connect(config).catch((thrown: unknown) => {
+      // The corrected configuration is loaded as if the signal came again.
+      this.#asked ||= asked;
+      throw thrown;
+    });
     onVerdict(undefined);
     if (changes.length === 0) log.info({}, 'configuration unchanged, certificates and secrets read again');
     else log.info({ changes }, 'configuration changed');

@@ -44,6 +44,20 @@ it('a hang-up whose connection fails is not forgotten: the next reading renews t
   await reload.close();
 });
 
+it('a hang-up while a connection is made renews it once more: a file may have been read before', async () => {
+  let made = 0;
+  const { reload, clock } = await reloadOf(async () => {
+    made += 1;
+    if (made === 1) reload.check({ asked: true });
+    return { close: async () => {} };
+  });
+  reload.check({ asked: true });
+  await clock.passUntil('the second connection', () => made === 2);
+  await clock.pass(10_000);
+  await reload.close();
+  expect(made).toBe(2);
+});
+
 it('a connection that is never taken is closed, by the next one and at the end', async () => {
   const closed: number[] = [];
   let made = 0;
