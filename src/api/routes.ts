@@ -6,6 +6,7 @@ import { Refused } from '../http/refused.ts';
 import type { Connections } from '../http/server.ts';
 import { newsLines, streamed } from '../http/streams.ts';
 import { type JobId, parseJobId } from '../job.ts';
+import { printable } from '../printable.ts';
 import { packageFile } from '../system/package-file.ts';
 import type { ApiParts } from './work.ts';
 import * as work from './work.ts';
@@ -16,11 +17,13 @@ const MAX_READ_BYTES = 1024 * 1024;
 const USUAL_WAIT_SECONDS = 60;
 const MAX_WAIT_SECONDS = 3_600;
 
+const PARAMETERS: ReadonlySet<string> = new Set(['all', 'complete', 'now', 'seconds']);
+
 /** `GET` changes nothing, and is served at both sockets. */
 export function routesOf(parts: ApiParts): readonly HttpRoute[] {
   return [
     get('/v1/openapi.json', () => JSON.parse(fs.readFileSync(packageFile('docs/openapi.json'), 'utf8')) as object),
-    get('/v1/jobs', ({ req }) => work.statusOf(parts, req.query('all') === '1' ? 'all' : undefined)),
+    get('/v1/jobs', ({ req }) => work.statusOf(parts, isSet(req, 'all') ? 'all' : undefined)),
     get('/v1/jobs/:job', (context) => work.statusOf(parts, [jobOf(context)])),
     get('/v1/jobs/:job/results', (context) => work.resultsOf(parts, jobOf(context))),
     get('/v1/jobs/:job/wait', (context) =>
@@ -28,7 +31,7 @@ export function routesOf(parts: ApiParts): readonly HttpRoute[] {
     ),
     get('/v1/jobs/:job/verification', (context) =>
       work.verify(parts, jobOf(context), {
-        isComplete: context.req.query('complete') === '1',
+        isComplete: isSet(context.req, 'complete'),
         signal: signalOf(context),
       }),
     ),
@@ -44,7 +47,7 @@ export function routesOf(parts: ApiParts): readonly HttpRoute[] {
       method: 'DELETE',
       path: '/v1/jobs/:job',
       answer: (context) =>
-        context.req.query('now') === '1'
+        isSet(context.req, 'now')
           ? work.endNow(parts, jobOf(context))
           : work.unwatch(parts, jobOf(context), signalOf(context)),
     },
@@ -66,6 +69,9 @@ export const gateOf =
     if (req.header('origin') !== undefined) throw new JobtailError('usage', 'this is no interface for a page');
     if (req.method !== 'GET' && socket === 'read')
       throw new Refused(403, 'this socket changes nothing', { hint: 'ask control.sock' });
+    for (const [name, values] of Object.entries(req.queries()))
+      if (!PARAMETERS.has(name) || values.length > 1)
+        throw new JobtailError('usage', `the address has an unexpected parameter: ${printable(name)}`);
     await next();
   };
 
@@ -73,6 +79,13 @@ function jobOf({ req }: HttpContext): JobId {
   const jobId = parseJobId(req.param('job') ?? '');
   if (jobId === undefined) throw new JobtailError('usage', 'expected a job id: a whole number from 1 to 2^63 - 1');
   return jobId;
+}
+
+/** A value such as `true` must not silently mean no. */
+function isSet(req: HttpContext['req'], name: 'all' | 'complete' | 'now'): boolean {
+  const value = req.query(name) ?? '0';
+  if (value === '0' || value === '1') return value === '1';
+  throw new JobtailError('usage', `${name}: 1 or 0 was expected`);
 }
 
 function secondsOf({ req }: HttpContext): number {

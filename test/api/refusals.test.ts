@@ -137,6 +137,20 @@ it('a wait of more seconds than an hour has, or of no number, is refused', async
     expect(await ask('GET', `/v1/jobs/501/wait?seconds=${seconds}`), seconds).toMatchObject({ message: 'asked' });
 });
 
+it('a parameter with another name or value than the interface has is refused', async () => {
+  const { ask } = await served(new JobtailError('job-unknown', 'asked'));
+  for (const [method, at] of [
+    ['GET', '/v1/jobs?all=true'],
+    ['GET', '/v1/jobs/501/verification?complete=yes'],
+    ['DELETE', '/v1/jobs/501?now='],
+    ['GET', '/v1/jobs/501/wait?timeout=600'],
+    ['GET', '/v1/jobs/501/wait?seconds=0&seconds=600'],
+  ] as const)
+    expect(await ask(method, at), at).toMatchObject({ status: 400, code: 'usage' });
+  for (const at of ['/v1/jobs?all=0', '/v1/jobs?all=1'])
+    expect(await ask('GET', at)).toMatchObject({ message: 'asked' });
+});
+
 it('events are a stream of lines with JSON, which ends with its client', async () => {
   const { socketPath, failures } = await served(undefined);
   const request = http.request({ socketPath, path: '/v1/events', agent: false }).end();
