@@ -1,5 +1,6 @@
 /** A search over all jobs, over real HTTP: what grep finds, bounded, and ended with the request. */
 import { once } from 'node:events';
+import fs from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { JobId } from '../../src/job.ts';
@@ -82,6 +83,17 @@ describe('a search over all jobs', () => {
     const place = await placeWithJobs();
     expect((await place.ask(`/api/find?${query}`)).status).toBe(400);
   });
+});
+
+it('a search over mirrors or a state that cannot be read is refused, and takes no place from the next one', async () => {
+  const place = await ViewPlace.serve({ mirrorDirectory: `/${'x'.repeat(300)}` });
+  const statuses = async (...names: string[]) =>
+    await Promise.all(names.map(async (name) => (await place.ask(`/api/${name}`).catch(() => undefined))?.status));
+  for (let times = 0; times < 9; times++) expect(await statuses('find?text=a', 'errors')).toEqual([503, 503]);
+  Object.assign(place.settings, { mirrorDirectory: place.mirrors });
+  fs.renameSync(`${place.settings.stateDirectory}/agent.db`, `${place.settings.stateDirectory}/away`);
+  place.view.parts.store.close();
+  expect(await statuses('errors', 'find?text=a')).toEqual([503, 200]);
 });
 
 it('an expression that never ends is ended at once when its page is gone', async () => {

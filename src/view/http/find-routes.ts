@@ -24,7 +24,9 @@ const MAX_GROUPS = 200;
 const THREADS = 2;
 
 export function findRoutes(parts: ViewParts): readonly HttpRoute[] {
-  const searched = (context: HttpContext, linesUntil: (stop: AbortSignal) => AsyncIterable<object>) => {
+  const searched = (context: HttpContext, linesOf: (files: Files, stop: AbortSignal) => AsyncIterable<object>) => {
+    // Mirrors that cannot be listed take no place.
+    const files = mirrorsIn(parts.settings.mirrorDirectory, { jobs: [] });
     const release = parts.limits.take('searches');
     const stop = new LinkedAbort(context.req.raw.signal).within(LIMIT_MS);
     const end = () => {
@@ -33,7 +35,7 @@ export function findRoutes(parts: ViewParts): readonly HttpRoute[] {
       release();
     };
     const headers = { 'content-type': 'application/x-ndjson' };
-    return streamed(parts, context, jsonLines(linesUntil(stop.signal)), { headers, end });
+    return streamed(parts, context, jsonLines(linesOf(files, stop.signal)), { headers, end });
   };
   return [
     get('/api/find', (context) => {
@@ -41,16 +43,22 @@ export function findRoutes(parts: ViewParts): readonly HttpRoute[] {
       const text = query.text('text') ?? '';
       if (text === '' || text.length > MAX_TEXT) throw new Refused(400, `text is from 1 to ${MAX_TEXT} characters`);
       const source = query.flag('regex') ? text : literal(text);
-      return searched(context, (stop) => found(mirrorsOf(parts), source, stop));
+      return searched(context, (files, stop) => found(files, source, stop));
     }),
-    get('/api/errors', (context) => searched(context, (stop) => errorLines(parts, stop))),
+    get('/api/errors', (context) => {
+      const failed = failedJobs(parts);
+      const { errorPatterns: patterns } = parts.settings;
+      const isFailed = (jobId: JobId) => failed.has(jobId);
+      return searched(context, (files, signal) =>
+        errorLines({ files, patterns, isFailed, onUnreadable: () => {}, signal }),
+      );
+    }),
   ];
 }
 
 /** What was found so far, at most every `SHOW_MS`, and once at the end. */
-async function* errorLines(parts: ViewParts, signal: AbortSignal): AsyncGenerator<ErrorGroups> {
-  const files = mirrorsOf(parts);
-  const failed = failedJobs(parts);
+async function* errorLines(search: Parameters<typeof errorsIn>[0]): AsyncGenerator<ErrorGroups> {
+  const { files } = search;
   const shown = ({ tasks, filesDone }: ErrorProgress, isDone: boolean, cut?: string): ErrorGroups => {
     const groups = groupsOf(tasks.values()).slice(0, MAX_GROUPS);
     return {
@@ -72,9 +80,7 @@ async function* errorLines(parts: ViewParts, signal: AbortSignal): AsyncGenerato
   let last: ErrorProgress = { tasks: new Map(), files: files.length, filesDone: 0 };
   let shownAt = 0;
   try {
-    const { errorPatterns: patterns } = parts.settings;
-    const isFailed = (jobId: JobId) => failed.has(jobId);
-    for await (last of errorsIn({ files, patterns, isFailed, onUnreadable: () => {}, signal })) {
+    for await (last of errorsIn(search)) {
       if (performance.now() - shownAt < SHOW_MS) continue;
       yield shown(last, false);
       shownAt = performance.now();
@@ -93,8 +99,6 @@ const failedJobs = ({ store }: ViewParts) =>
       .jobInformation.all()
       .flatMap(({ jobId, information: { state } }) => (state === 'Failed' ? [jobId] : [])),
   );
-
-const mirrorsOf = ({ settings }: ViewParts) => mirrorsIn(settings.mirrorDirectory, { jobs: [] });
 
 type Files = ReturnType<typeof mirrorsIn>;
 
