@@ -1,13 +1,17 @@
 /** Which events follow from what happens to a job, and to the agent. */
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
+import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { JobId, TaskId } from '../../src/job.ts';
-import { jobTimeOf } from '../../src/job-information.ts';
+import { type JobInformation, jobTimeOf } from '../../src/job-information.ts';
 import { EVENT_TYPES } from '../../src/notification.ts';
 import { UnderWay } from '../../src/notify/deliveries.ts';
 import { newEvent } from '../../src/notify/events.ts';
+import type { Notifications } from '../../src/notify/notifications.ts';
 import { Rule } from '../../src/notify/rules.ts';
+import type { WatchState } from '../../src/store/rows.ts';
+import { expectCases } from '../support/errors.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { JOB, KEY, NotifyPlace, placeWith, ruleOf } from './place.ts';
 
@@ -20,41 +24,78 @@ function withJob(...rules: readonly ReturnType<typeof ruleOf>[]): NotifyPlace {
   return place;
 }
 
-describe('a job', () => {
-  it('is started, stalled, failed and complete, each once', async () => {
-    const place = withJob(ALL);
-    place.report('Queued');
-    await place.tick();
-    expect(place.shown).toEqual([]);
-    place.report('Running');
-    await place.tick();
-    place.stall();
-    await place.tick();
-    const task = { id: '9001' as TaskId, name: null, state: 'Failed', startTime: null, endTime: null };
-    const errors = ['CUDA out of memory', null, ' ', 'killed', '', 'lost', 'gone', 'no space left'];
-    place.report('Failed', { tasks: errors.map((errorMessage) => ({ ...task, errorMessage })), name: 'heat-1' });
-    await place.tick();
-    for (const row of place.store.liveFiles.ofJob(JOB)) place.store.liveFiles.save({ ...row, verified: row.position });
-    await place.tick();
-    expect(place.shown).toHaveLength(3);
-    place.setState('settled');
-    await place.tick();
-    place.start();
-    await place.tick();
-    expect(place.shown).toEqual([
-      'started',
-      'stalled it runs, and no live file has grown since 1970-01-01T00:00:00.005Z',
-      'failed task 9001: CUDA out of memory; task 9001: killed; task 9001: lost; and 2 tasks more',
-      'results-complete the last complete pass is done',
-    ]);
-    expect(place.waiting[2]).toMatchObject({
-      jobId: JOB,
-      jobName: 'heat-1',
-      count: 1,
-      time: expect.stringMatching(/Z$/),
-    });
-  });
+/** Two runs of a job start then. */
+const STARTS: Readonly<Record<string, string>> = { A: '2026-11-27T23:00:00Z', B: '2026-11-27T23:30:00Z' };
+const NO_NEWS = { polledAt: 9, grownAt: 9, refused: 0, failures: 0, error: null };
 
+/** What a report has besides its state: a name, a start, an end so many seconds from now, and failures of tasks. */
+function reportOf(words: string, now: number): Partial<JobInformation> {
+  const [, name, run, ends, zone = '', failing] =
+    /^(?: as (\S+))?(?: (A|B))?(?: ends (\S+?)(Z?))?(?: failing (.*))?$/.exec(words) ?? [];
+  const end = new Date(now + Number(ends ?? 0) * 1_000).toISOString().replace('Z', zone);
+  const task = { id: '9001' as TaskId, name: null, state: 'Failed', startTime: null, endTime: null };
+  const errors = failing === undefined ? [] : (JSON.parse(failing) as (string | null)[]);
+  return {
+    ...(name !== undefined && { name }),
+    startTime: run === undefined ? null : jobTimeOf(STARTS[run] ?? ''),
+    endTime: ends === undefined ? null : jobTimeOf(end),
+    tasks: errors.map((errorMessage) => ({ ...task, errorMessage })),
+  };
+}
+
+const started = new WeakMap<NotifyPlace, Notifications>();
+
+/** The steps of events.txt, by their first word. */
+const STEPS: Readonly<Record<string, (place: NotifyPlace, rest: string) => unknown>> = {
+  start: (place) => started.set(place, place.start()),
+  catch: (place) => void started.get(place)?.catchUp(),
+  watch: (place, rest) => place.watch(JOB, /seen (\w+)/.exec(rest)?.[1] ?? null, !rest.includes('no results')),
+  report: (place, rest) => {
+    const [, state = '', more = ''] = /^(\w+)(.*)$/.exec(rest) ?? [];
+    place.report(state, reportOf(more, place.clock.now()));
+  },
+  grow: (place, rest) => place.grow(JSON.parse(rest) as string),
+  poll: (place) => place.store.jobs.endRun(JOB, NO_NEWS),
+  stall: (place) => place.stall(),
+  set: (place, rest) => place.setState(rest as WatchState),
+  resume: (place) => place.store.jobs.resume(JOB),
+  forget: (place) => place.store.transaction(() => place.store.jobs.forget(JOB, place.clock.now())),
+  clock: (place, rest) => place.clock.stepWall(Number(rest) * 1_000),
+  prove: ({ store }, rest) => {
+    for (const row of store.liveFiles.ofJob(JOB))
+      store.liveFiles.save({ ...row, verified: row.position - Number(rest) });
+  },
+  pass: (place, rest) => place.clock.pass(Number(rest) * 1_000),
+  alone: (place) => Object.assign(place, { hasJobService: false }),
+};
+
+it('each life of a job has the events that are written', async () => {
+  await expectCases(path.join(import.meta.dirname, 'events.txt'), async (written) => {
+    const steps = written.split('; ');
+    const rules = steps.filter((step) => /^(?:all$|\{)/.test(step));
+    const settings = rules.map((rule) => (rule === 'all' ? ALL : ruleOf(JSON.parse(rule) as object)));
+    const place = placeWith(...settings);
+    const ids = settings.map((each) => new Rule(each).id);
+    const result: string[] = [];
+    const seen = new Set<string>();
+    for (const [index, step] of steps.slice(rules.length).entries()) {
+      const [, word = '', rest = ''] = /^(\w+) ?(.*)$/.exec(step) ?? [];
+      await STEPS[word]?.(place, rest);
+      expect(Object.keys(STEPS), written).toContain(word);
+      if (word === 'pass' || index === steps.length - rules.length - 1) {
+        const come = place.store.outbox.all().flatMap(({ rule, event: { id, jobName = 'without a name' } }, at) => {
+          if (seen.has(id)) return [];
+          seen.add(id);
+          return [`rule ${ids.indexOf(rule) + 1}: ${place.shown[at]} (${jobName})`];
+        });
+        if (come.length > 0) result.push(`${index + 1}. ${step}: ${come.join(', ')}`);
+      }
+    }
+    return result.length === 0 ? ['no event'] : result;
+  });
+});
+
+describe('a job', () => {
   it('whose rows cannot be read fails alone', async () => {
     const place = withJob(ALL);
     place.watch('502' as JobId);
@@ -71,202 +112,16 @@ describe('a job', () => {
     expect(place.waiting.map(({ type, jobId }) => `${jobId} ${type}`)).toContain(`${JOB} started`);
   });
 
-  it.each<[string, string, (place: NotifyPlace) => void]>([
-    ['deleted', 'Deleted', () => {}],
-    ['settled without results', 'Finished', (place) => place.watch(JOB, null, false)],
-    [
-      'settled with a live file that is not proven',
-      'Finished',
-      ({ store }) => {
-        for (const row of store.liveFiles.ofJob(JOB)) store.liveFiles.save({ ...row, position: 5, verified: 4 });
-      },
-    ],
-  ])('that is %s is not complete', async (_, state, prepare) => {
+  it('that did not change is not read again', async () => {
     const place = withJob(ruleOf({ on: ['results-complete'] }));
     place.report('Running');
-    await place.tick();
-    prepare(place);
-    place.report(state);
     place.setState('settled');
     await place.tick();
-    expect(place.shown).toEqual([]);
     await place.tick();
-    // What did not change is not read again.
     const reads = vi.spyOn(place.store.outbox, 'changedJobs');
     await place.clock.pass(10_000);
     expect(reads).not.toHaveBeenCalled();
   });
-
-  it.each([
-    ['runs: a list that lags', 'Running A, Queued, Running A', 'started'],
-    ['is over: a list that lags', 'Finished A, Running A, Finished A', 'started finished'],
-    ['ran twice, without a report between', 'Finished A, Finished B', 'started finished started finished'],
-    ['was queued again', 'Running A, Queued, Running B', 'started started'],
-    ['ended between two readings', 'Finished', 'started finished'],
-    ['was canceled between two readings', 'Canceled', 'canceled'],
-    ['was deleted', 'Deleted', ''],
-    ['is failed after all', 'Finished A, Failed A', 'started finished failed'],
-  ])('that %s has events by its runs, which start at A and at B', async (_, reports, types) => {
-    const place = withJob(ALL);
-    place.report('Submitted');
-    await place.tick();
-    const starts: Readonly<Record<string, string>> = { A: '2026-11-27T23:00:00Z', B: '2026-11-27T23:30:00Z' };
-    for (const report of reports.split(', ')) {
-      const [state = '', run = ''] = report.split(' ');
-      place.report(state, { startTime: run === '' ? null : jobTimeOf(starts[run] ?? '') });
-      await place.tick();
-    }
-    expect(place.waiting.map(({ type }) => type).join(' ')).toBe(types);
-  });
-
-  it.each<[string, string[], string | null, number, readonly string[]]>([
-    ['seen active, whose cluster has a slow clock', ['Running', 'Failed'], 'Z', -60_000, ['started', 'failed']],
-    ['seen waiting, whose end has no zone', ['Queued', 'Failed'], '', -60_000, ['started', 'failed']],
-    ['first reported as over', ['Failed'], 'Z', -60_000, []],
-    ['first reported as over, whose end is later', ['Failed'], 'Z', 60_000, ['started', 'failed']],
-    ['first reported as over, whose end has no zone', ['Failed'], '', 60_000, []],
-    ['first reported as over, without an end', ['Failed'], null, 0, []],
-    ['that a list had as active before it was watched', ['Failed'], null, 0, ['started', 'failed']],
-  ])('%s', async (what, states, zone, endsInMs, types) => {
-    const place = placeWith(ALL);
-    place.start();
-    place.watch(JOB, what.includes('a list') ? 'Queued' : null);
-    await place.tick();
-    const end = new Date(place.clock.now() + endsInMs).toISOString().replace('Z', zone ?? '');
-    for (const state of states) {
-      place.report(state, state === 'Failed' && zone !== null ? { endTime: jobTimeOf(end) } : {});
-      await place.tick();
-    }
-    expect(place.waiting.map(({ type }) => type)).toEqual(types);
-  });
-
-  it.each([
-    ['Failed', []],
-    ['Running', ['started']],
-  ])('that was unwatched while it ran, and is %s when it is watched again', async (state, types) => {
-    const place = withJob(ruleOf({ on: ['started', 'stalled', 'failed'], jobs: ['heat-*'] }));
-    place.report('Running', { name: 'heat-1' });
-    await place.tick();
-    place.setState('ended');
-    await place.tick();
-    place.clock.stepWall(-3_600_000);
-    place.watch();
-    // What was reported before is no news, wherever the clock is set, and whichever process reads it. The name still counts.
-    place.stall();
-    await place.tick();
-    place.start();
-    await place.tick();
-    place.report(state, { name: 'heat-1' });
-    await place.tick();
-    expect(place.waiting.map(({ type }) => type).sort()).toEqual(['stalled', 'started', ...types]);
-  });
-
-  it.each([
-    ['was settled while it ran, and is reported again', ['settled', 'resumed']],
-    ['is watched a second time, and stalls', ['watched', 'stalled']],
-    ['was over, and is watched again while a list lags', ['Finished', 'settled', 'watched']],
-  ])('that %s has started and finished once', async (_, steps) => {
-    const place = withJob(ruleOf({ on: ['started', 'finished'] }));
-    const startTime = jobTimeOf('2026-11-27T23:00:00Z');
-    for (const step of ['Running', ...steps, 'Running', 'Finished']) {
-      if (step === 'settled') place.setState(step);
-      else if (step === 'resumed') place.store.jobs.resume(JOB);
-      else if (step === 'watched') place.watch();
-      else if (step === 'stalled') place.stall();
-      else place.report(step, { startTime });
-      await place.tick();
-    }
-    expect(place.shown).toEqual(['started', 'finished']);
-  });
-
-  it('that is watched after the start is new, wherever the clock is set', async () => {
-    const place = placeWith(ALL);
-    place.start();
-    await place.tick();
-    place.clock.stepWall(-3_600_000);
-    place.watch();
-    place.grow('ERROR\n');
-    place.report('Running');
-    place.store.jobs.endRun(JOB, { polledAt: 9, grownAt: 9, refused: 0, failures: 0, error: null });
-    await place.tick();
-    expect(place.shown).toEqual(['started', 'match 1 ERROR']);
-  });
-
-  it('that is read before its first poll loses nothing by a kill after that poll', async () => {
-    const place = placeWith(ALL);
-    const notifications = place.start();
-    place.watch();
-    void notifications.catchUp();
-    place.report('Running');
-    place.grow('ERROR\n');
-    place.store.jobs.endRun(JOB, { polledAt: 9, grownAt: 9, refused: 0, failures: 0, error: null });
-    place.start();
-    await place.tick();
-    expect(place.shown).toEqual(['started', 'match 1 ERROR']);
-  });
-
-  it('that was followed before there were rules begins where it stands', async () => {
-    const place = placeWith(ALL);
-    place.watch();
-    place.report('Running');
-    place.grow('ERROR 1\nERR');
-    place.store.jobs.endRun(JOB, { polledAt: 9, grownAt: 9, refused: 0, failures: 0, error: null });
-    await place.tick();
-    await place.clock.pass(60_000);
-    place.start();
-    await place.tick();
-    place.grow('OR 2\nERROR 3\n');
-    place.report('Finished');
-    await place.tick();
-    // Half of the second line was there before; lines before it were not counted.
-    expect(place.shown).toEqual(['finished', 'match ERROR 3']);
-  });
-
-  it('has events for the rules that want them: by event, id, name and file', async () => {
-    const rules = [
-      ruleOf({ on: ['failed'], jobs: ['heat-*'] }),
-      ruleOf({ on: ['failed'], jobs: ['501'] }),
-      ruleOf({ on: ['failed'], jobs: ['50*', '!501'] }),
-      ruleOf({ on: ['match'], match: '^out', files: ['std*', '!stderr'] }),
-      ruleOf({ on: ['match'], match: '^out', files: ['stderr'] }),
-    ];
-    const place = withJob(...rules);
-    place.report('Running', { name: 'heat-7' });
-    place.grow('out 1\n out 2\r\nout 3');
-    await place.tick();
-    place.report('Failed', { name: 'heat-7' });
-    await place.tick();
-    expect(place.shown).toEqual(['match 1 out 1', 'failed', 'failed']);
-    expect(new Set(place.store.outbox.all().map(({ rule }) => rule)).size).toBe(3);
-  });
-
-  it.each<[string, number, (place: NotifyPlace) => void, number]>([
-    ['until it is reported', 14, (place) => place.report('Running', { name: 'heat-1' }), 2],
-    ['until it is unwatched', 14, (place) => place.setState('ended'), 1],
-    ['for a quarter of an hour', 15, (place) => place.grow(''), 1],
-    ['not at all without a job service', 0, () => {}, 1],
-  ])('whose name a rule needs waits with its lines %s', async (_, minutes, happens, matches) => {
-    const place = placeWith(ruleOf({ match: 'ERROR', jobs: ['heat-*'] }), ruleOf({ match: '^ERROR' }));
-    place.hasJobService = minutes > 0;
-    place.start();
-    place.watch();
-    place.grow('ERROR\n');
-    await place.clock.pass(minutes * 60_000);
-    expect(place.shown).toEqual([]);
-    happens(place);
-    await place.tick();
-    expect(place.shown).toEqual(Array(matches).fill('match 1 ERROR'));
-  });
-
-  it.each([{ files: ['stderr'] }, { jobs: ['501'] }, { on: ['failed' as const] }])(
-    'whose name no rule needs has its matches at once: beside %j',
-    async (of) => {
-      const place = withJob(ruleOf({ match: 'ERROR', jobs: ['heat-*'], ...of }), ruleOf({ match: '^ERROR' }));
-      place.grow('ERROR\n');
-      await place.tick();
-      expect(place.shown).toContain('match 1 ERROR');
-    },
-  );
 
   it('matches what follows a progress bar on its line, however long, without colours, and numbers the next line right', async () => {
     const place = withJob(ruleOf({ match: '\\boom_kill\\b|^Killed' }));
@@ -434,21 +289,6 @@ it('a mirror that cannot be read is one log line, and keeps no other one waiting
   fs.renameSync(`${place.mirror()}.mine`, place.mirror());
   await place.tick();
   expect(place.waiting.map(({ jobId }) => jobId)).toEqual(['502', '501']);
-});
-
-it('a job that was removed and is watched again is read from its first line', async () => {
-  const place = withJob(ruleOf({ match: 'ERROR' }));
-  for (const ends of [true, false]) {
-    place.grow('ERROR\nan unfinished line');
-    await place.tick();
-    if (!ends) break;
-    place.setState('ended');
-    await place.tick();
-    place.store.transaction(() => place.store.jobs.forget(JOB, place.clock.now()));
-    await place.tick();
-    place.watch();
-  }
-  expect(place.shown).toEqual(['match 1 ERROR', 'match 1 ERROR']);
 });
 
 it('the jobs are unsent whose events are not read or not delivered', async () => {
