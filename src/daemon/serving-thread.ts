@@ -86,7 +86,17 @@ export class ServingThread<Data> {
   #begin(data: Data): void {
     this.#why = 'it ended';
     const { pulseMs = PULSE_MS, program } = this.#options;
-    const thread = new Worker(program, { workerData: data, resourceLimits: LIMITS });
+    let thread: Worker;
+    try {
+      thread = new Worker(program, { workerData: data, resourceLimits: LIMITS });
+    } catch (thrown) {
+      // The system has a limit of threads.
+      this.#why = `no thread can be started: ${asJobtailError(thrown).message}`;
+      this.#serving = Promise.reject(new Error(this.#why));
+      this.#serving.catch(() => {});
+      this.#ended(data);
+      return;
+    }
     this.#thread = thread;
     this.#serving = new Promise((resolve, reject) => {
       thread.on('message', ({ kind }: FromThread) => kind === 'serving' && resolve());

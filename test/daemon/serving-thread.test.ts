@@ -7,9 +7,9 @@ import { ServingThread } from '../../src/daemon/serving-thread.ts';
 import { until } from '../support/e2e-until.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
-function threadOf(lines: string) {
-  const program = path.join(temporaryDirectory(), 'thread.mjs');
-  fs.writeFileSync(program, `import { parentPort } from 'node:worker_threads';\n${lines}`);
+function threadOf(lines: string, program = path.join(temporaryDirectory(), 'thread.mjs')) {
+  if (path.isAbsolute(program))
+    fs.writeFileSync(program, `import { parentPort } from 'node:worker_threads';\n${lines}`);
   const events: string[] = [];
   const thread = new ServingThread<object>({
     program,
@@ -51,6 +51,17 @@ it('who waits for a thread that cannot begin, or is closed, is told', async () =
   const serving = expect(silent.thread.serving()).rejects.toThrow('it ended');
   await silent.thread.close();
   await serving;
+});
+
+it('a thread that the system does not start is started again, and fails nobody but who waits for it', async () => {
+  // Node.js throws for this name at once, as it does at the limit of threads.
+  const { thread, events } = threadOf('', 'thread.mjs');
+  const why = expect.stringMatching(/^no thread can be started: /);
+  await thread.use({});
+  await expect(thread.serving()).rejects.toThrow('no thread can be started');
+  await until('the next attempt', () => events.length === 4);
+  expect(events).toEqual([why, 'for the first time', why, 'again']);
+  await thread.close();
 });
 
 it('a thread that answers is left alone, however often it is asked; one that does not is ended', async () => {
