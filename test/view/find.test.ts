@@ -96,6 +96,24 @@ it('a search over mirrors or a state that cannot be read is refused, and takes n
   expect(await statuses('errors', 'find?text=a')).toEqual([503, 200]);
 });
 
+it('a file that cannot be read is named at the end of a search, which goes on with the others', async () => {
+  const place = await placeWithJobs();
+  const lstat = fs.lstatSync;
+  const listed = vi.spyOn(fs, 'lstatSync').mockImplementation(((file: string, options: object) => {
+    const stat = lstat(file, options);
+    if (file.endsWith('stdout.log') && stat !== undefined) fs.unlinkSync(file);
+    return stat;
+  }) as typeof fs.lstatSync);
+  onTestFinished(() => listed.mockRestore());
+  for (const query of ['find?text=axb', 'errors']) {
+    place.write('stdout', 'error: gone\n');
+    place.write('stderr', 'error: axb\n', '502' as JobId);
+    const lines = await place.lines<object>(`/api/${query}`);
+    expect([query, JSON.stringify(lines)]).toEqual([query, expect.stringContaining('axb')]);
+    expect(lines.at(-1)).toMatchObject({ cut: expect.stringMatching('no such file.*501') });
+  }
+});
+
 it('an expression that never ends is ended at once when its page is gone', async () => {
   const place = await placeWithJobs();
   place.write('stdout', `${'a'.repeat(5_000)}\n`);

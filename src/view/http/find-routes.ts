@@ -49,16 +49,16 @@ export function findRoutes(parts: ViewParts): readonly HttpRoute[] {
       const failed = failedJobs(parts);
       const { errorPatterns: patterns } = parts.settings;
       const isFailed = (jobId: JobId) => failed.has(jobId);
-      return searched(context, (files, signal) =>
-        errorLines({ files, patterns, isFailed, onUnreadable: () => {}, signal }),
-      );
+      return searched(context, (files, signal) => errorLines({ files, patterns, isFailed, signal }));
     }),
   ];
 }
 
 /** What was found so far, at most every `SHOW_MS`, and once at the end. */
-async function* errorLines(search: Parameters<typeof errorsIn>[0]): AsyncGenerator<ErrorGroups> {
+async function* errorLines(search: Omit<Parameters<typeof errorsIn>[0], 'onUnreadable'>): AsyncGenerator<ErrorGroups> {
   const { files } = search;
+  let unreadable: string | undefined;
+  const onUnreadable = (error: string) => (unreadable ??= error);
   const shown = ({ tasks, filesDone }: ErrorProgress, isDone: boolean, cut?: string): ErrorGroups => {
     const groups = groupsOf(tasks.values()).slice(0, MAX_GROUPS);
     return {
@@ -80,12 +80,12 @@ async function* errorLines(search: Parameters<typeof errorsIn>[0]): AsyncGenerat
   let last: ErrorProgress = { tasks: new Map(), files: files.length, filesDone: 0 };
   let shownAt = 0;
   try {
-    for await (last of errorsIn(search)) {
+    for await (last of errorsIn({ ...search, onUnreadable })) {
       if (performance.now() - shownAt < SHOW_MS) continue;
       yield shown(last, false);
       shownAt = performance.now();
     }
-    yield shown(last, true);
+    yield shown(last, true, unreadable);
   } catch (thrown) {
     yield shown(last, true, reasonOf(thrown));
   }
@@ -107,6 +107,7 @@ async function* found(files: Files, source: string, signal: AbortSignal): AsyncG
   let hits = 0;
   let filesDone = 0;
   let lines: { line: number; text: string }[] = [];
+  let cut: string | undefined;
   try {
     // In threads of its own, also where there is little to search: an expression may never end.
     for await (const event of search({
@@ -123,14 +124,15 @@ async function* found(files: Files, source: string, signal: AbortSignal): AsyncG
       const { jobId: job, taskId: task, file } = event.file;
       const shown = lines.slice(0, MAX_HITS - hits);
       filesDone += 1;
+      cut ??= event.error ?? undefined;
       hits += shown.length;
       lines = [];
       if (event.count > 0) yield { job, task, file, lines: shown, matches: event.count };
     }
-    yield { done: true, files: filesDone };
   } catch (thrown) {
-    yield { done: true, files: filesDone, cut: reasonOf(thrown) };
+    cut = reasonOf(thrown);
   }
+  yield { done: true, files: filesDone, ...(cut !== undefined && { cut }) };
 }
 
 /** `bytes` has one character for each byte. */
