@@ -34,6 +34,12 @@ it.each([
   ['sync 501', 'control POST /v1/jobs/501/sync '],
   ['unwatch 501', 'control DELETE /v1/jobs/501 '],
   ['unwatch 501 --now', 'control DELETE /v1/jobs/501?now=1 '],
+  ['status', 'read GET /v1/jobs '],
+  ['status --all', 'read GET /v1/jobs?all=1 '],
+  ['results 501', 'read GET /v1/jobs/501/results '],
+  ['jobs', 'read GET /v1/reported-jobs '],
+  ['notify --list', 'read GET /v1/notifications '],
+  ['wait 501', 'read GET /v1/jobs/501 '],
   ['verify 501', 'read GET /v1/jobs/501/verification?complete=0 '],
   ['verify 501 --complete', 'read GET /v1/jobs/501/verification?complete=1 '],
 ])('agent %s of a user who may not read the state asks for what it was told', async (line, expected) => {

@@ -1,11 +1,15 @@
 /** All that commands print of one state in which everything has happened, as people see it. */
+import { once } from 'node:events';
 import fs from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { execute } from '../../src/cli/execute.ts';
 import { FileWatch } from '../../src/daemon/watch-files.ts';
 import type { JobId } from '../../src/job.ts';
+import type { JobRow, ResultSyncRow, StoredError } from '../../src/store/rows.ts';
 import { WAKE_FILE } from '../../src/store/store.ts';
 import { startAgent } from '../support/composed-agent.ts';
 import { taskOf } from '../support/e2e-job.ts';
@@ -52,14 +56,12 @@ async function printedBy(args: readonly string[]): Promise<string> {
   }
   const shown = text
     .replaceAll(`pid ${process.pid}`, 'pid 1')
-    .replaceAll(/(?<="(?:pid|freeBytes)": )\d+/g, '1')
+    .replaceAll(/(?<="(?:pid|freeBytes|tookMs)": )\d+/g, '1')
     .replaceAll(/(?<="id": ")[\da-f-]{36}/g, 'ID')
     .replaceAll(/\d\d:\d\d:\d\d(?=\))/g, 'TIME')
     .replaceAll(/ in [\d.]+ \w+ \([^)]*\/s\)/g, ' in TIME')
     .replaceAll(/in \d+ ms/g, 'in TIME')
     .replaceAll(/[\d.]+ [KMGT]?i?B free/g, 'SIZE free')
-    // What this machine has for direct transfers.
-    .replaceAll(/(?<=✓ results {7}).*\n(?:· .*way of its last results\n)?/g, 'WAY\n')
     // A short form of JSON.
     .replaceAll(/\n(?: {6,}(?=["{}\]])| {4}(?=[}\]]))/g, ' ');
   return `$ agent ${args.join(' ')}\n${shown}= ${process.exitCode ?? 0}\n\n`;
@@ -126,6 +128,30 @@ const LINES: readonly (readonly string[])[] = [
   ['forget'],
 ];
 
+/** What is printed on a terminal of 70 columns, where `agent status --watch` is interrupted. */
+async function onTerminal(file: string): Promise<string> {
+  const { isTTY, columns, rows } = process.stdout;
+  Object.assign(process.stdout, { isTTY: true, columns: 70, rows: 12 });
+  try {
+    let all = '';
+    const lines: (readonly [string, ...(readonly string[])])[] = [
+      ['status'],
+      ['grep', '-n', 'x|t[a-z]', FAILING, ENDED],
+      ['grep', '-l', 'two'],
+      ['tail', FAILING, '-n', '1'],
+      ['watch', FAILING, '--no-wait', '--task', TASK],
+    ];
+    for (const line of lines) all += await printed(file, ...line);
+    const before = process.listenerCount('exit');
+    const watching = printed(file, 'status', '--watch');
+    await until('its first page', () => process.listenerCount('exit') > before || undefined);
+    process.emit('SIGINT');
+    return all + (await watching).replaceAll('\u001b', 'ESC');
+  } finally {
+    Object.assign(process.stdout, { isTTY, columns, rows });
+  }
+}
+
 /** What a shell asks for: the words up to the one that is completed. */
 const COMPLETED: readonly (readonly string[])[] = [
   ...[[], ['st'], ['--'], ['nosuch', ''], ['completion', '']],
@@ -181,6 +207,24 @@ it('each command prints the whole of a state in which everything has happened', 
   fs.writeFileSync(odd, Buffer.from('10 %\r\xff\xfe\tx\r\nh\xe9', 'latin1'));
   for (const options of [[], ['--raw']]) all += await printed(configFile, 'tail', ENDED, ...options);
   all += await printed(configFile, 'grep', '--json', 'x', ENDED);
+  // Another failure, and another key for transfers.
+  store.jobs.save({ ...(store.jobs.get(FAILING) as JobRow), error: null, state: 'watched' });
+  for (const row of store.liveFiles.ofJob(FAILING)) {
+    const error: StoredError = {
+      code: 'local-io',
+      message: `${row.file} is a link`,
+      hint: 'remove it',
+      since: NOW - 1,
+    };
+    store.liveFiles.save({ ...row, error, position: 20 });
+  }
+  const sync = store.resultSyncs.get(FAILING) as ResultSyncRow;
+  store.resultSyncs.save({ ...sync, endedAt: null, way: 'soap', fallback: null });
+  store.leases.lose(store.leases.ask(FAILING, NOW - 60_000), 'no answer');
+  store.results.saveAll([...store.results.ofJob(FAILING)].map((row) => ({ ...row, state: 'synced', reason: null })));
+  all += await printed(configFile, 'status');
+  all += await printed(configFile, 'status', FAILING);
+  all += await onTerminal(configFile);
   vi.stubEnv('AGENT_CONFIG', configFile);
   for (const words of COMPLETED) all += await printedBy(['__complete', ...words]);
   await expect(all).toMatchFileSnapshot('printed.txt');
@@ -192,7 +236,10 @@ it('each command that an agent works for prints what the agent did', async () =>
   remote.files.set('9001/stdout', Buffer.from('one\ntwo\n'));
   service.set(jobOf('501', 'Running', { tasks: tasksOf('9001') }));
   service.set(jobOf('502', 'Queued', { name: 'another' }));
-  const { agent, store, mirrorDirectory } = await startAgent(remote, { jobService: service });
+  const { agent, store, mirrorDirectory } = await startAgent(remote, {
+    jobService: service,
+    sections: 'poll: {minIntervalSeconds: 0.1, maxIntervalSeconds: 0.2}\nresults: {intervalSeconds: 600}\n',
+  });
   const wakes = new FileWatch();
   wakes.watch(new Map([[path.join(store.directory, WAKE_FILE), () => agent.refresh()]]));
   onTestFinished(() => wakes.close());
@@ -207,11 +254,16 @@ it('each command that an agent works for prints what the agent did', async () =>
   let all = '';
   const run = async (command: string, ...rest: readonly string[]) => (all += await printed(file, command, ...rest));
   await run('notify', '--test');
+  await run('notify', '--test', '--json');
   fs.writeFileSync(gate, '');
   await run('notify', '--test');
   expect(JSON.parse(fs.readFileSync(gate, 'utf8'))).toMatchObject({ type: 'test', count: 1 });
+  all += await printed(ofAgent, 'jobs');
+  for (const option of ['--test', '--list']) all += await printed(ofAgent, 'notify', option);
   await run('jobs');
+  await run('jobs', '--json');
   await run('watch', '999');
+  await run('watch', FAILING, '--lines', '3');
   await run('wait', '999', '--timeout', '0.05s');
   await run('watch', FAILING, '--file', 'stdout', '--no-results', '--task', TASK, '--stall-after', '8.2m');
   expect(store.jobs.get(FAILING)).toMatchObject({ results: false, stallAfterMs: 492_000, settleAfterMs: null });
@@ -222,6 +274,14 @@ it('each command that an agent works for prints what the agent did', async () =>
   await run('verify', FAILING, '--json');
   remote.files.set('9001/new', Buffer.from('x'));
   await run('verify', FAILING);
+  await run('watch', FAILING, '--file', 'stdout');
+  await until('its result', () => store.results.counts(FAILING).synced === 2);
+  remote.files.set('9001/../evil', Buffer.from('x'));
+  remote.files.set('9001/new', Buffer.from('changed'));
+  await run('sync', FAILING);
+  remote.files.delete('9001/../evil');
+  await run('sync', FAILING, '--json');
+  await run('watch', FAILING, '--file', 'stdout', '--json', '--no-results');
   remote.files.delete('9001/new');
   await run('watch', '--mine', '--include', 'none-*', '--exclude', 'x*', '--max-age', '8.2m', '--max-jobs', '7');
   const mine = { include: ['none-*'], exclude: ['x*'], maxAgeMs: 492_000, maxJobs: 7 };
@@ -238,6 +298,7 @@ it('each command that an agent works for prints what the agent did', async () =>
     0,
   );
   await run('verify', '503');
+  all += await printed(ofAgent, 'wait', '777');
   expect(store.requests.open('service')).toEqual([]);
   await expect(all).toMatchFileSnapshot('printed-by-agent.txt');
 });
@@ -344,15 +405,60 @@ it('agent check prints what it detects of a service, what is wrong, and what to 
   await run({}, { service: { namespace: 'http://sandbox.example.org' } });
   await run({}, { service: { fileTransferUrl: `${elsewhere}/FileTransferWs` } });
   await run({}, {}, '--job', '4711');
+  const { jobsUrl } = sandbox;
+  await run({}, { service: { jobsUrl }, results: { enabled: false } });
+  const plain = [{ on: ['failed'], url: 'http://hooks.example.org' }];
+  await run(
+    {},
+    {
+      service: { jobsUrl },
+      results: { transfer: 'direct', shareRoots: { '/scratch': '/none/scratch' } },
+      notify: plain,
+      view: {},
+    },
+  );
+  const watched = { watch: [{ job: Number(job.jobId), tasks: [Number(taskId)] }], results: { transfer: 'service' } };
+  await run({}, watched, '--json');
+  await run({}, {}, '--probe');
+  vi.stubEnv('PATH', wrong);
+  await run({}, { service: { jobsUrl } }, '--job', job.jobId);
+  await run({}, { results: { transfer: 'direct' } }, '--quiet');
+  const rest = {
+    ...sandbox.configuration('rest'),
+    mirror: { directory: place.mirror },
+    state: { directory: place.state },
+  };
+  place.writeConfig(JSON.stringify(rest));
+  all += (await printed(place.configFile, 'check')) + (await printed(place.configFile, 'check', '--probe'));
+  // Another server, which knows nothing of jobs.
+  const other = createServer((_, response) => response.writeHead(404, headers).end());
+  let headers: Record<string, string> = {};
+  other.listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  onTestFinished(() => void other.close());
+  const port = (other.address() as AddressInfo).port;
+  const at = (ms: number) => ({ date: new Date(Date.now() + ms).toUTCString() });
+  const sections = { retention: { settledDays: 30 } };
+  for (const [date, more] of [
+    [at(-600_000), {}],
+    [at(600_000), {}],
+    [{ date: '?' }, {}],
+    [{ date: '?' }, sections],
+  ]) {
+    headers = date as typeof headers;
+    await run({ baseUrl: `http://localhost:${port}` }, more as Sections);
+  }
+  await run({}, { service: { proxy: `http://127.0.0.1:${port}` } });
   await sandbox.stop();
   await run({});
   place.configure({ ...sandbox, baseUrl: 'http://middleware.invalid' });
   // How its name is not found depends on the machine.
   all += (await printed(place.configFile, 'check')).match(/^.*not encrypted.*\n.*\n/m)?.[0];
   const shown = all
-    .replaceAll(/127\.0\.0\.1:\d+/g, 'HOST')
+    .replaceAll(/(?:127\.0\.0\.1|localhost):\d+/g, 'HOST')
     .replaceAll(job.jobId, 'JOB')
     .replaceAll(taskId, 'TASK')
+    .replaceAll(/aheadMs=\d+|\d+ s (?=behind|ahead)/g, 'SO MUCH ')
     .replaceAll(/(?<=does not speak TLS )\(.*\)/g, '(WHY)');
   await expect(shown).toMatchFileSnapshot('printed-check.txt');
 });
