@@ -2,8 +2,12 @@
 
 import { getEventListeners } from 'node:events';
 import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { Grant } from '../../../src/agent/ports/server.ts';
 import type { AuthSettings } from '../../../src/auth.ts';
+import type { JobtailError } from '../../../src/errors.ts';
+import { expectCases } from '../../support/errors.ts';
 import { until } from '../../support/wire-server.ts';
 import { secretDirectory } from './files.ts';
 import { type Answer, CODE, expectNoSecret, failureOf, NEVER, passwordSettings, signInService } from './server.ts';
@@ -126,125 +130,38 @@ describe('the session', () => {
   });
 });
 
-describe('after a refusal', () => {
-  it('there is a pause that doubles from five minutes to an hour and ends with a success', async () => {
-    const { session, clock, events } = signIn(await settings());
-    service.answer = () => ({ status: 401, body: '"wrong"' });
-    for (const [index, seconds] of [300, 600, 1200, 2400, 3600, 3600].entries()) {
-      const refusal = await failureOf(session.current(NEVER), [SECRET]);
-      expect(refusal).toMatchObject({ code: 'sign-in-refused', retryAfterMs: undefined });
-      expect(refusal.message).toContain(`: wrong; next sign-in within ${seconds} s`);
-      clock.nowMs += seconds * 1000 - 1;
-      const again = await failureOf(session.current(NEVER), [SECRET]);
-      expect(again).toMatchObject({ code: 'sign-in-refused', hint: refusal.hint });
-      expect(again.message).toContain(': wrong; next sign-in within 1 s');
-      expect(service.received).toHaveLength(index + 1);
-      clock.nowMs += 1;
-    }
-    expect(events).toHaveLength(6);
-
-    service.answer = () => ({ body: `"${CODE}"` });
-    session.lost(await session.current(NEVER));
-    service.answer = () => ({ status: 401 });
-    expect((await failureOf(session.current(NEVER), [])).message).toContain('next sign-in within 300 s');
-  });
-
-  it('the pause has jitter, and is never longer than said', async () => {
-    const { session, clock } = signIn(await settings(), { random: () => 0 });
-    service.answer = () => ({ status: 401 });
-    await failureOf(session.current(NEVER), []);
-    clock.nowMs += 224_999;
-    await failureOf(session.current(NEVER), []);
-    expect(service.received).toHaveLength(1);
-    clock.nowMs += 1;
-    await failureOf(session.current(NEVER), []);
-    expect(service.received).toHaveLength(2);
-  });
-
-  it('a changed secret ends the pause', async () => {
-    const { session } = signIn(await settings());
-    service.answer = ({ body }) => (body.includes(SECRET) ? { status: 403 } : { body: `"${CODE}"` });
-    await failureOf(session.current(NEVER), [SECRET]);
-    await failureOf(session.current(NEVER), [SECRET]);
-    expect(service.received).toHaveLength(1);
-    await write('password', 'the right one');
-    expect(await session.current(NEVER)).toEqual({ kind: 'session', code: CODE });
-  });
-
-  it('a secret that appears ends the pause', async () => {
-    const { session } = signIn(passwordSettings(path('later')));
-    expect((await failureOf(session.current(NEVER), [])).code).toBe('secret-unavailable');
-    expect((await failureOf(session.current(NEVER), [])).message).toContain('next sign-in within 5 s');
-    await write('later', SECRET);
-    expect(await session.current(NEVER)).toEqual({ kind: 'session', code: CODE });
-    await rm(path('later'));
-  });
-
-  it.each([
-    ['an answer that is not understood', { body: '{}' }],
-    ['a failure of the server', { status: 500 }],
-    ['a wrong address', { status: 404 }],
-  ])('there is a pause, too: %s', async (_what, answer) => {
-    const { session } = signIn(await settings());
-    service.answer = () => answer;
-    await failureOf(session.current(NEVER), [SECRET]);
-    await failureOf(session.current(NEVER), [SECRET]);
-    expect(service.received).toHaveLength(1);
-  });
-});
-
-describe('after an answer to a fault or to an unknown user', () => {
-  const unspecific = '{"title":"Problem","status":500,"detail":"Problem occured! Contact the administrators."}';
-
-  it('pauses as after a refusal while the user has never been signed in, and says both', async () => {
-    const { session, clock } = signIn(await settings());
-    service.answer = () => ({ status: 500, body: unspecific });
-    const error = await failureOf(session.current(NEVER), [SECRET]);
-    expect(error).toMatchObject({ code: 'http-status', hint: expect.stringContaining('auth.username') });
-    expect(error.message).toContain('failed on the server, or the user is unknown there');
-    expect(error.message).toContain('next sign-in within 300 s');
-    clock.nowMs += 300_000;
-    service.answer = () => ({ body: `"${CODE}"` });
-    expect(await session.current(NEVER)).toEqual({ kind: 'session', code: CODE });
-  });
-
-  it('pauses as after a fault once the user is known, from five seconds on after each success', async () => {
-    const { session, clock } = signIn(await settings());
-    for (let times = 0; times < 2; times++) {
-      service.answer = () => ({ body: `"${CODE}"` });
-      session.lost(await session.current(NEVER));
-      service.answer = () => ({ status: 500, body: unspecific });
-      for (const seconds of [5, 10]) {
-        const { message } = await failureOf(session.current(NEVER), [SECRET]);
-        expect(message).toContain(`next sign-in within ${seconds} s`);
-        clock.nowMs += seconds * 1_000;
+it('each failure of a sign-in is followed by the pause that is written', async () => {
+  await expectCases(join(import.meta.dirname, 'pauses.txt'), async (written) => {
+    const { session, clock } = signIn(await settings(), written.startsWith('least') ? { random: () => 0 } : {});
+    service.received = [];
+    const result: string[] = [];
+    for (const step of written.split('; ')) {
+      const [word = '', first = '', ...rest] = step.split(' ');
+      if (word === 'answer' || word === 'refuse') {
+        const [retryAfter, body] = first === 'after' ? [rest[0], ''] : [undefined, rest.join(' ')];
+        const status = Number(first === 'after' ? rest[1] : first);
+        const answer = { status, body, ...(retryAfter && { headers: { 'Retry-After': retryAfter } }) };
+        // A refused secret, or all.
+        service.answer = (request) =>
+          word === 'answer' || request.body.includes(SECRET) ? answer : { body: `"${CODE}"` };
+      } else if (word === 'secret') await write('password', first);
+      else if (word === 'none') await rm(path('password'));
+      else if (word.startsWith('+')) clock.nowMs += Math.round(Number(word) * 1_000);
+      else if (word === 'ask' || word === 'lose') {
+        const outcome = await session
+          .current(NEVER)
+          .catch((thrown: unknown) => failureOf(Promise.reject(thrown), [SECRET]));
+        if (word === 'lose') session.lost(outcome as Grant);
+        const { code, message = 'signed in', hint, retryAfterMs } = outcome as Partial<JobtailError>;
+        const wish = retryAfterMs === undefined ? '' : `, retry after ${retryAfterMs} ms`;
+        const error = message === 'signed in' ? '' : `${code}: `;
+        result.push(
+          `at ${(clock.nowMs - 1_000) / 1_000}, request ${service.received.length}: ${error}${message}${wish}`,
+        );
+        if (error !== '') result.push(`  (${hint})`);
       }
     }
-  });
-});
-
-describe('after a failure that passes by itself', () => {
-  it('there is no pause of its own', async () => {
-    const { session } = signIn(await settings());
-    service.answer = () => ({ status: 503 });
-    expect((await failureOf(session.current(NEVER), [])).message).not.toContain('no other sign-in');
-    await failureOf(session.current(NEVER), []);
-    expect(service.received).toHaveLength(2);
-  });
-
-  it.each([429, 503])('the wish of the server is respected: %i', async (status) => {
-    const { session, clock } = signIn(await settings());
-    service.answer = () => ({ status, headers: { 'Retry-After': '7' } });
-    expect((await failureOf(session.current(NEVER), [])).retryAfterMs).toBe(7000);
-    clock.nowMs += 3000;
-    await write('password', 'changed');
-    const again = await failureOf(session.current(NEVER), []);
-    expect(again.retryAfterMs).toBe(4000);
-    expect(again.message).toContain('next sign-in within 4 s');
-    expect(service.received).toHaveLength(1);
-    clock.nowMs += 4000;
-    service.answer = () => ({ body: `"${CODE}"` });
-    expect(await session.current(NEVER)).toEqual({ kind: 'session', code: CODE });
+    return result.map((line) => line.replaceAll(service.baseUrl, 'BASE').replaceAll(path(''), 'DIR'));
   });
 });
 
