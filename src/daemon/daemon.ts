@@ -1,7 +1,6 @@
 /** The running agent: follows jobs with one configuration after the other; reports to systemd and Prometheus. */
 import { once } from 'node:events';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Agent } from '../agent/loop/agent.ts';
 import { Retention } from '../agent/retention.ts';
 import { type Config, hasFleet, warnOfPlainHttp } from '../config/config.ts';
@@ -13,7 +12,7 @@ import { Notifications } from '../notify/notifications.ts';
 import type { Secrets } from '../redact.ts';
 import { type Outage, saveOutage } from '../store/outage.ts';
 import { type Store, WAKE_FILE } from '../store/store.ts';
-import { systemClock } from '../system/clock.ts';
+import { sleep, systemClock } from '../system/clock.ts';
 import { ApiThread } from './api-thread.ts';
 import { buildEngine, type Engine } from './compose.ts';
 import { connect } from './connection.ts';
@@ -210,7 +209,7 @@ export class Daemon {
       notifications.start();
       retention.start();
       log.info({ jobs: agent.jobs, pid: process.pid }, 'agent ready');
-      if (!this.#health.isReady) await this.#firstSignIn(connection, agent);
+      if (!this.#health.isReady) await this.#firstSignIn(connection, agent, over.signal);
       if (stop.aborted) return undefined;
       this.#health.isReady = true;
       this.#options.onReady();
@@ -260,15 +259,14 @@ export class Daemon {
     this.#isDrained = true;
   }
 
-  /** The attempt counts, not its success: the agent waits for a service that is down. */
-  async #firstSignIn({ session }: Prepared['connection'], agent: Agent): Promise<void> {
+  /** The attempt counts, not its success: the agent waits for a service that is down. A longer one goes on. */
+  async #firstSignIn({ session }: Prepared['connection'], agent: Agent, over: AbortSignal): Promise<void> {
     const enough = new LinkedAbort(this.#options.stop);
-    const { signal } = enough;
-    const attempt = session.current(signal).catch((thrown: unknown) => {
-      if (!signal.aborted) agent.serviceFailed(asJobtailError(thrown));
+    const attempt = session.current(over).catch((thrown: unknown) => {
+      if (!over.aborted) agent.serviceFailed(asJobtailError(thrown));
     });
-    await Promise.race([attempt, sleep(FIRST_SIGN_IN_MS, undefined, { signal }).catch(() => {})]);
-    enough.abort();
+    void attempt.finally(() => enough.abort());
+    await sleep(systemClock, FIRST_SIGN_IN_MS, enough.signal).catch(() => {});
     enough.release();
   }
 

@@ -9,6 +9,7 @@ import { Agent } from '../../src/agent/loop/agent.ts';
 import { Reload } from '../../src/daemon/reload.ts';
 import { outageIn } from '../../src/store/outage.ts';
 import type { Store } from '../../src/store/store.ts';
+import { systemClock } from '../../src/system/clock.ts';
 import { requestOf } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import { until } from '../support/e2e-until.ts';
@@ -89,6 +90,24 @@ test('a new password is tried at once where the one before was refused', async (
   await until('the refusal', () => store.jobs.all()[0]?.error?.code === 'sign-in-refused');
   fs.copyFileSync(sandbox.passwordFile, passwordFile);
   await until('a sign-in', () => store.jobs.all()[0]?.error === null);
+});
+
+test('a first sign-in that lasts longer than systemd waits goes on, and its failure counts', async (context) => {
+  const place = Place.make(context);
+  const silent = net.createServer().listen(0, '127.0.0.1');
+  context.onTestFinished(() => void silent.close());
+  await once(silent, 'listening');
+  const passwordFile = path.join(place.directory, 'password');
+  fs.writeFileSync(passwordFile, 'x\n', { mode: 0o600 });
+  const baseUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  place.configure({ baseUrl, username: 'alice', passwordFile }, { service: { timeoutSeconds: 1 } });
+  const timer = systemClock.timer.bind(systemClock);
+  const shortened = vi.spyOn(systemClock, 'timer');
+  shortened.mockImplementation((delayMs, callback) => timer(delayMs === 30_000 ? 10 : delayMs, callback));
+  context.onTestFinished(() => shortened.mockRestore());
+  const { said } = await runDaemon(place);
+  expect([said.at(-1)?.['READY'], outageIn(place.state)]).toEqual(['1', undefined]);
+  await until('the failure', () => outageIn(place.state)?.code === 'timeout');
 });
 
 test('a stop ends the first sign-in, which is no failure, and the agent never counts as ready', async (context) => {
