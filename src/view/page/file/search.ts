@@ -2,7 +2,7 @@
 import { computed, type Signal, signal } from '@preact/signals';
 import { literal } from '../../../quick-pattern.ts';
 import type { ContentQuery, SearchLine } from '../../contract/addresses.ts';
-import { address, askLines } from '../api.ts';
+import { address, askLines, type RefusedByView } from '../api.ts';
 import { decode, plainLine } from '../text/terminal.ts';
 import type { WindowRow } from './text-window.ts';
 
@@ -26,6 +26,12 @@ export interface Found {
 
 export type ShownMatch = readonly [byte: number, length: number];
 
+/** Where the first match is shown: from a byte on, or before it. */
+interface Near {
+  readonly byte: number;
+  readonly isBack: boolean;
+}
+
 const NOTHING: Found = { count: 0, searched: 0, of: 0, isDone: false, problem: undefined };
 /** Delay while the user types, in milliseconds. */
 const PAUSE_MS = 150;
@@ -35,6 +41,8 @@ const GATHER_MS = 1_000;
 const OVERLAP_BYTES = 2_048;
 /** Reported matches: of what arrived, and of all. */
 const MAX_LISTED = 10_000;
+/** Backwards, so many bytes are looked through first, then more and more. */
+const BACK_BYTES = 8 * 1024;
 
 export class Search {
   readonly query: Signal<TextQuery> = signal({ text: '', matchesCase: false, regex: false });
@@ -56,13 +64,13 @@ export class Search {
     this.#content = content;
   }
 
-  /** Searches for something else; `near` is the byte from which on the first match is shown. */
-  start(query: TextQuery, near: number): void {
+  /** Searches for something else, and shows the first match from the byte `near` on, or the last one before it. */
+  start(query: TextQuery, near: number, isBack = false): void {
     this.forget();
     this.query.value = query;
     if (isEmpty(query)) return;
     this.found.value = NOTHING;
-    this.#runLater(PAUSE_MS, near);
+    this.#runLater(PAUSE_MS, { byte: near, isBack });
   }
 
   /** Ends the search; what was found is no more. */
@@ -103,11 +111,10 @@ export class Search {
   async #step(isBack: boolean, from: number): Promise<void> {
     const shown = this.current.value;
     const [at, length] = shown ?? [from, 0];
-    const all = this.#reported;
     const match = isBack
-      ? (all.findLast(([byte]) => byte < at) ?? all.at(-1))
+      ? await this.#previous(at)
       : // The search itself shows the first match.
-        ((await this.#next(at + length)) ?? (shown && all[0]));
+        ((await this.#next(at + length)) ?? (shown && this.#reported[0]));
     // Another object, so that one that is shown already is shown again.
     if (match !== undefined) this.current.value = [match[0], match[1]];
   }
@@ -134,6 +141,31 @@ export class Search {
     return undefined;
   }
 
+  /** The last one that begins before a byte; before the first one, the last of all, once that is known. */
+  async #previous(at: number): Promise<ShownMatch | undefined> {
+    const all = this.#reported;
+    const { isDone = false, count = 0, of = 0 } = this.found.value ?? {};
+    const last = all.at(-1);
+    const reported = all.findLast(([byte]) => byte < at);
+    if (isDone && all.length === count) return reported ?? last;
+    // Others may lie behind the reported ones alone.
+    if (reported !== last && (reported !== undefined || !isDone)) return reported;
+    return (await this.#lastWithin(last === undefined ? 0 : last[0] + last[1], reported === last ? at : of)) ?? last;
+  }
+
+  /** The last one that begins in these bytes. */
+  async #lastWithin(from: number, to: number): Promise<ShownMatch | undefined> {
+    for (let bytes = BACK_BYTES; ; bytes *= 4) {
+      const begin = Math.max(from, to - bytes);
+      let found: ShownMatch | undefined;
+      for await (const line of this.#ask({ from: begin })) {
+        if ('at' in line) found = line.at.findLast(([byte]) => byte < to) ?? found;
+        else if ('done' in line || line.searched >= to) break;
+      }
+      if (found !== undefined || begin === from) return found;
+    }
+  }
+
   #ask(where: object): AsyncGenerator<SearchLine> {
     const { text, matchesCase, regex, errors } = this.query.value;
     const flags = { case: matchesCase ? '1' : undefined, regex: regex ? '1' : undefined };
@@ -145,13 +177,13 @@ export class Search {
     return askLines<SearchLine>(to, this.#running.signal);
   }
 
-  #runLater(ms: number, near?: number): void {
+  #runLater(ms: number, near?: Near): void {
     this.#isRunning = true;
     this.#timer = setTimeout(() => void this.#run(near), ms);
   }
 
   /** Takes what is found behind what is known; without `near`, that shows nothing else. */
-  async #run(near: number | undefined): Promise<void> {
+  async #run(near: Near | undefined): Promise<void> {
     const { signal } = this.#running;
     const { count: known, of } = this.found.value ?? NOTHING;
     const [at, length] = this.#reported.at(-1) ?? [0, 0];
@@ -160,6 +192,8 @@ export class Search {
     try {
       for await (const line of this.#ask({ from })) if (!signal.aborted) end = this.#take(line, known, near);
     } catch (error) {
+      const { retryAfterMs } = error as Partial<RefusedByView>;
+      if (retryAfterMs !== undefined && !signal.aborted) return this.#runLater(retryAfterMs, near);
       // What is asked again as the content grows may fail now: it was rewritten, or the server is busy.
       if (near !== undefined) end = { isDone: true, problem: (error as Error).message };
     }
@@ -167,19 +201,24 @@ export class Search {
     this.#isRunning = false;
     // What came meanwhile is asked for by those who see this.
     if (end !== undefined) this.#set(end);
+    if (near === undefined || this.current.value !== undefined) return;
+    const match = await this.#nearest(near).catch(() => undefined);
+    if (!signal.aborted) this.current.value ??= match;
+  }
+
+  async #nearest({ byte, isBack }: Near): Promise<ShownMatch | undefined> {
+    return (isBack ? undefined : await this.#next(byte)) ?? (await this.#previous(byte));
   }
 
   /** Returns how the search ended, if this is its last line. */
-  #take(line: SearchLine, known: number, near: number | undefined): Partial<Found> | undefined {
+  #take(line: SearchLine, known: number, near: Near | undefined): Partial<Found> | undefined {
     const isLast = 'done' in line;
     if ('at' in line) this.#reported.push(...line.at.slice(0, MAX_LISTED - this.#reported.length));
     else if (!isLast) {
       const { searched } = line;
       this.#set({ count: known + line.count, searched, of: near === undefined ? searched : line.of });
     }
-    if (near !== undefined) this.current.value ??= this.#reported.find(([byte]) => byte >= near);
-    // All of them lie before what is on the screen.
-    if (near !== undefined && isLast) this.current.value ??= this.#reported.at(-1);
+    if (near?.isBack === false) this.current.value ??= this.#reported.find(([byte]) => byte >= near.byte);
     return isLast ? { count: known + line.count, isDone: true, problem: line.cut } : undefined;
   }
 

@@ -88,7 +88,7 @@ export class Opened {
   async #stepTo(query: TextQuery, isBack: boolean): Promise<void> {
     const { text, errors = false } = this.search.query.value;
     const isShown = this.isSearching.value && text === query.text && errors === query.errors;
-    if (!isShown) this.search.start(query, this.seen.value.from);
+    if (!isShown) this.search.start(query, this.seen.value.from, isBack);
     this.isSearching.value = true;
     await this.step(isBack);
   }

@@ -12,6 +12,10 @@ let content = '';
 let server: http.Server;
 /** Where the real server would find a regular expression. */
 let places: [number, number][] | undefined;
+/** How many of all that it finds a server lists. */
+let maxListed: number;
+/** Requests that are refused first. */
+let refusals = 0;
 /** Holds the request for the next match alone. */
 let held = Promise.resolve();
 /** Called before an answer is sent, as it was made. */
@@ -24,12 +28,16 @@ async function answer({ url = '' }: http.IncomingMessage, response: http.ServerR
   const text = query.get('text') ?? '';
   const from = Number(query.get('from') ?? 0);
   asked++;
+  if (refusals-- > 0) {
+    response.writeHead(429, { 'retry-after': '0.01' }).end('{"error":{"message":"busy"}}');
+    return;
+  }
   if (query.has('max')) await held;
   const at: [number, number][] = [];
   for (let byte = content.indexOf(text, from); byte >= 0; byte = content.indexOf(text, byte + text.length))
     at.push([byte, text.length]);
   if (places !== undefined) at.splice(0, at.length, ...places);
-  const lines: object[] = at.length === 0 ? [] : [{ at }];
+  const lines: object[] = at.length === 0 ? [] : [{ at: at.slice(0, maxListed) }];
   if (!query.has('max')) lines.push({ searched: content.length, of: content.length, count: at.length });
   lines.push({ done: true, count: at.length, version: 'one' });
   onAnswer();
@@ -38,6 +46,8 @@ async function answer({ url = '' }: http.IncomingMessage, response: http.ServerR
 
 beforeEach(async () => {
   places = undefined;
+  maxListed = Number.POSITIVE_INFINITY;
+  refusals = 0;
   held = Promise.resolve();
   onAnswer = () => {};
   asked = 0;
@@ -54,9 +64,9 @@ afterEach(() => {
   server.closeAllConnections();
 });
 
-async function searched(text: string, near: number, regex = false): Promise<Search> {
+async function searched(text: string, near: number, regex = false, isBack = false): Promise<Search> {
   const search = new Search(() => ({ job: '1', task: '2', file: 'stdout' }));
-  search.start({ text, matchesCase: true, regex }, near);
+  search.start({ text, matchesCase: true, regex }, near, isBack);
   await until('the search', () => search.found.value?.isDone);
   return search;
 }
@@ -96,6 +106,32 @@ it('the search in a file goes on to a match that was not reported, and back to o
   release();
   await Promise.all(steps);
   expect(capped.current.value).toBeUndefined();
+});
+
+it('the search in a file shows what is next to the screen in either direction, beyond the matches that are listed, too', async () => {
+  content = 'error ... error ... error ... error';
+  for (const listed of [2, 4]) {
+    maxListed = listed;
+    const shown: unknown[] = [];
+    for (const [near, isBack] of [[21], [15, true], [30, true], [0, true], [36]] as const) {
+      const search = await searched('error', near, false, isBack);
+      await until('the match', () => search.current.value);
+      shown.push(search.current.value?.[0]);
+      if (near < 36) continue;
+      for (let steps = 0; steps < 4; steps++) {
+        await search.step(true, 0);
+        shown.push(search.current.value?.[0]);
+      }
+    }
+    expect([listed, shown]).toEqual([listed, [30, 10, 20, 30, 30, 20, 10, 0, 30]]);
+  }
+});
+
+it('the search in a file that a busy server refuses is asked for again', async () => {
+  content = 'error';
+  refusals = 2;
+  const search = await searched('error', 0);
+  expect([search.found.value?.problem, search.found.value?.count, asked]).toEqual([undefined, 1, 3]);
 });
 
 it('the search in a file shows the last one where all lie before the screen', async () => {
