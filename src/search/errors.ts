@@ -124,9 +124,8 @@ const TRACEBACK = /traceback \(most recent call last\)/i;
 const MAX_TRACEBACK_LINES = 500;
 
 function inOrder(tasks: ReadonlyMap<string, TaskErrors>, files: readonly MirrorFile[]): Map<string, TaskErrors> {
-  const keys = [...new Set(files.map(taskOf))];
-  const places = new Map(keys.map((key, place) => [key, place]));
-  return new Map([...tasks].sort(([a], [b]) => (places.get(a) ?? 0) - (places.get(b) ?? 0)));
+  const found = [...new Set(files.map(taskOf))].map((key) => [key, tasks.get(key)] as const);
+  return new Map(found.flatMap(([key, errors]) => (errors === undefined ? [] : [[key, errors]])));
 }
 
 /** Yields after each file; at the end, tasks are in the order of `files`. */
@@ -136,7 +135,7 @@ export async function* errorsIn(options: ErrorSearch): AsyncGenerator<ErrorProgr
   const pattern = { source: errorExpression(patterns), ignoreCase: true, maxCharacters: MAX_TESTED_CHARACTERS };
   const expression = expressionOf(pattern);
   const tasks = new Map<string, TaskErrors>();
-  const wanted = { what: 'ends', numbered: true, after: MAX_TRACEBACK_LINES } as const;
+  const wanted = { what: 'ends', after: MAX_TRACEBACK_LINES } as const;
   let filesDone = 0;
   for await (const event of search({ files, pattern, wanted, signal })) {
     if (event.kind === 'end') {

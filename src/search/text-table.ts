@@ -23,7 +23,7 @@ export class TextTable {
     for (const text of lower) {
       for (let at = 0; at <= this.#minBytes - BLOCK; at++) {
         const hash = hashAt(text, at);
-        this.#skips[hash] = Math.min(this.#skips[hash] ?? 0, this.#minBytes - BLOCK - at);
+        this.#skips[hash] = Math.min(this.#skips[hash] as number, this.#minBytes - BLOCK - at);
       }
       const hash = hashAt(text, this.#minBytes - BLOCK);
       this.#texts.set(hash, [...(this.#texts.get(hash) ?? []), text]);
@@ -37,8 +37,11 @@ export class TextTable {
     const end = bytes.length - BLOCK;
     for (let at = from + toBlock; at <= end; ) {
       // Written out, this takes half of the time of a call.
-      const hash = ((bytes[at] ?? 0) | 32) ^ (((bytes[at + 1] ?? 0) | 32) << 4) ^ (((bytes[at + 2] ?? 0) | 32) << 8);
-      const skip = skips[hash] ?? 1;
+      const hash =
+        ((bytes[at] as number) | 32) ^
+        (((bytes[at + 1] as number) | 32) << 4) ^
+        (((bytes[at + 2] as number) | 32) << 8);
+      const skip = skips[hash] as number;
       if (skip > 0) at += skip;
       else {
         const start = at - toBlock;
@@ -52,11 +55,11 @@ export class TextTable {
 
 /** Of a block, in which a letter has one case; at most 15 bits for bytes of ASCII. */
 const hashAt = (bytes: Uint8Array, at: number) =>
-  ((bytes[at] ?? 0) | 32) ^ (((bytes[at + 1] ?? 0) | 32) << 4) ^ (((bytes[at + 2] ?? 0) | 32) << 8);
+  ((bytes[at] as number) | 32) ^ (((bytes[at + 1] as number) | 32) << 4) ^ (((bytes[at + 2] as number) | 32) << 8);
 
 const lowerOf = (byte: number) => (byte >= 0x41 && byte <= 0x5a ? byte | 0x20 : byte);
 
 function isAt(bytes: Uint8Array, start: number, text: Uint8Array): boolean {
-  for (let at = 0; at < text.length; at++) if (lowerOf(bytes[start + at] ?? 0) !== text[at]) return false;
+  for (let at = 0; at < text.length; at++) if (lowerOf(bytes[start + at] as number) !== text[at]) return false;
   return true;
 }

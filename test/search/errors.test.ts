@@ -5,7 +5,7 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { type ErrorProgress, errorsIn, groupsOf, likenessOf } from '../../src/search/errors.ts';
-import { hasMirrors, type MirrorChoice, mirrorsIn } from '../../src/search/mirrors.ts';
+import { hasMirrors, lossOf, type MirrorChoice, mirrorsIn } from '../../src/search/mirrors.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { ERRORS, OTHERS } from './error-lines.ts';
 
@@ -37,6 +37,46 @@ it('mirrors are in directories only: none is found of a job without one, or behi
   fs.symlinkSync(path.join(directory, '1'), path.join(directory, '4'));
   expect(mirrorsIn(directory, { jobs: [] }).map(({ jobId }) => jobId)).toEqual(['1']);
   expect(['1', '2', '3', '5'].map((job) => hasMirrors(directory, job as JobId))).toEqual([true, false, false, false]);
+});
+
+it.each([
+  ['gone', undefined, 5, 'task 9 log: its mirror is gone (agent sync 1)'],
+  ['cut', 'text', 5, 'task 9 log: its mirror has only 4 of 5 bytes (agent sync 1)'],
+  ['whole', 'text', 4, undefined],
+  ['empty and gone', undefined, 0, undefined],
+])('a mirror that is %s is reported as lost, or is not', (_, content, bytes, line) => {
+  const mirror = path.join(temporaryDirectory(), 'log.log');
+  if (content !== undefined) fs.writeFileSync(mirror, content);
+  expect(lossOf('1' as JobId, { taskId: '9' as TaskId, file: 'log', path: mirror, bytes })).toBe(line);
+});
+
+it('the search for errors begins with failed jobs and small tasks, and ends in the order of the files', async () => {
+  const directory = temporaryDirectory();
+  for (const [task, length] of [
+    [1, 9],
+    [2, 1],
+    [3, 5],
+  ] as const)
+    for (const job of ['1', '2']) {
+      const file = path.join(directory, job, 'live', String(task), 'log.log');
+      fs.mkdirSync(path.dirname(file), { recursive: true });
+      fs.writeFileSync(file, 'killed\n'.repeat(length));
+    }
+  const files = mirrorsIn(directory, { jobs: [] });
+  fs.rmSync(path.join(directory, '1/live/3/log.log'));
+  const unreadable: string[] = [];
+  const onUnreadable = (error: string) => unreadable.push(error);
+  const orders: string[] = [];
+  for await (const { tasks, ...counts } of errorsIn({
+    files,
+    patterns: null,
+    isFailed: (job) => job === '2',
+    onUnreadable,
+  }))
+    orders.push(`${counts.filesDone}/${counts.files} ${[...tasks.keys()]}`);
+  const grown = ['2/2', '2/2,2/3', '2/2,2/3,2/1', '2/2,2/3,2/1,1/2', '2/2,2/3,2/1,1/2', '1/1,1/2,2/1,2/2,2/3'];
+  expect(orders).toEqual(grown.map((keys, index) => `${index + 1}/6 ${keys}`));
+  expect(unreadable).toEqual([expect.stringContaining('1/live/3/log.log')]);
 });
 
 it('a pattern gets a long line in pieces of 4,096 characters', async () => {
@@ -172,24 +212,6 @@ it('a traceback of Python is shown by what was raised', async () => {
     [5, 'train.MeshMissing: no mesh', 'train.MeshMissing: no mesh'],
     [4, 'train.MeshMissing: no mesh', 'fatal: end'],
   ]);
-});
-
-it('failed jobs are searched first, then tasks with few bytes', async () => {
-  const directory = temporaryDirectory();
-  const sizes = { '1/1': 300, '2/2': 200, '3/3': 100 };
-  for (const [key, size] of Object.entries(sizes)) {
-    const [job = '', task = ''] = key.split('/');
-    const file = path.join(directory, job, 'live', task, 'stdout.log');
-    fs.mkdirSync(path.dirname(file), { recursive: true });
-    fs.writeFileSync(file, `fatal ${'x'.repeat(size)}\n`);
-  }
-  const files = mirrorsIn(directory, { jobs: [] });
-  const isFailed = (jobId: string) => jobId === '2';
-  const order: string[] = [];
-  for await (const { tasks, filesDone } of errorsIn({ files, patterns: null, isFailed, onUnreadable: String }))
-    order.push(`${filesDone}: ${[...tasks.values()].map((task) => task.jobId).join(' ')}`);
-  // At the end in the order of the files.
-  expect(order).toEqual(['1: 2', '2: 2 3', '3: 1 2 3']);
 });
 
 it('mirrors are listed in their order, as far as they are chosen', () => {

@@ -158,10 +158,13 @@ describe('one file', () => {
     ]);
   });
 
-  it('finds each of many texts, also a short one', async () => {
+  it('finds each of many texts, also a short one, and in any case', async () => {
     const words = Array.from({ length: 24 }, (_, index) => `word${String.fromCharCode(97 + index)}`);
-    for (const all of [words, [...words, 'ab']])
-      expect(await linesOf(`${all.join('\n other text \n')}\nnone`, all.join('|'))).toHaveLength(all.length);
+    for (const all of [words, [...words, 'ab'], [...words, 'xyz']]) {
+      const [text, source] = [all.join('\n other text \n'), all.join('|')];
+      expect(await linesOf(`${text}\nnone\n${all.at(-1)}`, source)).toHaveLength(all.length + 1);
+      expect(await linesOf(text.toUpperCase(), source, { ignoreCase: true })).toHaveLength(all.length);
+    }
   });
 
   it('returns only so many lines of each file, and counts all', async () => {
