@@ -69,6 +69,8 @@ export class FleetMember implements Ownership, SharedService {
   #isHandingOff = false;
   /** The database reported a command, or released jobs. */
   #isNoticed = false;
+  /** A heartbeat alone is no recovery. */
+  #isRoundFailing = false;
   #running: Promise<void> = Promise.resolve();
   #cancelTick = () => {};
 
@@ -227,7 +229,9 @@ export class FleetMember implements Ownership, SharedService {
       try {
         if (this.#parts === undefined) await this.#join();
         else if (await this.#round(this.#parts)) pauseMs = 0;
+        this.#isRoundFailing = false;
       } catch (thrown) {
+        this.#isRoundFailing = true;
         this.#failed(asJobtailError(thrown));
         if (this.#parts === undefined) pauseMs = CONNECT_AGAIN_MS;
       }
@@ -300,7 +304,7 @@ export class FleetMember implements Ownership, SharedService {
 
   #heard(summary: FleetSummary, following: Following, handover: Handover): void {
     this.#summary = summary;
-    this.#failures.cleared(SCOPE);
+    if (!this.#isRoundFailing) this.#failures.cleared(SCOPE);
     if (summary.isRestored) this.#writeAgain(handover);
     following.resumeIfValid();
     if (summary.drainAsked) this.#askToDrain();

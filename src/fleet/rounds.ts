@@ -2,7 +2,7 @@
 
 import { type FleetSummary, idsOf, type LeasedJob } from './agents/agents.ts';
 import type { Readiness } from './agents/readiness.ts';
-import { Execution } from './commands/commands.ts';
+import { Execution, type Settled } from './commands/commands.ts';
 import { Upkeep } from './commands/upkeep.ts';
 import { Giving, MAX_GIVEN, MAX_TAKEN, Taking } from './owners/balance.ts';
 import { type FleetContext, Following } from './owners/following.ts';
@@ -54,19 +54,25 @@ export class Rounds {
 
   /** Executes commands; their changes are in the database before the command is reported as done. */
   async #execute(brought: readonly LeasedJob[]): Promise<void> {
-    const { joined, leased, handover, member, clock, attached } = this.#membership;
+    const { joined, leased, member, clock } = this.#membership;
     const isAsked = this.#execution.asked.length > 0 || brought.length > 0;
-    if (!isAsked && clock.monotonic() - this.#commandsAt < COMMANDS_EVERY_MS) return;
-    this.#commandsAt = clock.monotonic();
+    const now = clock.monotonic();
+    if (!isAsked && now - this.#commandsAt < COMMANDS_EVERY_MS) return;
+    // What fails is tried again in the next round.
+    this.#commandsAt = Number.NEGATIVE_INFINITY;
     const open = await joined.commands.openOf(member.name, this.#execution.asked, MAX_COMMANDS);
     // Jobs whose rows are still to arrive are left out: they would start again from the beginning.
     const here = [...leased.all('following'), ...brought.filter((job) => leased.get(job.jobId) === job)];
     const isHere = new Set(idsOf(here));
     const mine = open.filter(({ jobId }) => isHere.has(jobId));
+    await this.#settle([...this.#execution.apply(mine), ...this.#execution.answered()]);
     // The rest is checked again when their jobs are here: no notification follows.
-    if (mine.length < open.length) this.#commandsAt = Number.NEGATIVE_INFINITY;
-    const settled = [...this.#execution.apply(mine), ...this.#execution.answered()];
+    if (mine.length === open.length) this.#commandsAt = now;
+  }
+
+  async #settle(settled: readonly Settled[]): Promise<void> {
     if (settled.length === 0) return;
+    const { joined, leased, handover, attached } = this.#membership;
     const jobs = [...new Set(idsOf(settled))].flatMap((jobId) => leased.get(jobId) ?? []);
     if (jobs.length > 0)
       await handover.writeAnd(jobs, async (sql, owned) => {
@@ -81,8 +87,9 @@ export class Rounds {
 
   async #write(): Promise<void> {
     const { leased, handover, clock } = this.#membership;
-    if (clock.monotonic() - this.#writtenAt < WRITE_EVERY_MS) return;
-    this.#writtenAt = clock.monotonic();
+    const now = clock.monotonic();
+    if (now - this.#writtenAt < WRITE_EVERY_MS) return;
     await handover.write(leased.all('following'));
+    this.#writtenAt = now;
   }
 }

@@ -66,6 +66,26 @@ it.concurrent(
   },
 );
 
+it.concurrent('rows that the database refuses are a failure until they are written, whatever else it answers', {
+  ...needs('postgres'),
+}, async (test) => {
+  const fleet = await FleetParts.make(test);
+  await fleet.ordered('command', 1);
+  const { jobId } = orderFor(1);
+  const { store, log, followed } = fleet.start('anna', { clock: fastClock(20), heartbeatMs: 20_000 });
+  const failures = () => log.filter(({ message }) => /^operation (failed|recovered)/.test(message));
+  await until('the job to be followed', () => followed.has(jobId));
+  await fleet.query('ALTER TABLE jobtail.rows ADD CONSTRAINT nothing CHECK (kind IS NULL) NOT VALID');
+  store.jobs.endRun(jobId, { polledAt: 1, grownAt: 1, refused: 0, failures: 0, error: null });
+  await until('several attempts', () => log.filter(({ text }) => text.includes('nothing')).length >= 5);
+  expect(failures().map(({ message }) => message)).toEqual(['operation failed']);
+  await fleet.query('ALTER TABLE jobtail.rows DROP CONSTRAINT nothing');
+  await until('the end of it', () => failures().length > 1);
+  expect(await fleet.query(`SELECT row ->> 'grown_at' AS at FROM jobtail.rows WHERE kind = 'jobs'`)).toEqual([
+    { at: '1' },
+  ]);
+});
+
 it.concurrent('a job that is over stays while a notification of it waits', needs('postgres'), async (test) => {
   const fleet = await FleetParts.make(test);
   await fleet.ordered('command', 1, 2);

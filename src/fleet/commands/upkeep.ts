@@ -44,13 +44,12 @@ export class Upkeep {
     }
     const now = this.#membership.clock.monotonic();
     const isDue = now - this.#doneAt >= INTERVAL_MS;
-    const isNoticed = this.#isNoticed;
+    if ((isDue || this.#isNoticed) && (await this.#applyRule())) follower.refresh();
     this.#isNoticed = false;
-    if ((isDue || isNoticed) && (await this.#applyRule())) follower.refresh();
     if (!isDue) return;
-    this.#doneAt = now;
     await this.#reportCapabilities();
     await this.#deleteOldRows();
+    this.#doneAt = now;
   }
 
   /** Ends jobs that no configuration names any more. */
