@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import fs from 'node:fs/promises';
 import http from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../agent/ports/host.ts';
 import type { Config } from '../config/config.ts';
 import { asJobtailError } from '../errors.ts';
@@ -14,8 +15,13 @@ interface MetricsPortOptions extends MeasuredAgent {
   readonly log: Log;
 }
 
+/** A file system that takes longer hangs: its number is left out. */
+const MAX_ASKING_MS = 2_000;
+
 export class MetricsPort {
   readonly #options: MetricsPortOptions;
+  /** By directory. One that hangs is not asked again meanwhile: each request takes one of a few threads. */
+  readonly #asking = new Map<string, Promise<number | undefined>>();
   /** Created with the first configuration that has metrics: they take a tenth of a start, and memory. */
   #metrics: Metrics | undefined;
   #server: MetricsServer | undefined;
@@ -61,11 +67,23 @@ export class MetricsPort {
 
   async #freeBytes(): Promise<Record<string, number>> {
     const free: Record<string, number> = {};
-    for (const [name, directory] of Object.entries(this.#directories)) {
-      const found = await fs.statfs(directory).catch(() => undefined);
-      if (found !== undefined) free[name] = found.bavail * found.bsize;
-    }
+    const add = async (name: string, directory: string) => {
+      const bytes = await Promise.race([this.#freeIn(directory), sleep(MAX_ASKING_MS, undefined, { ref: false })]);
+      if (bytes !== undefined) free[name] = bytes;
+    };
+    await Promise.all(Object.entries(this.#directories).map(([name, directory]) => add(name, directory)));
     return free;
+  }
+
+  #freeIn(directory: string): Promise<number | undefined> {
+    const read = async () => {
+      const found = await fs.statfs(directory).catch(() => undefined);
+      this.#asking.delete(directory);
+      return found && found.bavail * found.bsize;
+    };
+    const asked = this.#asking.get(directory) ?? read();
+    this.#asking.set(directory, asked);
+    return asked;
   }
 }
 

@@ -1,7 +1,7 @@
 /** Each number of `/metrics` is one that the running agent moves: counters by what happens, gauges up and down again. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { freePort } from '../../simulator/free-port.ts';
 import type { JobId } from '../../src/job.ts';
 import { newEvent } from '../../src/notify/events.ts';
@@ -109,4 +109,22 @@ test('each metric moves, and the gauges of trouble return', async (context) => {
     expect([...families.keys()]).toContain(name);
     expect(fs.readFileSync(new URL(`../${file}`, import.meta.url), 'utf8')).toContain(`jobtail_${name}`);
   }
+});
+
+test('the numbers come while the disk of the mirrors hangs, which is asked no second time', async (context) => {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  const port = await freePort();
+  place.configure(sandbox, { metrics: { listen: `127.0.0.1:${port}` } });
+  await runDaemon(place);
+  const statfs = fs.promises.statfs.bind(fs.promises);
+  const asked = vi.spyOn(fs.promises, 'statfs');
+  asked.mockImplementation(((at: string) =>
+    at === place.mirror ? new Promise(() => {}) : statfs(at)) as typeof statfs);
+  context.onTestFinished(() => asked.mockRestore());
+  for (let times = 0; times < 2; times++) {
+    const disks = [...(await seriesAt(port)).keys()].filter((name) => name.startsWith('jobtail_disk_free_bytes'));
+    expect(disks).toEqual(['jobtail_disk_free_bytes{directory="state"}']);
+  }
+  expect(asked.mock.calls.filter(([at]) => at === place.mirror)).toHaveLength(1);
 });
