@@ -167,7 +167,7 @@ export class FleetMember implements Ownership, SharedService {
       takeovers: rounds?.taking.takeovers ?? 0,
       lost: rounds?.following.lostJobs ?? 0,
       refusedWrites: this.#leased.refused,
-      agents: agents.length,
+      agents: agents.filter(({ mostJobs }) => mostJobs > 0).length,
       /** Jobs that this agent owns, that others own, and that wait for an owner. */
       jobs: { self, others: Math.max(0, jobs - waiting - self), nobody: waiting },
       waitingSeconds: waitingMs / 1000,

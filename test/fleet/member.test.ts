@@ -254,6 +254,9 @@ it.concurrent('the numbers of an agent are those of its fleet', needs('postgres'
   const { member, followed } = fleet.start('anna', { clock, maxJobs: 1 });
   await until('one to be followed', () => followed.size === 1);
   await fleet.query(`UPDATE jobtail.jobs SET waiting_since = now() - interval '100 s' WHERE owner IS NULL`);
+  // It is alive, and not ready: it takes no jobs.
+  await fleet.query(`INSERT INTO jobtail.agents (name, state_id, instance, lease_ms, most_jobs, capacity, about, format)
+    VALUES ('carl', 'c', 'c', 3600000, 9, 0, '{}', 5)`);
   const second = 'SELECT min(job_id) FROM jobtail.jobs WHERE owner IS NULL';
   await fleet.query(`UPDATE jobtail.jobs SET owner = 'ben', waiting_since = NULL WHERE job_id = (${second})`);
   await until('a heartbeat', async () => {
