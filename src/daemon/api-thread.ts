@@ -77,15 +77,15 @@ export class ApiThread {
     try {
       // Of the group; systemd makes that of the unit.
       fs.mkdirSync(directory, { recursive: true, mode: 0o750 });
-      // Of an agent that was killed.
-      for (const name of fs.readdirSync(directory))
-        if (name.startsWith(PRIVATE)) fs.rmSync(path.join(directory, name), { recursive: true, force: true });
       const own = fs.mkdtempSync(path.join(directory, PRIVATE));
       this.#closing.push(() => fs.rmSync(own, { recursive: true, force: true }));
       const inner = { read: path.join(own, 'r'), control: path.join(own, 'c') };
       const serve = (name: SocketName, group?: number | 'own') =>
         this.#listen({ path: sockets[name], group }, (connection) => this.#pass(connection, { config, inner }, name));
       await serve('read', 'own');
+      // Of an agent that was killed: another one that runs would have the socket.
+      for (const name of fs.readdirSync(directory).filter((one) => one.startsWith(PRIVATE)))
+        if (name !== path.basename(own)) fs.rmSync(path.join(directory, name), { recursive: true, force: true });
       if (controlGroup === null) await serve('control');
       else
         await (async () => serve('control', groupId(controlGroup)))().catch((thrown: unknown) => {

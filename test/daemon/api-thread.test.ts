@@ -45,6 +45,19 @@ it('a changed configuration cuts no client, and counts for what is asked next', 
   stream.destroy();
 });
 
+it('a second agent with the same directory takes nothing from the first one', async () => {
+  const { socketPath } = await listening();
+  const second = new ApiThread(SILENT);
+  onTestFinished(() => second.close());
+  const { config } = await ownState();
+  await second.use({ ...config, api: { directory: path.dirname(socketPath), controlGroup: null } });
+  const stream = net.connect(socketPath).on('error', () => {});
+  stream.resume().write(REQUEST);
+  await until('an open stream, or its end', () => stream.bytesRead > 0 || stream.closed);
+  expect(stream.closed).toBe(false);
+  stream.destroy();
+});
+
 it('clients that connect again at once do not open what is being closed', async () => {
   const { api, socketPath } = await listening();
   const open = new Set<net.Socket>();
