@@ -310,7 +310,7 @@ export class Progress {
   readonly tally = { fetched: 0, changed: 0, failed: 0 };
   readonly #options: ProgressOptions;
   #row: ResultSyncRow;
-  #savedAt = 0;
+  #savedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: ProgressOptions) {
     this.#options = options;
@@ -354,7 +354,7 @@ export class Progress {
   }
 
   end(): void {
-    this.#savedAt = 0;
+    this.#savedAt = Number.NEGATIVE_INFINITY;
     this.#change({ endedAt: this.#options.clock.now(), arriving: [] });
   }
 
@@ -364,7 +364,7 @@ export class Progress {
     this.#row = { ...this.#row, ...changes, updatedAt };
     onProgress?.(this.#row);
     // A sync with nothing due keeps the row of the last one that had something.
-    if (this.#row.wanted === 0 || (this.#savedAt !== 0 && updatedAt - this.#savedAt < SAVED_EVERY_MS)) return;
+    if (this.#row.wanted === 0 || updatedAt - this.#savedAt < SAVED_EVERY_MS) return;
     this.#savedAt = updatedAt;
     store.transaction(() => store.resultSyncs.save(this.#row));
   }

@@ -102,26 +102,70 @@ it('a name that is listed no more is forgotten a second later, with the rows of 
   expect([await rowsAfter(499), await rowsAfter(1)]).toEqual([['/11/a'], ['/11/b']]);
 });
 
-it('what a service failed to send is no longer counted when a file fails, or comes, in another way', async () => {
-  const { store, ledger: made } = setUp();
+it('what becomes of a row is written, whatever was known of the file and whatever happened to it', async () => {
+  const { time, clock, store, directory } = setUp();
   const [live] = store.liveFiles.ofJob(JOB);
   if (live === undefined) throw new Error('it was just watched');
-  const ledger = made();
+  const target = path.join(directory, 'file');
+  const outcomes: string[] = [];
+  const stamps = new Stamps(new Map([['/11/a', 'today']]), clock);
+  const progress = { done: (outcome: string) => void outcomes.push(outcome) };
+  const ledger = new Ledger({
+    ...{ store, jobId: JOB, clock, onNetwork: false, intervalMs: 60_000, progress, stamps },
+    signal: AbortSignal.any([]),
+  });
   const failed = (row: ResultRow, code: string, syscall: string) => {
     const cause = Object.assign(new Error(), { code, syscall });
-    ledger.failed(row, new JobtailError('local-io', code, { cause }), '');
+    ledger.failed(row, new JobtailError('local-io', 'no write', { cause, hint: 'look' }), 'it fails');
   };
-  const ways: Readonly<Record<string, (row: ResultRow) => void>> = {
-    linked: (row) => ledger.linked(row, live, `${store.directory}/x`),
-    postponed: (row) => ledger.postponed(row, 'failed', ''),
-    name: (row) => failed(row, 'EILSEQ', 'open'),
-    large: (row) => failed(row, 'EFBIG', 'write'),
-    'not sent': (row) => ledger.notSent(row, ''),
+  const events: Readonly<Record<string, (row: ResultRow) => void>> = {
+    'fetched, as before': (row) => ledger.fetched(row, { bytes: 3, sha256: 'a' }),
+    'fetched, another content': (row) => ledger.fetched(row, { bytes: 4, sha256: 'b' }, target),
+    linked: (row) => ledger.linked(row, live, target),
+    postponed: (row) => ledger.postponed(row, 'refused', 'too \u001b large'),
+    'no such name here': (row) => failed(row, 'EILSEQ', 'open'),
+    'no such read': (row) => failed(row, 'EINVAL', 'read'),
+    'too large here': (row) => failed(row, 'EFBIG', 'write'),
+    hung: (row) => ledger.hung(row, 61_400),
+    'waited behind': (row) => ledger.waitedBehind(row),
+    requested: (row) => void ledger.saveRequested(row),
+    'not sent': (row) => ledger.notSent(row, 'no data; requested again once a day'),
+    'not sent, name unknown': (row) => ledger.notSent({ ...row, name: '/11/\ufffd' }, ''),
+    'is a pipe': (row) => ledger.irregular(row, 'a named pipe'),
+    'is a directory': (row) => ledger.irregular(row, 'a directory'),
     'still left out': (row) => ledger.stillLeftOut(row),
+    'still failed': () => ledger.stillFailed(),
+    ...Object.fromEntries(
+      (['nothing', 'unreadable', 'unclear'] as const).map((inPlace) => [
+        `no file: ${inPlace}`,
+        (row: ResultRow) => ledger.noFile(row, inPlace),
+      ]),
+    ),
   };
-  for (const [name, way] of Object.entries(ways)) way({ ...ledger.fresh(name), hangs: 2 });
-  await ledger.flush();
-  const hangs = new Map([...store.results.ofJob(JOB)].map((row) => [row.name, row.hangs]));
-  const counted = { 'not sent': 2, 'still left out': 2 };
-  expect(Object.fromEntries(hangs)).toEqual({ linked: 0, postponed: 0, name: 0, large: 0, ...counted });
+  const fresh = ledger.fresh('/11/a');
+  const before = { ...fresh, state: 'synced', bytes: 3, sha256: 'a', fetchedAt: 900_000, dueAt: 9_000_000 } as const;
+  const rows: Readonly<Record<string, ResultRow>> = {
+    fresh,
+    fetched: { ...before, intervalMs: 2_400_000, stamp: 'yesterday', stampProven: true, hangs: 2 },
+    'in flux': { ...before, state: 'in-flux' },
+    pipe: { ...fresh, state: 'left-out', reason: 'it is a named pipe', hangs: 1 },
+    directory: { ...fresh, state: 'left-out', reason: 'it is a directory' },
+    gone: { ...fresh, reason: 'no file was there when it was requested: requested again after the next listing' },
+  };
+  let printed = '';
+  time.now += 500;
+  for (const [what, row] of Object.entries(rows)) {
+    printed += `${what}\n`;
+    for (const [event, happen] of Object.entries(events)) {
+      store.transaction(() => store.results.forgetAll([...store.results.ofJob(JOB)]));
+      happen(row);
+      await ledger.flush();
+      const changed = [...store.results.ofJob(JOB)].map((now) =>
+        Object.entries(now).filter(([key, value]) => value !== row[key as keyof ResultRow]),
+      );
+      const shown = changed.flat().map(([key, value]) => `${key}=${value}`);
+      printed += `  ${event}: ${[...outcomes.splice(0), ...shown].join(', ')}\n`;
+    }
+  }
+  await expect(printed).toMatchFileSnapshot('ledger.txt');
 });

@@ -133,7 +133,7 @@ export class Leases {
     try {
       return await work();
     } finally {
-      const others = (this.#inUse.get(jobId) ?? 1) - 1;
+      const others = (this.#inUse.get(jobId) as number) - 1;
       if (others > 0) this.#inUse.set(jobId, others);
       else this.#inUse.delete(jobId);
     }
@@ -159,7 +159,7 @@ export class Leases {
     const { store, clock } = this.#options;
     const isUsed = ({ leaseId, jobId, openedAt }: LeaseRow) => {
       const state = store.jobs.get(jobId)?.state;
-      const isOld = clock.now() - (openedAt ?? 0) > RENEWED_AFTER_MS + HOUR_MS;
+      const isOld = clock.now() - Number(openedAt) > RENEWED_AFTER_MS + HOUR_MS;
       const isNeeded = state === 'watched' || state === 'ending' || this.#inUse.has(jobId);
       return this.#leases.get(jobId)?.leaseId === leaseId && isNeeded && !isOld;
     };
