@@ -30,15 +30,14 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
   }, [text]);
   const to = text === '' ? undefined : address('find', { text, ...(regex ? { regex: '1' } : {}) });
   // Another search is another page.
-  const { answer, problem } = useLines(to, { hits: [] }, withLine);
+  const times = useSignal(0);
+  const { answer, problem } = useLines(to, { hits: [] }, withLine, [times.value]);
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    const route = {
-      page: 'search',
-      text: field.current?.value ?? '',
-      regex: expression.current?.checked === true,
-    } as const;
-    location.hash = hashOf(route);
+    const typed = field.current?.value ?? '';
+    const isExpression = expression.current?.checked === true;
+    if (typed === text && isExpression === regex) times.value++;
+    else location.hash = hashOf({ page: 'search', text: typed, regex: isExpression });
   };
   return (
     <main class="search-page">

@@ -8,7 +8,7 @@ import {
   type VirtualizerOptions,
 } from '@tanstack/virtual-core';
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks';
-import { address, askJson, askLines, pause } from '../api.ts';
+import { address, askJson, askLines, pause, type RefusedByView } from '../api.ts';
 import { live } from '../live.ts';
 
 type Chosen = 'count' | 'getScrollElement' | 'estimateSize';
@@ -94,15 +94,21 @@ export function useLines<Line, Answer>(
       let [came, shownAt] = [first, 0];
       for await (const line of askLines<Line>(to, stop.signal)) {
         came = next(came, line);
+        problem.value = undefined;
         if (performance.now() - shownAt < SHOW_MS) continue;
         shownAt = performance.now();
         answer.value = came;
       }
       answer.value = came;
     };
-    read().catch((error: Error) => {
-      if (!stop.signal.aborted) problem.value = error;
-    });
+    const failed = async (error: Error & Partial<RefusedByView>): Promise<void> => {
+      if (stop.signal.aborted) return;
+      problem.value = error;
+      if (error.retryAfterMs === undefined) return;
+      await pause(error.retryAfterMs, stop.signal);
+      if (!stop.signal.aborted) await read().catch(failed);
+    };
+    read().catch(failed);
     return () => stop.abort();
   }, [to, ...of]);
   return { answer: answer.value, problem: problem.value };

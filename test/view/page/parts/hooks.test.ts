@@ -28,6 +28,7 @@ const BANNER = '../../../../src/view/page/parts/banner.tsx';
 const LIVE = '../../../../src/view/page/live.ts';
 const RESULTS = '../../../../src/view/page/results/results-page.tsx';
 const CSV = '../../../../src/view/page/results/csv.tsx';
+const SEARCH = '../../../../src/view/page/jobs/search-page.tsx';
 const JOBS = '../../../../src/view/page/jobs/jobs-page.tsx';
 
 let hooks: Hooks;
@@ -132,10 +133,18 @@ it('lines add up as they come; a failure of theirs is shown until they are reque
   answer = async () => new Response('{"error":{"message":"busy"}}', { status: 429 });
   await show({ to: 'api/a', times: 1 });
   expect(shown()).toEqual([3, 'busy']);
+  // A busy view names a pause, after which it is asked again.
+  const refused = new Response('{"error":{"message":"busy"}}', { status: 429, headers: { 'retry-after': '1' } });
+  const answers = [refused, new Response('3\n4\n')];
+  answer = async () => answers.shift() as Response;
+  await show({ to: 'api/a', times: 3 });
+  expect(shown()).toEqual([3, 'busy']);
+  await pass(1_000);
+  expect(shown()).toEqual([7, undefined]);
   let fail = (_: Error) => {};
   answer = () => new Promise((_, reject) => (fail = reject));
   await show({ to: 'api/a', times: 2 });
-  expect(shown()).toEqual([3, undefined]);
+  expect(shown()).toEqual([7, undefined]);
   // What is wanted no more has no failure.
   answer = async () => new Response('5\n');
   await show({ to: 'api/b', times: 2 });
@@ -144,7 +153,7 @@ it('lines add up as they come; a failure of theirs is shown until they are reque
   expect(shown()).toEqual([5, undefined]);
   end();
   await pass();
-  expect(signals.map((signal) => signal?.aborted)).toEqual([true, true, true, true]);
+  expect(signals.map((signal) => signal?.aborted)).toEqual(Array(6).fill(true));
 });
 
 it('the page is marked as outdated while the view is lost, and no longer', async () => {
@@ -195,6 +204,33 @@ it('a directory of results is unfolded and folded by clicks, and more of its ent
   expect(names()).toEqual(['/a/', '/x', 'More']);
   await click('button.button');
   expect(names()).toEqual(['/a/', '/x', '/y']);
+  end();
+});
+
+it('a search over all jobs is made again by another click on its button', async () => {
+  const { SearchPage } = (await import(SEARCH)) as { SearchPage: Page };
+  vi.stubGlobal('location', { hash: '#/search?text=abc' });
+  const asked: string[] = [];
+  sendBy(async (to) => {
+    asked.push(to);
+    return new Response(`${JSON.stringify({ done: true, files: asked.length })}\n`);
+  });
+  const { show, pass, place, end } = component(SearchPage, { route: { page: 'search', text: 'abc', regex: false } });
+  await show({});
+  const submit = async () => {
+    const { Event } = place.ownerDocument.defaultView as unknown as typeof globalThis;
+    place.querySelector('form')?.dispatchEvent(new Event('submit', { cancelable: true }));
+    await pass();
+  };
+  await submit();
+  expect([asked, place.querySelector('.fine')?.textContent]).toEqual([
+    ['api/find?text=abc', 'api/find?text=abc'],
+    '0 lines in 0 files of 2',
+  ]);
+  const field = place.querySelector<HTMLInputElement>('input[type="search"]') as HTMLInputElement;
+  field.value = 'other';
+  await submit();
+  expect([asked.length, location.hash]).toEqual([2, '#/search?text=other']);
   end();
 });
 
