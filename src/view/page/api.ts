@@ -48,12 +48,13 @@ export async function askJson<T>(to: string, signal?: AbortSignal): Promise<T> {
   return (await (await ask(to, signal)).json()) as T;
 }
 
-/** The lines of an answer that is one JSON value a line, as they come. */
-export async function* askLines<T>(to: string, signal: AbortSignal): AsyncGenerator<T> {
+/** The lines of an answer that is one JSON value a line, as they come; `onPiece` is called also for empty ones. */
+export async function* askLines<T>(to: string, signal: AbortSignal, onPiece?: () => void): AsyncGenerator<T> {
   const { body } = await ask(to, signal);
   if (body === null) return;
   let rest = '';
   for await (const text of body.pipeThrough(new TextDecoderStream())) {
+    onPiece?.();
     const lines = (rest + text).split('\n');
     rest = lines.pop() ?? '';
     for (const line of lines) if (line !== '') yield JSON.parse(line) as T;

@@ -20,6 +20,8 @@ import { canGoOn, isProven, onEntry } from './session.ts';
 
 const UNPROVEN = 'what answers at this address has not proven to be the view';
 const RECONNECTS = { firstMs: 250, maxMs: 5_000 };
+/** The server sends something each 15 seconds: a stream that is silent for longer has no connection any more. */
+const MAX_SILENCE_MS = 40_000;
 /** Of two hours. */
 const MAX_FIGURES = 1_440;
 
@@ -102,14 +104,22 @@ class Live {
 
   /** Opens the stream; what is returned closes it. `again` is called when it broke. */
   #listen(to: string, again: () => void): () => void {
-    const over = new AbortController();
+    const [over, silence] = [new AbortController(), new AbortController()];
     const { signal } = over;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const wait = () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => silence.abort(), MAX_SILENCE_MS);
+    };
     const read = async () => {
       // What answers after a break may be another process.
       if (this.#failures > 0 && canGoOn() && !(await isProven())) throw new RefusedByView(401, { message: UNPROVEN });
-      for await (const [name, data] of askLines<EventLine>(to, signal)) this.#taken[name]?.(data as never);
+      wait();
+      const lines = askLines<EventLine>(to, AbortSignal.any([signal, silence.signal]), wait);
+      for await (const [name, data] of lines) this.#taken[name]?.(data as never);
     };
     const goOn = async (error?: unknown) => {
+      clearTimeout(timer);
       if (signal.aborted) return;
       const isRefused = error instanceof RefusedByView && error.status === 401;
       this.#lostAt.value ??= this.now.value;

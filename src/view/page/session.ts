@@ -9,6 +9,8 @@ import type { PageSession, ProvenHello } from '../contract/addresses.ts';
 const STORED_AS = `jobtail-session ${location.pathname}`;
 const stored = () => localStorage.getItem(STORED_AS) ?? '';
 
+const MAX_PROOF_MS = 10_000;
+
 interface Key {
   readonly number: string;
   readonly secret: CryptoKey;
@@ -53,7 +55,8 @@ async function prove(): Promise<boolean> {
   if (key === undefined) return false;
   const { number, secret } = key;
   const nonce = base64url(crypto.getRandomValues(new Uint8Array(32)));
-  const response = await fetch(`api/hello?nonce=${nonce}&session=${number}`, { cache: 'no-store' });
+  const signal = AbortSignal.timeout(MAX_PROOF_MS);
+  const response = await fetch(`api/hello?nonce=${nonce}&session=${number}`, { cache: 'no-store', signal });
   const { start, proof } = (await response.json().catch(() => ({}))) as Partial<ProvenHello>;
   if (start === undefined || proof !== (await seal(secret, 'proof', start, nonce))) return false;
   localStorage.setItem(STORED_AS, `${number}.${await seal(secret, 'access', start)}`);

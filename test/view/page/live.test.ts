@@ -177,6 +177,7 @@ it('a page opens the stream of what it shows: again when that changes, while it 
   expect(states).toEqual(['connecting', 'open']);
   // The pauses begin anew with each stream that opens.
   const timers = vi.spyOn(globalThis, 'setTimeout');
+  const streamsBefore = askedFor('api/events');
   for (let losses = 0; losses < 2; losses++) {
     network.cut.abort();
     await until('two attempts', () => timers.mock.calls.filter(([, ms]) => ms === 500).length > losses);
@@ -184,6 +185,14 @@ it('a page opens the stream of what it shows: again when that changes, while it 
     network.cut = new AbortController();
     await isOpen();
   }
+  // A stream in which nothing comes any more: each piece of it begins the time anew.
+  const silences = () => timers.mock.calls.filter(([, ms]) => ms === 40_000);
+  await until('a piece', () => silences().length > askedFor('api/events') - streamsBefore);
+  const streams = askedFor('api/events');
+  silences().at(-1)?.[0]();
+  await until('another stream', () => askedFor('api/events') > streams);
+  await isOpen();
+  expect(states.slice(-2)).toEqual(['lost', 'open']);
   expect(location.reload).not.toHaveBeenCalled();
   await startAgain('1.2.4');
   await until('the page of the other version', () => location.reload.mock.calls.length === 1);
