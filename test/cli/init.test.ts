@@ -185,6 +185,24 @@ it.each([
   expect(sections['service']).toMatchObject({ protocol: 'soap', fileTransferUrl: url });
 });
 
+it('an address where no service is found, or that is not asked, asks for the protocol and not for a namespace', async () => {
+  const flags = {
+    url: `${await originOf((_, response) => response.writeHead(404).end())}/`,
+    secretFile: '/x',
+  } as const;
+  const answers = (check: boolean, more = {}) =>
+    answersOf('c.yaml', { ...flags, method: 'session-code', check, ...more }, new AbortController().signal);
+  await expect(answers(true)).rejects.toMatchObject({
+    code: 'unexpected-answer',
+    message: `no service of a middleware is found at ${flags.url}`,
+  });
+  await expect(answers(false)).rejects.toMatchObject({
+    code: 'usage',
+    message: expect.stringMatching(/^--protocol is/),
+  });
+  expect((await answers(false, { namespace: 'urn:x' })).sections['service']).toMatchObject({ protocol: 'soap' });
+});
+
 it.each([
   [
     'rest',

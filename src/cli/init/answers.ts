@@ -81,9 +81,10 @@ export async function answersOf(file: string, flags: InitFlags, signal: AbortSig
   const address = flags.url ?? (await ask('--url', { text, refuse }));
   if (flags.url !== undefined) await find(address);
   if (found !== undefined && process.stdin.isTTY) process.stderr.write(`  found: ${foundText(found)}\n`);
-  const method = flags.method ?? (await askMethod(ask, found?.protocol ?? flags.protocol));
+  const protocol = found?.protocol ?? flags.protocol ?? (await protocolOf(address, flags, ask));
+  const method = flags.method ?? (await askMethod(ask, protocol));
   const signsIn = method !== 'session-code';
-  const service = await serviceOf({ address, found, signsIn }, flags, ask, signal);
+  const service = await serviceOf({ address, found, protocol, signsIn }, flags, ask, signal);
   const username = signsIn ? (flags.username ?? (await ask('--username', { text: 'User name' }))) : null;
   const projectId = method === 'cloud-platform' ? (flags.projectId ?? (await askProject(ask))) : null;
   const { key, secret } = await secretOf(file, method, flags, ask);
@@ -130,14 +131,35 @@ async function requireResponse(address: string, { namespace }: InitFlags, signal
   });
 }
 
+/** Of a service that was not found, or not searched. @throws JobtailError as `answersOf`, unexpected-answer */
+async function protocolOf(address: string, { check, namespace }: InitFlags, ask: Ask): Promise<Protocol> {
+  if (namespace !== undefined) return 'soap';
+  if (check && !process.stdin.isTTY)
+    throw new JobtailError('unexpected-answer', `no service of a middleware is found at ${printable(address)}`, {
+      hint: 'check the address; if it is right, add --protocol',
+    });
+  return (await ask('--protocol', {
+    text: `${check ? 'No service is found there. ' : ''}Protocol of the middleware (rest, soap)`,
+    suggestion: process.stdin.isTTY ? 'rest' : undefined,
+    refuse: (answer) => (/^(?:rest|soap)$/.test(answer) ? undefined : 'it is rest or soap'),
+  })) as Protocol;
+}
+
+interface WantedService {
+  readonly address: string;
+  readonly found: FoundService | undefined;
+  readonly protocol: Protocol;
+  readonly signsIn: boolean;
+}
+
 /** Detected values, unless a flag sets another; asks for the rest. */
 async function serviceOf(
-  { address, found, signsIn }: { address: string; found: FoundService | undefined; signsIn: boolean },
+  { address, found, protocol, signsIn }: WantedService,
   flags: InitFlags,
   ask: Ask,
   signal: AbortSignal,
 ): Promise<Keys> {
-  if (found?.protocol === 'rest' || (found === undefined && flags.protocol === 'rest')) {
+  if (found?.protocol === 'rest' || (found === undefined && protocol === 'rest')) {
     const { baseUrl, path: below } = found ?? { baseUrl: withoutPath(address), path: DEFAULT_PATH };
     // The default is left out.
     return { protocol: 'rest', baseUrl: flags.baseUrl ?? baseUrl, path: below === DEFAULT_PATH ? null : below };
