@@ -153,8 +153,8 @@ export async function watch({ config, state }: ApiParts, body: unknown, signal: 
     results: results && config.results.enabled,
     ...(stallAfterMinutes == null ? {} : { stallAfterMs: Math.round(stallAfterMinutes * 60_000) }),
   };
-  if (state.store.jobs.get(jobId) === undefined)
-    await atATime('newJobs', signal, () => requireJob(config, jobId, signal));
+  if (state.store.jobs.get(jobId) === undefined || request.tasks !== null)
+    await atATime('newJobs', signal, () => requireJob(config, request, signal));
   const { store } = state;
   register(store, request);
   const registered = { config, store, request, isFollowed: true };

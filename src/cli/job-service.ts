@@ -2,7 +2,7 @@
 import { type Config, hasJobService } from '../config/config.ts';
 import { connect } from '../daemon/connection.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
-import type { JobId } from '../job.ts';
+import type { JobId, TaskId } from '../job.ts';
 import type { JobInformation } from '../job-information.ts';
 import { LinkedAbort } from '../linked-abort.ts';
 import { FAILURES } from '../remote/rest/releases.ts';
@@ -49,31 +49,45 @@ async function askService(
 /** After this time, the number is assumed to be that of a job. */
 const MAX_CHECK_MS = 10_000;
 
-export const isNoJob = (config: Config, jobId: JobId): Promise<boolean> =>
-  untilStopped((signal) => isReportedAsNone(config, jobId, signal));
+export const isNoJob = async (config: Config, jobId: JobId): Promise<boolean> =>
+  (await untilStopped((signal) => reportOf(config, jobId, signal))) === 'none';
 
-/** False if the service reports no jobs or refuses: another user's job may look like a lost session. */
-async function isReportedAsNone(config: Config, jobId: JobId, signal: AbortSignal): Promise<boolean> {
-  if (!hasJobService(config.service)) return false;
+/** Undefined if the service reports no jobs or refuses: another user's job may look like a lost session. */
+async function reportOf(
+  config: Config,
+  jobId: JobId,
+  signal: AbortSignal,
+): Promise<JobInformation | 'none' | undefined> {
+  if (!hasJobService(config.service)) return undefined;
   const limit = new LinkedAbort(signal).within(MAX_CHECK_MS);
   try {
-    await reportsOf(config, jobId, limit.signal);
-    return false;
+    return (await reportsOf(config, jobId, limit.signal))[0];
   } catch (thrown) {
     signal.throwIfAborted();
     const { code, message } = asJobtailError(thrown);
     const { noSuchJob, foreignJob } = FAILURES;
     const isNamed = noSuchJob.sign.test(message) || foreignJob.sign.test(message);
-    return code === 'not-found' || (code === 'fault' && message.includes(jobId) && isNamed);
+    const isNone = code === 'not-found' || (code === 'fault' && message.includes(jobId) && isNamed);
+    return isNone ? 'none' : undefined;
   } finally {
     limit.release();
   }
 }
 
-/** A mistyped number would be requested forever. @throws JobtailError job-unknown */
-export async function requireJob(config: Config, jobId: JobId, signal: AbortSignal): Promise<void> {
-  if (!(await isReportedAsNone(config, jobId, signal))) return;
-  throw new JobtailError('job-unknown', `the service has no job ${jobId} of this user`, {
-    hint: 'check the number: agent jobs lists the jobs',
-  });
+export interface NamedJob {
+  readonly jobId: JobId;
+  /** Null: all of the job. */
+  readonly tasks: readonly TaskId[] | null;
+}
+
+/** A mistyped number would be requested forever, and its files be verified as empty. @throws JobtailError job-unknown, not-found */
+export async function requireJob(config: Config, { jobId, tasks }: NamedJob, signal: AbortSignal): Promise<void> {
+  const report = await reportOf(config, jobId, signal);
+  const hint = 'check the number: agent jobs lists the jobs';
+  if (report === 'none')
+    throw new JobtailError('job-unknown', `the service has no job ${jobId} of this user`, { hint });
+  const reported = report?.tasks ?? [];
+  const missing = tasks?.find((task) => reported.every(({ id }) => id !== task));
+  if (missing === undefined || reported.length === 0) return;
+  throw new JobtailError('not-found', `the service has no task ${missing} of job ${jobId}`, { hint });
 }

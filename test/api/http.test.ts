@@ -94,6 +94,7 @@ test('a wrong request is refused with its reason, and read.sock changes nothing'
     [404, 'is not watched', read, '/v1/jobs/987654/wait'],
     [404, 'is not watched', read, '/v1/jobs/987654/results'],
     [404, 'is not watched', control, '/v1/jobs/987654', { method: 'DELETE' }],
+    [404, 'has no task 987654 of job', control, '/v1/jobs', post(`{"jobId": "${job.jobId}", "tasks": ["987654"]}`)],
     [404, 'the service has no job 987654 of this user', control, '/v1/jobs', post('{"jobId": "987654"}')],
     [400, 'expected a job id', read, '/v1/jobs/..%2f..%2fetc'],
     [400, 'seconds', read, `/v1/jobs/${job.jobId}/wait?seconds=-1`],

@@ -264,6 +264,7 @@ it('each command that an agent works for prints what the agent did', async () =>
   await run('jobs', '--json');
   await run('watch', '999');
   await run('watch', FAILING, '--lines', '3');
+  await run('watch', FAILING, '--task', '9009');
   await run('wait', '999', '--timeout', '0.05s');
   await run('watch', FAILING, '--file', 'stdout', '--no-results', '--task', TASK, '--stall-after', '8.2m');
   expect(store.jobs.get(FAILING)).toMatchObject({ results: false, stallAfterMs: 492_000, settleAfterMs: null });

@@ -59,7 +59,7 @@ async function waitUntilStopped(jobIds: readonly JobId[], options: WaitOptions, 
     await withJobs(config, (jobs) => Promise.all(requests.map((request) => watchByAgent(config, jobs, request))));
     return (await alone())();
   }
-  for (const jobId of ids) await refuseNoJob(config, jobId);
+  for (const jobId of ids) await refuseNoJob(config, { jobId, tasks: null });
   const areOver = await withStore(config, commandLog(), (store) => {
     const fresh = requests.filter(({ jobId }) => store.jobs.get(jobId) === undefined);
     store.transaction(() => {

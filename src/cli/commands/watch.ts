@@ -10,7 +10,7 @@ import type { WatchRequest } from '../../store/rows.ts';
 import { askSocket, isOfAnother } from '../agent-socket.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { withJobs } from '../followed-jobs.ts';
-import { requireJob } from '../job-service.ts';
+import { type NamedJob, requireJob } from '../job-service.ts';
 import { commandLog, forEach, untilStopped } from '../process.ts';
 import { firstPaths, pathsOf, type Registered, register, type WatchReport, watchReport } from '../register.ts';
 import { forStderr } from '../show/colours.ts';
@@ -65,7 +65,7 @@ async function watch(config: Config, jobId: JobId, options: WatchOptions, signal
     });
   }
   if (isOfAnother(config)) return await watchByAgent(config, request, options, signal);
-  await refuseNoJob(config, jobId);
+  await refuseNoJob(config, request);
   if (hasFleet(config)) {
     const fleet = await import('../fleet/commands.ts');
     await fleet.watchByFleet(
@@ -106,10 +106,11 @@ async function watchByAgent(config: Config, request: WatchRequest, options: Watc
   print(report, { note: 'the running agent follows it' }, options);
 }
 
-/** A job that was followed before is not checked again. @throws JobtailError job-unknown */
-export async function refuseNoJob(config: Config, jobId: JobId): Promise<void> {
-  const isKnown = await withJobs(config, (jobs) => jobs.job(jobId)).catch(() => undefined);
-  if (isKnown === undefined) await untilStopped((signal) => requireJob(config, jobId, signal));
+/** A job that was followed before is not checked again, unless tasks are named. @throws JobtailError as `requireJob` */
+export async function refuseNoJob(config: Config, wanted: NamedJob): Promise<void> {
+  const isKnown =
+    wanted.tasks === null && (await withJobs(config, (jobs) => jobs.job(wanted.jobId)).catch(() => undefined));
+  if (!isKnown) await untilStopped((signal) => requireJob(config, wanted, signal));
 }
 
 function printRegistered(paths: readonly string[], registered: Registered, note: string, options: WatchOptions): void {
