@@ -8,7 +8,7 @@ import type { PollCalls, RawFile, RawOutcome } from '../../agent/ports/live-sour
 import type { CapabilityStore, Part, Sink } from '../../agent/ports/server.ts';
 import type { DirectBytes } from '../../agent/ports/transfer.ts';
 import { GrowingBuffer } from '../../bytes.ts';
-import { asJobtailError, JobtailError } from '../../errors.ts';
+import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { likelyPaths, listedOrNone, namesThatMayBe, SHIFT_CAPABILITY, shiftOf } from '../../live-paths.ts';
 import { placeWithoutMark } from './blocks.ts';
@@ -192,7 +192,11 @@ export class RawText implements RawFile {
   async #receive(path: string, sink: Sink, atEnd: () => Promise<void> = async () => {}): Promise<number | undefined> {
     const { jobId, memory, calls, direct } = this.#options;
     let taken: Promise<void> = Promise.resolve();
-    const keep: Sink = (bytes) => (taken = Promise.resolve(sink(bytes)));
+    let isStarted = false;
+    const keep: Sink = (bytes) => {
+      isStarted = true;
+      return (taken = Promise.resolve(sink(bytes)));
+    };
     const isDirect = memory.isForDirect && direct?.isOpen(jobId) === true;
     const from = isDirect ? direct : calls.whole;
     try {
@@ -202,8 +206,8 @@ export class RawText implements RawFile {
     } catch (error) {
       if (error instanceof AnotherFile) return undefined;
       const { policy, message, hint } = asJobtailError(error);
-      if (isDirect && policy.isRefusal) {
-        // It finds no link, and no file in a directory that the listing leaves out.
+      if (isDirect && !isStarted && (policy.isRefusal || policy.exitCode === EXIT.service)) {
+        // It finds no link, and no file in a directory that the listing leaves out; or its host does not work.
         memory.isForDirect = false;
         return await this.#receive(path, sink, atEnd);
       }

@@ -335,6 +335,19 @@ describe('a text on which the service hangs', () => {
     expect(asked).not.toEqual([]);
   });
 
+  test.each(['unreachable', 'unexpected-answer'] as const)(
+    'comes by the service in the same poll where the direct transfer fails as a whole (%s)',
+    async (code) => {
+      const { remote, poll, mirror, other, asked } = setUpDirect();
+      remote.maxRawBytes = Number.POSITIVE_INFINITY;
+      other.downloadFile = () => Promise.reject(new JobtailError(code, 'over SSH'));
+      await expect(poll()).rejects.toMatchObject({ code: 'timeout' });
+      expect(await poll()).toBe('current');
+      expect(asked).not.toEqual([]);
+      expect(mirror().equals(TEXT)).toBe(true);
+    },
+  );
+
   test('continues a mirror, and a raw download on which the service hangs comes by direct transfer next', async () => {
     const { remote, engine, poll, mirror, other, asked, downloads } = setUpDirect();
     remote.maxTextBytes = Number.POSITIVE_INFINITY;
