@@ -14,7 +14,8 @@ import type { JobFollower } from './stored-jobs.ts';
 /** Whether the state is that of another user, whose agent can be asked instead. */
 export const isOfAnother = (config: Config): boolean => socketsOf(config) !== null && isPrivate(config.state.directory);
 
-function isPrivate(directory: string): boolean {
+/** Whether this user may not read the state or the mirrors. */
+export function isPrivate(directory: string): boolean {
   try {
     fs.accessSync(directory, fs.constants.R_OK | fs.constants.X_OK);
     return false;

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { jobsOfAgent } from '../../src/cli/agent-socket.ts';
+import { checkAgent } from '../../src/cli/check/machine.ts';
 import { execute } from '../../src/cli/execute.ts';
 import type { JobId } from '../../src/job.ts';
 import { listenAt } from '../../src/system/listen.ts';
@@ -28,6 +29,22 @@ it('agent status asks for the report of the agent once, or once for each named j
 });
 
 const WATCHED = '{"jobId":"501","tasks":["502"],"files":["stdout"],"results":false,"stallAfterMinutes":90}';
+
+function refuseAccess(directory: string): void {
+  const access = fs.accessSync;
+  vi.spyOn(fs, 'accessSync').mockImplementation((at, mode) => {
+    if (at !== directory) return access(at, mode);
+    throw Object.assign(new Error('permission denied'), { code: 'EACCES' });
+  });
+  onTestFinished(() => void vi.restoreAllMocks());
+}
+
+it('agent check of a user who may not read the state reports no agent as stopped', async () => {
+  const { config } = await restConfig({});
+  expect(checkAgent(config)).toMatchObject([{ text: 'not running (agent run)' }]);
+  refuseAccess(config.state.directory);
+  expect(checkAgent(config)).toMatchObject([{ text: 'unknown: the state belongs to another user' }]);
+});
 
 it.each([
   ['watch 501 --task 502 --file stdout --no-results --stall-after 90m', `control POST /v1/jobs ${WATCHED}`],
@@ -53,11 +70,7 @@ it.each([
     await listenAt(server, { path: path.join(directory, `${name}.sock`) });
     onTestFinished(() => void server.close());
   }
-  const access = fs.accessSync;
-  vi.spyOn(fs, 'accessSync').mockImplementation((at, mode) => {
-    if (at !== path.join(directory, 'state')) return access(at, mode);
-    throw Object.assign(new Error('permission denied'), { code: 'EACCES' });
-  });
+  refuseAccess(path.join(directory, 'state'));
   let printed = '';
   vi.spyOn(process.stderr, 'write').mockImplementation((written) => {
     printed += String(written);

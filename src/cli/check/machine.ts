@@ -29,6 +29,7 @@ import { versionOfProgram } from '../../system/package-file.ts';
 import { isRefusedToUser, storageOf } from '../../system/storage.ts';
 import { addressOf, findView, missingDirectory, unprovenText } from '../../view/link.ts';
 import { readToken, tokenFileOf } from '../../view/token.ts';
+import { isPrivate } from '../agent-socket.ts';
 import { commandLog } from '../process.ts';
 import { asWarning, type Finding, note, ok, warnIf, warning } from './findings.ts';
 
@@ -105,6 +106,7 @@ export async function checkNotify({ notify }: Config, signal: AbortSignal): Prom
 
 export function checkAgent({ state }: Config): Finding[] {
   const agent = runningAgent(state.directory);
+  if (isPrivate(state.directory)) return [note('unknown: the state belongs to another user')];
   if (agent === undefined) return [note('not running (agent run)')];
   return [ok(`running${agent.pid === null ? '' : ` (pid ${agent.pid}${agent.host})`}`)];
 }

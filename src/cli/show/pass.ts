@@ -54,7 +54,7 @@ export function summaryText(jobId: JobId, summary: PassSummary): string {
     lines.push(`  task ${taskId} ${file}: not verified: ${printable(reason)}`);
   if (isListingEmpty) lines.push(`job ${jobId}: ${NOTHING_LISTED} (agent status ${jobId})`);
   if (results !== null) {
-    const { fetched, changed, failed, refused, leftOut, bytes, tookMs } = results;
+    const { listed, fetched, changed, failed, refused, leftOut, bytes, tookMs } = results;
     const other = [
       [failed, 'failed'],
       [refused, 'refused'],
@@ -62,7 +62,7 @@ export function summaryText(jobId: JobId, summary: PassSummary): string {
     ].flatMap(([count, what]) => (count === 0 ? [] : [`${count} ${what}`]));
     const why = other.length === 0 ? '' : `; ${other.join(', ')} (reasons: agent status ${jobId})`;
     const rate = bytes === 0 ? '' : ` in ${showAge(tookMs)} (${showBytes(Math.round((bytes * 1000) / tookMs))}/s)`;
-    const came = `${countOf(fetched, 'result')} checked, ${changed} new or changed, ${showBytes(bytes)}${rate}`;
+    const came = `${countOf(listed, 'result')} listed, ${fetched} fetched, ${changed} new or changed, ${showBytes(bytes)}${rate}`;
     lines.push(`job ${jobId}: ${came}${why}`);
   }
   return `${lines.join('\n')}\n`;

@@ -195,7 +195,8 @@ export class RawText implements RawFile {
     let isStarted = false;
     const keep: Sink = (bytes) => {
       isStarted = true;
-      return (taken = Promise.resolve(sink(bytes)));
+      taken = Promise.resolve(sink(bytes));
+      return taken;
     };
     const isDirect = memory.isForDirect && direct?.isOpen(jobId) === true;
     const from = isDirect ? direct : calls.whole;
