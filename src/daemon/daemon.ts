@@ -200,8 +200,7 @@ export class Daemon {
       await this.#api.use(config);
       agent.onTurn(this.#turnMs, () => {
         this.#turned(agent);
-        // Without jobs, no call would find out that the service answers again.
-        if (this.#health.failure !== undefined && agent.jobs === 0) connection.session.current(stop).catch(() => {});
+        if (this.#health.failure !== undefined && agent.jobs === 0) this.#signInAgain(connection);
       });
       // In a fleet, a command is placed for each configured job, and its owner follows it.
       agent.start(fleet === undefined ? configuredJobs(config) : null, config.watchMine);
@@ -268,6 +267,14 @@ export class Daemon {
     void attempt.finally(() => enough.abort());
     await sleep(systemClock, FIRST_SIGN_IN_MS, enough.signal).catch(() => {});
     enough.release();
+  }
+
+  /** Without jobs, no call would find out that the service answers again, except for the list of the job service. */
+  #signInAgain({ session, jobService }: Prepared['connection']): void {
+    const signedIn = session.current(this.#options.stop).then((grant) => {
+      if (jobService === null && this.#health.failure !== undefined) session.lost(grant);
+    });
+    signedIn.catch(() => {});
   }
 
   /** For `agent status`; a full disk must not stop the agent. */

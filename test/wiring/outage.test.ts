@@ -13,6 +13,7 @@ import { systemClock } from '../../src/system/clock.ts';
 import { requestOf } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import { until } from '../support/e2e-until.ts';
+import { Relay } from '../support/fleet-relay.ts';
 import { runDaemon } from './whole-daemon.ts';
 
 test('a service that is away at the start is named before the agent is ready, and its return is noticed', async (context) => {
@@ -108,6 +109,24 @@ test('a first sign-in that lasts longer than systemd waits goes on, and its fail
   const { said } = await runDaemon(place);
   expect([said.at(-1)?.['READY'], outageIn(place.state)]).toEqual(['1', undefined]);
   await until('the failure', () => outageIn(place.state)?.code === 'timeout');
+});
+
+test('the return of a service is noticed without jobs, where its session outlived them', async (context) => {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  const relay = await Relay.start(Number(new URL(sandbox.baseUrl).port));
+  context.onTestFinished(() => relay.close());
+  const job = await sandbox.submit({ tasks: [{}] });
+  place.configure({ ...sandbox, baseUrl: `http://127.0.0.1:${relay.port}` }, { watch: [requestOf(job)] });
+  const { store, said } = await runDaemon(place, { watchdogMs: 400 });
+  await until('a poll', () => store.jobs.all().some(({ polledAt, error }) => polledAt !== null && error === null));
+  relay.cut();
+  await until('the failure', () => outageIn(place.state) !== undefined);
+  for (const { jobId } of store.jobs.all()) store.transaction(() => store.jobs.unwatch(jobId, 'ended'));
+  store.wake();
+  await until('no job to be left', () => said.at(-1)?.['STATUS']?.includes('following 0 jobs'));
+  relay.open();
+  await until('the return', () => outageIn(place.state) === undefined);
 });
 
 test('a stop ends the first sign-in, which is no failure, and the agent never counts as ready', async (context) => {
