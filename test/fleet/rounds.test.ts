@@ -162,6 +162,30 @@ it.concurrent('a sync of a new job that was not written is requested again, and 
   expect(await commands.answerOf(commandId)).toBeUndefined();
 });
 
+it.concurrent('commands that the state had no room for are executed later, each with its own answer', {
+  ...needs('postgres'),
+}, async (test) => {
+  const fleet = await FleetParts.make(test);
+  const anna = await agentOf(fleet, 'anna', test);
+  const { commands } = anna.joined;
+  await commands.give(watches(1, 2));
+  await anna.round();
+  const given = await commands.give([ONE, TWO].map((jobId) => ({ jobId, kind: 'sync' })));
+  const add = anna.store.requests.add.bind(anna.store.requests);
+  vi.spyOn(anna.store.requests, 'add')
+    .mockImplementationOnce(add)
+    .mockImplementationOnce(() => {
+      throw new JobtailError('disk-full', 'no room left');
+    });
+  await expect(anna.round()).rejects.toThrow('no room left');
+  await anna.round();
+  const passes = anna.store.requests.open('pass');
+  expect(passes.map(({ jobId }) => jobId)).toEqual([ONE, TWO]);
+  for (const { requestId, jobId } of passes) anna.store.requests.answer(requestId, JSON.stringify({ error: jobId }));
+  await anna.round();
+  expect(await Promise.all(given.map((id) => commands.answerOf(id)))).toEqual([{ error: ONE }, { error: TWO }]);
+});
+
 it.concurrent('jobs whose lease may have expired are paused and resumed, again and again, once they were released', {
   ...needs('postgres'),
 }, async (test) => {

@@ -120,12 +120,15 @@ export interface Settled {
   readonly answer: CommandAnswer | null;
 }
 
+/** By the id of the command. */
+type Asked = Map<string, { readonly jobId: JobId; readonly requestId: number }>;
+
 /** Executes commands for the jobs that this agent owns: puts them into its store, and collects the answers there. */
 export class Execution {
   readonly #store: Store;
   readonly #now: () => number;
   /** Commands with a request in the store, whose answer is still to come. */
-  readonly #asked = new Map<string, { readonly jobId: JobId; readonly requestId: number }>();
+  readonly #asked: Asked = new Map();
 
   constructor(store: Store, now: () => number) {
     this.#store = store;
@@ -139,7 +142,11 @@ export class Execution {
   /** Executes new commands in the store; returns what is to be written about them. */
   apply(commands: readonly OpenCommand[]): Settled[] {
     if (commands.length === 0) return [];
-    return this.#store.transaction(() => commands.map((command) => this.#apply(command)));
+    // Not before the commit: another request would get the number of one that is rolled back.
+    const asked: Asked = new Map();
+    const settled = this.#store.transaction(() => commands.map((command) => this.#apply(command, asked)));
+    for (const [commandId, request] of asked) this.#asked.set(commandId, request);
+    return settled;
   }
 
   answered(): Settled[] {
@@ -164,14 +171,14 @@ export class Execution {
     for (const [commandId, asked] of this.#asked) if (asked.jobId === jobId) this.#asked.delete(commandId);
   }
 
-  #apply(command: OpenCommand): Settled {
+  #apply(command: OpenCommand, asked: Asked): Settled {
     const { jobId, commandId, kind, isApplied } = command;
     if (kind !== 'watch' && this.#store.jobs.get(jobId) === undefined) {
       return { jobId, commandId, answer: { error: `job ${jobId} is not watched` } satisfies PassAnswer };
     }
     if (!isApplied) this.#change(command);
     if (kind !== 'sync' && kind !== 'unwatch') return { jobId, commandId, answer: DONE };
-    this.#asked.set(commandId, { jobId, requestId: this.#store.requests.add(jobId, kind, this.#now()) });
+    asked.set(commandId, { jobId, requestId: this.#store.requests.add(jobId, kind, this.#now()) });
     return { jobId, commandId, answer: null };
   }
 
