@@ -1,5 +1,7 @@
 /** Completion: the scripts for shells, and the words that they ask this program for. */
 import type { Command } from 'commander';
+import type { ConfigOption } from './configuration.ts';
+import { isConfig } from './words.ts';
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 /** Followed by the words of a line up to the one to be completed. */
@@ -46,8 +48,10 @@ export async function complete(program: Command, words: readonly string[]): Prom
 
 type Candidate = readonly [word: string, description: string];
 
-async function candidates({ commands }: Command, words: readonly string[]): Promise<Candidate[]> {
+async function candidates({ commands }: Command, line: readonly string[]): Promise<Candidate[]> {
   const named = (word: string): Candidate => [word, ''];
+  const at = line.slice(0, -2).findIndex((word) => isConfig(word));
+  const words = at < 0 ? line : line.toSpliced(at, 2);
   if (words.length < 2)
     return [
       ...commands.map((one): Candidate => [one.name(), one.description()]),
@@ -65,19 +69,18 @@ async function candidates({ commands }: Command, words: readonly string[]): Prom
       [short, long].flatMap((flag): Candidate[] => (flag === undefined ? [] : [[flag, description]])),
     );
   const args = command.registeredArguments;
-  const jobs = args.some((argument) => argument.name() === 'job') ? await followedJobs() : [];
+  const jobs = args.some((argument) => argument.name() === 'job') ? await followedJobs(at < 0 ? {} : { config: line[at + 1] ?? '' }) : [];
   return [...args.flatMap(({ argChoices = [] }) => argChoices), ...jobs].map(named);
 }
 
 /** Those of this machine; none if the state cannot be read. */
-async function followedJobs(): Promise<string[]> {
+async function followedJobs(options: ConfigOption): Promise<string[]> {
   try {
     const [{ configurationAsOwner }, { withSharedStore }] = await Promise.all([
       import('./configuration.ts'),
       import('../daemon/state.ts'),
     ]);
-    const config = await configurationAsOwner({});
-    const states = await withSharedStore(config, (store) => store.jobs.states());
+    const states = await withSharedStore(await configurationAsOwner(options), (store) => store.jobs.states());
     return [...states].flatMap(([jobId, state]) => (state === 'ended' ? [] : [jobId]));
   } catch {
     return [];

@@ -4,6 +4,7 @@ import { COMPLETE, complete } from './completion.ts';
 import { pageOf, pagesHelp, SHORT_HELP } from './help.ts';
 import { reportError } from './process.ts';
 import { programOf } from './program.ts';
+import { isConfig, withoutConfig } from './words.ts';
 
 /** Sets the exit code; prints an error. */
 export async function execute(args: readonly string[]): Promise<void> {
@@ -18,8 +19,7 @@ async function run(args: readonly string[]): Promise<void> {
   if (args[0] === COMPLETE) return await complete(program, args.slice(1));
   const end = args.includes('--') ? args.indexOf('--') : args.length;
   const words = args.filter((word, index) => index >= end || word !== '--no-color');
-  const isConfig = (word = '') => /^(-c|--config)$/.test(word);
-  const others = words.filter((word, index) => !isConfig(word.replace(/=.*/, '')) && !isConfig(words[index - 1]));
+  const others = withoutConfig(words);
   // Of an option without its value, commander prints what is missing.
   if (others.length === 0 && !isConfig(words.at(-1))) {
     process.stderr.write(SHORT_HELP);

@@ -4,10 +4,12 @@ import '../system/no-debugger.ts';
 import { versionOfProgram } from '../system/package-file.ts';
 import { leaveRemovedDirectory } from '../system/working-directory.ts';
 import { endWhenUnread } from './unread-output.ts';
+import { commandIn } from './words.ts';
 
 const args = process.argv.slice(2);
+const command = commandIn(args);
 // The demo removes its files at its end; every other command may end at any time.
-if (args[0] !== 'demo') endWhenUnread(args);
+if (command !== 'demo') endWhenUnread(command);
 leaveRemovedDirectory();
 
 // Without the code of the commands, which is more than half of a start.

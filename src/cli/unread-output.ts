@@ -3,7 +3,7 @@ import { asJobtailError, EXIT } from '../errors.ts';
 import { printableLines } from '../printable.ts';
 
 /** Ends the command when its output cannot be written. A reader that is gone is a success only with a result. */
-export function endWhenUnread([command = '']: readonly string[]): void {
+export function endWhenUnread(command = ''): void {
   // A message that cannot be written changes no exit code.
   process.stderr.on('error', () => {});
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -6,6 +6,7 @@ import type { Command } from 'commander';
 import { describe, expect, it, vi } from 'vitest';
 import { parseSince } from '../../src/cli/arguments.ts';
 import { programOf } from '../../src/cli/program.ts';
+import { commandIn } from '../../src/cli/words.ts';
 import { PROGRAM } from '../support/e2e-program.ts';
 import { needs } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
@@ -36,6 +37,16 @@ function run(args: readonly string[], cwd: string) {
 }
 
 describe('the command line', () => {
+  it.each([
+    ['demo', '--no-color demo --seconds 5'],
+    ['grep', '-c x.yaml grep demo'],
+    ['grep', 'grep -c demo'],
+    ['run', '--config=demo run'],
+    [undefined, '-c demo'],
+  ])('has the command %s in: %s', (command, line) => {
+    expect(commandIn(line.split(' '))).toBe(command);
+  });
+
   it('has --quiet, --verbose and --debug for each command that takes a configuration', () => {
     for (const command of programOf().commands.filter(({ options }) => options.some(({ short }) => short === '-c'))) {
       const longs = command.options.map(({ long }) => long);

@@ -227,6 +227,15 @@ it('each command prints the whole of a state in which everything has happened', 
   all += await onTerminal(configFile);
   vi.stubEnv('AGENT_CONFIG', configFile);
   for (const words of COMPLETED) all += await printedBy(['__complete', ...words]);
+  // The configuration of the line counts, wherever it stands.
+  vi.stubEnv('AGENT_CONFIG', '/none.yaml');
+  const ofLine = [
+    ['-c', configFile, 'st'],
+    ['--config', configFile, 'tail', '50'],
+    ['tail', '-c', configFile, ''],
+    ['tail', '-c', ''],
+  ];
+  for (const words of ofLine) all += (await printedBy(['__complete', ...words])).replaceAll(directory, 'DIR');
   await expect(all).toMatchFileSnapshot('printed.txt');
   expect(fs.readdirSync(temporary)).toEqual([]);
 });

@@ -56,7 +56,7 @@ it.concurrent('a command whose output is not read or not written does not end as
   for (const [command, code] of [
     ['jobs -c $C', 8],
     ['status -c $C', 8],
-    ['grep line --config $C', 2],
+    ['-c $C grep line', 2],
     ['errors --json -c $C', 2],
   ] as const)
     expect(await ends(`$A ${command} 2>&1 > /dev/full`)).toBe(
