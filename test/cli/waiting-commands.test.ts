@@ -160,6 +160,31 @@ it('watch --foreground of a job that is removed meanwhile ends, and reports that
   expect(job.printed()).toMatch(/job 501 is ended\n$/);
 });
 
+it('tail --follow of a job that is removed meanwhile, or was before, prints its lines and ends', async () => {
+  const job = await followedJob([TASK]);
+  const following = () => tail([JOB], { config: job.file, follow: true, lines: 1, prefix: false, task: [], file: [] });
+  job.append('first\n');
+  const first = following();
+  await job.shown('first');
+  job.store.transaction(() => job.store.jobs.forget(JOB, Date.now()));
+  job.append('last');
+  for (const ending of [first, following()]) await ending;
+  const end = `last\njob ${JOB} is unwatched: no more lines\n`;
+  expect(stripVTControlCharacters(job.printed())).toBe(`first\n${end}${end}`);
+});
+
+it('tail --follow of a job whose state was lost reports that, and goes on once it is watched again', async () => {
+  const job = await followedJob([TASK]);
+  job.append('first\n');
+  job.store.portableRows.forget(JOB);
+  const following = tail([JOB], { config: job.file, follow: true, lines: 1, prefix: false, task: [], file: [] });
+  await job.shown(`job ${JOB} is not watched: its lines come once it is (agent watch ${JOB})\n`);
+  job.store.transaction(() => job.store.jobs.watch(job.request, Date.now()));
+  job.store.jobs.setState(JOB, 'settled');
+  await following;
+  expect(job.printed()).toMatch(/job 501 is settled: no more lines\n$/);
+});
+
 it('wait --tail prints the last lines of jobs that are over, and requests each until then only', async () => {
   const job = await followedJob([TASK]);
   const [other, { exitCode }] = ['502' as JobId, process];

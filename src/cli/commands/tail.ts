@@ -2,8 +2,8 @@
 import { once } from 'node:events';
 import fs from 'node:fs';
 import { type Config, hasFleet } from '../../config/config.ts';
-import { JobtailError } from '../../errors.ts';
-import type { JobId } from '../../job.ts';
+import { asJobtailError, JobtailError } from '../../errors.ts';
+import { isOver, type JobId } from '../../job.ts';
 import { printable } from '../../printable.ts';
 import { lossOf } from '../../search/mirrors.ts';
 import { requireMirrors } from '../agent-socket.ts';
@@ -45,7 +45,8 @@ export async function tail(jobIds: readonly JobId[], options: TailArguments): Pr
 
 async function tailJob(config: Config, jobId: JobId, options: TailArguments): Promise<void> {
   await withJobs(config, async (jobs) => {
-    const read = () => seenIn(jobs, jobId).catch(() => undefined);
+    const read = () =>
+      seenIn(jobs, jobId).catch((thrown) => (asJobtailError(thrown).code === 'job-unknown' ? REMOVED : undefined));
     const shown = new ShownFile(config, { jobId, read, known: await read() }, options);
     shown.require(config.mirror.directory);
     await untilStopped((signal) => (options.follow === true ? shown.follow(signal) : shown.toEnd(signal)));
@@ -53,6 +54,9 @@ async function tailJob(config: Config, jobId: JobId, options: TailArguments): Pr
 }
 
 type JobSeen = Awaited<ReturnType<typeof seenIn>>;
+
+/** No agent writes its mirrors any more. */
+const REMOVED: JobSeen = { isFollowed: false, elsewhere: undefined, job: undefined };
 
 async function seenIn(jobs: FollowedJobs, jobId: JobId) {
   const [follower, elsewhere] = [await jobs.follower(jobId), await jobs.elsewhere?.(jobId)];
@@ -156,7 +160,7 @@ class ShownFile {
 
   async follow(signal: AbortSignal): Promise<void> {
     this.#warnIfNothingComes();
-    const isOver = async () => {
+    const hasEnded = async () => {
       this.#job.known = await this.#job.read();
       this.#printState();
       this.#printErrors();
@@ -167,7 +171,7 @@ class ShownFile {
       await drained(signal);
       return more;
     };
-    if (!(await untilOver({ signal, stateMs: STATE_MS, isOver, tick }))) return this.#endLine();
+    if (!(await untilOver({ signal, stateMs: STATE_MS, isOver: hasEnded, tick }))) return this.#endLine();
     await this.toEnd(signal);
     const end = this.#job.known?.job?.state === 'settled' ? 'settled' : 'unwatched';
     process.stderr.write(`job ${this.#job.jobId} is ${end}: no more lines\n`);
@@ -176,7 +180,10 @@ class ShownFile {
   #warnIfNothingComes(): void {
     const { known } = this.#job;
     if (known === undefined || this.#isOver) return;
-    if (!known.isFollowed) process.stderr.write('no agent is running: start one to get new lines (agent run)\n');
+    const { jobId } = this.#job;
+    if (known.job === undefined)
+      process.stderr.write(`job ${jobId} is not watched: its lines come once it is (agent watch ${jobId})\n`);
+    else if (!known.isFollowed) process.stderr.write('no agent is running: start one to get new lines (agent run)\n');
     else if (this.#mirrors.isEmpty) process.stderr.write(`${this.#whyEmpty}; its lines appear when it is found\n`);
   }
 
@@ -194,8 +201,8 @@ class ShownFile {
   }
 
   get #isOver(): boolean {
-    const state = this.#job.known?.job?.state;
-    return state === 'settled' || state === 'ended';
+    const { known } = this.#job;
+    return known === REMOVED || (known?.job !== undefined && isOver(known.job));
   }
 
   #endLine(): void {
