@@ -205,32 +205,47 @@ export class MirrorReader {
   readonly #file: string;
   readonly #keeps: boolean;
   #at: number;
-  #kept: string | undefined;
+  /** The older generations that an earlier read found. */
+  readonly #known = new Set<string>();
 
   constructor(file: string, { at = 0, keeps = false }: MirrorReaderOptions = {}) {
     this.#file = file;
     this.#keeps = keeps;
     this.#at = at;
-    this.#kept = nameOf(`${file}.1`);
+    for (const { name } of this.#fresh()) this.#known.add(name);
   }
 
   read(take: TakePiece, maxBytes = Number.POSITIVE_INFINITY): void {
     whenThere(this.#file, (handle, size) => {
-      const former = `${this.#file}.1`;
-      const kept = nameOf(former);
-      if (kept !== this.#kept && kept !== undefined) {
+      const fresh = this.#fresh();
+      const last = fresh.at(-1);
+      if (last !== undefined) {
         // The rotation copies before it truncates: while both files are equal, and the copy is younger, nothing new came.
-        if (isDeepStrictEqual(endOf(this.#file), endOf(former)) && !isYounger(handle, former)) return;
-        this.#kept = kept;
-        whenThere(former, (rest) => this.#bytesOf(rest, take));
-        this.#at = 0;
-        take('generation');
+        if (isDeepStrictEqual(endOf(this.#file), endOf(last.file)) && !isYounger(handle, last.file)) return;
+        for (const { file, name } of fresh) {
+          this.#known.add(name);
+          whenThere(file, (rest) => this.#bytesOf(rest, take));
+          this.#at = 0;
+          take('generation');
+        }
       } else if (size < this.#at) {
         this.#at = this.#keeps ? size : 0;
         if (!this.#keeps) take('generation');
       }
       this.#bytesOf(handle, take, maxBytes);
     });
+  }
+
+  /** The older generations that are new, the oldest first. */
+  #fresh(): { readonly file: string; readonly name: string }[] {
+    const found: { file: string; name: string }[] = [];
+    for (let number = 1; ; number++) {
+      const file = `${this.#file}.${number}`;
+      const name = nameOf(file);
+      // Before the copy becomes `.1`, there is none.
+      if (name === undefined ? number > 1 : this.#known.has(name)) return found;
+      if (name !== undefined) found.unshift({ file, name });
+    }
   }
 
   #bytesOf(handle: number, take: TakePiece, maxBytes = Number.POSITIVE_INFINITY): void {

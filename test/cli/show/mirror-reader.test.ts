@@ -19,6 +19,8 @@ function lookOf(reader: MirrorReader, maxBytes?: number): string {
 /** Keeps what is there as `.1` and cuts the mirror in place, as the agent does; `between` runs before the cut. */
 function rotate(file: string, between = () => {}): void {
   fs.copyFileSync(file, `${file}.keeping`);
+  for (const number of [2, 1])
+    if (fs.existsSync(`${file}.${number}`)) fs.renameSync(`${file}.${number}`, `${file}.${number + 1}`);
   fs.renameSync(`${file}.keeping`, `${file}.1`);
   between();
   fs.truncateSync(file);
@@ -59,6 +61,21 @@ describe('reading a mirror', () => {
     expect(lookOf(reader)).toBe('|');
     fs.appendFileSync(file, 'third');
     expect(lookOf(reader)).toBe('third');
+  });
+
+  it('reads each generation that came and went between two reads', () => {
+    const file = mirrorFile();
+    fs.writeFileSync(file, 'old,');
+    rotate(file);
+    fs.appendFileSync(file, 'one,');
+    const reader = new MirrorReader(file, { keeps: true });
+    expect(lookOf(reader)).toBe('one,');
+    fs.appendFileSync(file, 'rest');
+    for (const next of ['two', 'three and more']) {
+      rotate(file);
+      fs.appendFileSync(file, next);
+    }
+    expect(lookOf(reader)).toBe('rest|two|three and more');
   });
 
   it('waits between the keeping and the cutting', () => {
