@@ -103,6 +103,7 @@ const LINES: readonly (readonly string[])[] = [
   ['grep', '-h', '-m', '1', '-A', '1', '-i', 'ERROR|ONE', '--since', '1h', '--file', 'stdout'],
   ['grep', '-l', '-w', 'two'],
   ['grep', '-q', 'two'],
+  ...[[], ['-l'], ['-c', '-h']].map((options) => ['grep', '-m', '0', ...options, 'two', FAILING]),
   ['grep', '('],
   ['grep'],
   ['grep', 'two', '999'],

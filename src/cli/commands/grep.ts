@@ -63,12 +63,13 @@ export async function grep(args: readonly string[], options: GrepOptions): Promi
     for await (const event of search({ files, pattern, wanted })) {
       if (event.kind === 'lines') await print(format.lines(event.file, limit(event.file, event.lines)));
       else {
-        const { count, error } = event;
+        const { error } = event;
+        const count = Math.min(event.count, options.maxCount ?? event.count);
         if (error !== null) outcome = reportUnreadable(error);
         if (count > 0 && options.quiet === true) return 'found';
         if (count > 0 && outcome === 'nothing') outcome = 'found';
         if (wanted.what === 'count' && error === null)
-          await print(format.count(event.file, Math.min(count, options.maxCount ?? count)));
+          await print(format.count(event.file, count));
         if (wanted.what === 'any' && count > 0) await print(format.path(event.file));
       }
     }
