@@ -107,8 +107,11 @@ export class PendingRequest {
       store.wake();
     } else if (row.answer !== null) return row.answer;
     else if (now - made.at >= RENEWED_MS) {
-      store.requests.renew(made.requestId, systemClock.now());
       this.#made = { ...made, at: now };
+      // On a full disk, the next one is soon enough.
+      try {
+        store.requests.renew(made.requestId, systemClock.now());
+      } catch {}
     }
     onWait?.(store);
     return undefined;
@@ -119,8 +122,11 @@ export class PendingRequest {
     if (this.#made === undefined) return;
     const { store, requestId } = this.#made;
     if (this.#state.ifReadable !== store) return;
-    store.requests.remove(requestId);
-    store.wake();
+    // What stays is forgotten once it is not renewed.
+    try {
+      store.requests.remove(requestId);
+      store.wake();
+    } catch {}
   }
 }
 

@@ -69,7 +69,9 @@ async function candidates({ commands }: Command, line: readonly string[]): Promi
       [short, long].flatMap((flag): Candidate[] => (flag === undefined ? [] : [[flag, description]])),
     );
   const args = command.registeredArguments;
-  const jobs = args.some((argument) => argument.name() === 'job') ? await followedJobs(at < 0 ? {} : { config: line[at + 1] ?? '' }) : [];
+  const jobs = args.some((argument) => argument.name() === 'job')
+    ? await followedJobs(at < 0 ? {} : { config: line[at + 1] ?? '' })
+    : [];
   return [...args.flatMap(({ argChoices = [] }) => argChoices), ...jobs].map(named);
 }
 

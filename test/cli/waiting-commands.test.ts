@@ -10,7 +10,9 @@ import { watchEach } from '../../src/cli/commands/watch.ts';
 import { watchHere } from '../../src/cli/commands/watch-foreground.ts';
 import { withServedState } from '../../src/cli/serve-state.ts';
 import { openOwnStore } from '../../src/daemon/own-state.ts';
+import { JobtailError } from '../../src/errors.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
+import { Requests } from '../../src/store/jobs.ts';
 import type { StoredError, WatchRequest } from '../../src/store/rows.ts';
 import { restConfig } from '../config/files.ts';
 import { until } from '../support/e2e-until.ts';
@@ -210,6 +212,26 @@ it('wait --tail prints the last lines of jobs that are over, and requests each u
     `job ${JOB} is Finished: 0 of 2 live files verified, 0 results`,
   ]);
   expect(lines).toContain(`job ${other} is settled: 0 of 2 live files verified, 0 results`);
+});
+
+it('wait goes on where its request can be neither renewed nor removed, as on a full disk', async () => {
+  const job = await followedJob([TASK]);
+  const { exitCode } = process;
+  onTestFinished(() => {
+    process.exitCode = exitCode;
+  });
+  const [renew, remove] = (['renew', 'remove'] as const).map((name) =>
+    vi.spyOn(Requests.prototype, name).mockImplementation(() => {
+      throw new JobtailError('disk-full', 'no space left on device');
+    }),
+  );
+  const waiting = wait([JOB], { config: job.file });
+  await until('two renewals', () => (renew?.mock.calls.length ?? 0) > 1 || undefined);
+  job.reported('Failed');
+  job.store.jobs.setState(JOB, 'settled');
+  await waiting;
+  expect(process.exitCode, job.printed()).toBe(10);
+  expect(remove).toHaveBeenCalled();
 });
 
 it('wait reports what is still to come when its time is up', async () => {

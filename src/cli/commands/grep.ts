@@ -68,8 +68,7 @@ export async function grep(args: readonly string[], options: GrepOptions): Promi
         if (error !== null) outcome = reportUnreadable(error);
         if (count > 0 && options.quiet === true) return 'found';
         if (count > 0 && outcome === 'nothing') outcome = 'found';
-        if (wanted.what === 'count' && error === null)
-          await print(format.count(event.file, count));
+        if (wanted.what === 'count' && error === null) await print(format.count(event.file, count));
         if (wanted.what === 'any' && count > 0) await print(format.path(event.file));
       }
     }
