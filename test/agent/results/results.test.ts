@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
 import { isPartialName, partialName } from '../../../src/safe-names.ts';
-import { JOB, OPTIONS, ResultsPlace } from './place.ts';
+import { directBy, JOB, ModelTransfer, OPTIONS, ResultsPlace } from './place.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -468,4 +468,172 @@ it('a writer beside the agent changes files during their downloads, and each loc
   }
   await place.sync(true);
   expect(names.map((name) => place.row(name)?.state)).toEqual(['synced', 'synced', 'synced']);
+});
+
+it('each sync of a job prints what it asked for, what it stored, and what is here', async () => {
+  const place = new ResultsPlace();
+  const transfer = new ModelTransfer(place);
+  const { remote, store } = place;
+  let rules: typeof OPTIONS | (Omit<typeof OPTIONS, 'maxFileBytes'> & { maxFileBytes: number }) = OPTIONS;
+  const { direct } = directBy(place, transfer, 'auto');
+  place.restarted({ direct, rules });
+  const { method } = remote;
+  const error = (code: ConstructorParameters<typeof JobtailError>[0]) => new JobtailError(code, `it is ${code}`);
+  const signal = new AbortController().signal;
+  const options = { remote, isFinal: true, signal };
+  const plain = () => place.sync();
+  const shownEnd = (end: unknown) =>
+    end instanceof Error ? `${end.message}` : JSON.stringify(end, (key, value) => (key === 'tookMs' ? 0 : value));
+  let rows = new Map<string, string>();
+  let printed = '';
+  const step = async (what: string, change: () => unknown, work: () => Promise<unknown> = plain, minutes = 1) => {
+    place.now += minutes * MINUTE_MS;
+    place.monotonic += minutes * MINUTE_MS;
+    await change();
+    const end = await work().catch((thrown: unknown) => thrown);
+    const lists = { downloads: remote.downloads, keys: remote.transferCalls, reported: place.reported };
+    const orders = transfer.orders.splice(0).map((names) => `${names.slice(0, 3)} of ${names.length}`);
+    const lines = [...Object.entries(lists), ['orders', orders] as const].flatMap(([name, all]) =>
+      all.length === 0 ? [] : [`${name}: ${all.splice(0, 9).join(' ')}${all.splice(0).length > 0 ? ' ...' : ''}`],
+    );
+    const sinceStart = (at: number | null) => at && Math.round((at - 1_000_000) / 1_000);
+    const found = [...store.results.ofJob(JOB)].map(({ jobId, listedAt, ...row }): [string, string] => [
+      row.name,
+      Object.values({ ...row, fetchedAt: sinceStart(row.fetchedAt), dueAt: sinceStart(row.dueAt) }).join(' '),
+    ]);
+    const changed = found.filter(([name, text]) => rows.get(name) !== text).slice(0, 9);
+    const gone = [...rows.keys()].filter((name) => !found.some(([other]) => other === name));
+    rows = new Map(found);
+    const sync = store.resultSyncs.get(JOB);
+    const files = place.tree().slice(0, 12);
+    printed += `${[
+      ...[`- ${what}`, ...lines, ...changed.map(([, text]) => `row ${text}`)],
+      ...[...gone.slice(0, 5).map((name) => `no row ${name}`), `here: ${files.join(' ')}`],
+      ...[
+        `sync: ${Object.values(sync ?? {})
+          .slice(4)
+          .join(' ')}`,
+        `end: ${shownEnd(end)}`,
+      ],
+    ].join('\n  ')}\n`;
+  };
+  await step('a small file, a large one, and two that are no files', () => {
+    for (const name of ['a', 'b']) remote.set(`/11/${name}`, name);
+    for (const name of ['pipe', 'lost', 'slow']) remote.files.set(`/11/${name}`, error('timeout'));
+    transfer.contents.set('/11/slow', 'comes in another way');
+    remote.set('/11/large', 'x'.repeat(1_500));
+    remote.listedToo = ['/11/../evil'];
+    transfer.irregular.set('/11/pipe', 'a named pipe');
+    transfer.passesOver.add('/11/lost');
+  });
+  await step('a changes, b is gone', () => {
+    remote.set('/11/a', 'changed');
+    remote.files.delete('/11/b');
+  });
+  await step('the transfer ends early', () => {
+    for (const name of ['large', 'larger']) remote.set(`/11/${name}`, name.repeat(500));
+    transfer.failure = error('interrupted');
+  });
+  await step('it is not tried again at once', () => remote.set('/11/larger', 'y'.repeat(4_000)), plain, 4);
+  await step('nor does it work then', () => remote.set('/11/larger', 'z'.repeat(4_000)), plain, 9);
+  await step(
+    'it works',
+    () => {
+      transfer.failure = undefined;
+      remote.set('/11/larger', 'other'.repeat(900));
+    },
+    plain,
+    60,
+  );
+  for (const code of ['timeout', 'fault', 'not-found', 'unavailable', 'interrupted'] as const)
+    await step(
+      `the service fails to send a small file: ${code}`,
+      () => {
+        transfer.passesOver.add('/11/a');
+        remote.files.set('/11/a', error(code));
+      },
+      plain,
+      90,
+    );
+  await step(
+    'it sends it',
+    () => {
+      transfer.passesOver.clear();
+      remote.set('/11/a', 'here');
+    },
+    plain,
+    60 * 24,
+  );
+  await step('what is larger than the limit stays', () => {
+    rules = { ...OPTIONS, maxFileBytes: 3_000, exclude: ['b*'] };
+    place.restarted({ direct, rules });
+    remote.set('/11/b', 'excluded');
+    remote.set('/11/largest', 'z'.repeat(9_000));
+  });
+  await step(
+    'of a job that is over, all is fetched',
+    () => remote.set('/11/a', 'at last'),
+    () => place.sync(true),
+  );
+  await step(
+    'again, what changed then',
+    () => {
+      for (const name of ['a', 'new']) remote.set(`/11/${name}`, 'later');
+    },
+    () => place.results.sync(JOB, { ...options, onlyInFlux: true }),
+  );
+  await step(
+    'for a comparison',
+    () => {},
+    async () => {
+      const arrived: string[] = [];
+      const onFile = async (file: { readonly row: { readonly name: string } }, at: string) =>
+        void arrived.push(`${file.row.name} ${fs.readFileSync(at).length}`);
+      const failed = await place.results.bringAgain(JOB, {
+        ...options,
+        onFile,
+        onIrregular: () => arrived.push('pipe'),
+      });
+      return [...arrived, failed];
+    },
+  );
+  await step(
+    'the list of the cluster',
+    () => {},
+    () => place.results.listCluster(JOB, remote, signal),
+  );
+  await step(
+    'its key ends',
+    () => {},
+    () => place.results.endTransfer(JOB, { remote, signal }),
+  );
+  for (const answer of [null, error('fault'), error('timeout'), method])
+    await step(
+      `a key: ${answer instanceof Error ? answer.message : answer?.protocol}`,
+      () => {
+        remote.method = answer;
+        remote.set('/11/larger', `${printed.length}`.repeat(500));
+      },
+      () => place.sync(true),
+      60 * 5,
+    );
+  await step(
+    'a hundred small files',
+    () => {
+      for (let index = 0; index < 100; index += 1) remote.set(`/11/many/${index}`, 'x');
+    },
+    plain,
+    60,
+  );
+  await step(
+    'without another way',
+    () => {
+      place.restarted({ direct: null, rules });
+      remote.files.clear();
+      remote.set('/11/a', 'by the service');
+    },
+    () => place.results.listCluster(JOB, remote, signal),
+  );
+  await step('no other file is listed', () => {}, plain, 60 * 25);
+  await expect(printed).toMatchFileSnapshot('results.txt');
 });
