@@ -1,7 +1,7 @@
 /** The complete passes of one followed job: those that end it, which are retried, and those that commands request. */
 import { asJobtailError, type JobtailError } from '../../errors.ts';
 import { type JobId, keyText } from '../../job.ts';
-import type { JobInformation } from '../../job-information.ts';
+import { type JobInformation, phaseOf } from '../../job-information.ts';
 import type { JobRow, RequestRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import {
@@ -97,7 +97,8 @@ export class PassRun {
     const onCompared = () => {
       if (!isLast && isFollowed(this.#job.life)) this.#job.due.admitPolls(context.limits.intervals.minIntervalMs);
     };
-    return await completePass(polls, { ...context, remote, isLast, signal, onCompared });
+    const isActive = phaseOf(reported?.state ?? null) === 'active';
+    return await completePass(polls, { ...context, remote, isLast, isActive, signal, onCompared });
   }
 
   get #isLast(): boolean {

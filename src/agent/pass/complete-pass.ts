@@ -34,6 +34,8 @@ export interface PassContext {
 interface CompletePassOptions extends PassContext {
   /** Whether the job is not followed any more after this pass. */
   readonly isLast: boolean;
+  /** Whether the job service reports more to come, also after an unwatch. */
+  readonly isActive?: boolean;
   /** Called when all that is left are results. */
   readonly onCompared?: () => void;
   readonly signal: AbortSignal;
@@ -196,7 +198,7 @@ interface Compared {
 
 /** Compares each mirror with its raw bytes, and saves the outcome. Rejects if the service cannot be called. */
 async function compareAll(jobId: JobId, outcomes: Polled['outcomes'], options: CompletePassOptions): Promise<Compared> {
-  const { store, remote, mirrorDirectory, direct, isLast, signal } = options;
+  const { store, remote, mirrorDirectory, direct, isLast, isActive, signal } = options;
   const rows = store.liveFiles.ofJob(jobId);
   if (rows.length === 0) return { openEnds: [], failures: [], listed: [] };
   const listed = await listedOrNone(remote.listChangedFiles(jobId, signal));
@@ -223,7 +225,7 @@ async function compareAll(jobId: JobId, outcomes: Polled['outcomes'], options: C
     if (one !== undefined) reasons.set(row, 'proof' in one ? reasonOf(one.proof, one.listedName) : one.message);
   }
   const state = store.jobs.get(jobId)?.state;
-  const early = !isLast && state !== 'settled' && state !== 'ended';
+  const early = isActive === true || (!isLast && state !== 'settled' && state !== 'ended');
   store.transaction(() => {
     for (const [index, row] of whole.entries()) savePaths(row, found[index], outcomes.get(keyText(row)), store);
     for (const [row, unverified = null] of reasons)

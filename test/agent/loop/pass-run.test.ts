@@ -4,6 +4,7 @@ import path from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
+import { unprovenIn } from '../../../src/proven.ts';
 import type { WatchRequest } from '../../../src/store/rows.ts';
 import { sleep } from '../../../src/system/clock.ts';
 import { startAgent } from '../../support/composed-agent.ts';
@@ -186,6 +187,21 @@ it('the last pass of an unwatched job requests its report once, and finds its ta
   await clock.passUntil('its end', () => store.jobs.get(JOB)?.state === 'ended');
   expect(observed.filter((line) => !line.startsWith('jobStates'))).toEqual(['tasksFound 1 job-service', 'appended 7']);
   expect(jobService.questions).toBe(1);
+});
+
+it('a job that is unwatched while it runs is not proven, until a sync after its end', async () => {
+  const jobService = new ModelJobService();
+  jobService.set(jobOf(JOB, 'Running', { tasks: tasksOf(TASK) }));
+  const { agent, clock, store, put } = await place({ jobService });
+  put((jobs) => jobs.unwatch(JOB, 'ending'));
+  await clock.passUntil('its last pass', () => store.jobs.get(JOB)?.state === 'ended');
+  const reason = 'verified before the end of the job, and not after it';
+  expect(unprovenIn(store, JOB)).toEqual(LIVE_FILE_NAMES.map((file) => `task ${TASK} ${file}: ${reason}`));
+  jobService.set(jobOf(JOB, 'Finished', { tasks: tasksOf(TASK) }));
+  const request = store.requests.add(JOB, 'sync', clock.now());
+  agent.refresh();
+  await clock.passUntil('the sync', () => store.requests.get(request)?.answer != null);
+  expect(unprovenIn(store, JOB)).toEqual([]);
 });
 
 it('a pass over a job that is followed no more searches for its tasks, and says that it has none', async () => {
