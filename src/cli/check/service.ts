@@ -54,8 +54,11 @@ export function serviceSteps({ config, job, task, store, signal }: ServiceOption
     jobId ??= latestOf(reported);
     return [jobsFinding(config, reported, ms)];
   };
-  const call = async () =>
-    jobId === undefined ? [note(`not tried: ${NO_JOB}`)] : await checkListing(await connection(), jobId, signal);
+  const call = async () => {
+    const connected = await connection();
+    if (jobId !== undefined) return await checkListing(connected, jobId, signal);
+    return [note(`not tried: ${connected.jobService === null ? NO_LIST : NO_JOB}`)];
+  };
   const liveFiles = async () => {
     if (jobId === undefined) return [];
     const { remote, jobService } = await connection();
@@ -142,6 +145,7 @@ async function checkLiveFiles(
   ];
 }
 
+const NO_LIST = 'the jobs of the user cannot be listed: name one with --job ID';
 const NO_JOB = 'the user has no job with files yet: submit one, then run agent check again, or name one with --job ID';
 const BY_FILES = 'tasks are found by probes for their files, and job states are not reported';
 
