@@ -90,10 +90,12 @@ it('a comparison before the end verifies, and proves nothing', async () => {
   expect(unproven()).toEqual([`task 9001 stdout: ${early}`, `task 9001 stderr: ${early}`]);
   await pass(true);
   expect(unproven()).toEqual([]);
-  // A sync of a job that is settled is made after its end, too.
-  engine.store.jobs.setState(JOB, 'settled');
-  await pass(false);
-  expect(unproven()).toEqual([]);
+  // A sync of a job that is settled, or was unwatched, is made after its end, too.
+  for (const state of ['settled', 'ended'] as const) {
+    engine.store.jobs.setState(JOB, state);
+    await pass(false);
+    expect(unproven(), state).toEqual([]);
+  }
 });
 
 it('a deletion takes back each comparison but those after the end of the job, and ends the results that wait', async () => {

@@ -1,8 +1,11 @@
 /** Windows of lines: whatever the bytes and wherever they are cut, every byte comes once, and a line is whole where it fits. */
+import fs from 'node:fs';
+import path from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
-import { type Window, windowOf } from '../../../src/view/content/content.ts';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { FileContent, type Window, windowOf } from '../../../src/view/content/content.ts';
 import { anyCharacter, numRuns } from '../../support/property-runs.ts';
+import { temporaryDirectory } from '../../support/temp-directory.ts';
 import { sourceOf } from '../../support/view-models.ts';
 
 const LEAST = 64;
@@ -119,4 +122,19 @@ describe('windows', () => {
     expect(windowOf(source, { bytes: LEAST }).bytes.toString()).toBe('one\ntwo');
     expect(windowOf(sourceOf(Buffer.alloc(0)), { bytes: LEAST })).toMatchObject({ start: 0, beginsLine: true });
   });
+});
+
+it('bytes that are read while another version takes the place are refused', () => {
+  const file = path.join(temporaryDirectory(), 'stdout');
+  fs.writeFileSync(file, 'old\n');
+  let version = 'g1';
+  const content = new FileContent(fs.openSync(file, 'r'), version, 'stdout', () => version);
+  onTestFinished(() => content.close());
+  expect(content.read(0, 4).toString()).toBe('old\n');
+  const read = vi.spyOn(fs, 'readSync').mockImplementationOnce(() => {
+    version = 'g2';
+    return 4;
+  });
+  onTestFinished(() => read.mockRestore());
+  expect(() => content.read(0, 4)).toThrow('rewritten');
 });
