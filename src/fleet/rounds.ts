@@ -65,7 +65,12 @@ export class Rounds {
     const here = [...leased.all('following'), ...brought.filter((job) => leased.get(job.jobId) === job)];
     const isHere = new Set(idsOf(here));
     const mine = open.filter(({ jobId }) => isHere.has(jobId));
-    await this.#settle([...this.#execution.apply(mine), ...this.#execution.answered()]);
+    const applied = this.#execution.apply(mine);
+    await this.#settle([...applied, ...this.#execution.answered()]).catch((thrown: unknown) => {
+      // All of them again, in their order: one that is left out would be undone by one before it.
+      this.#execution.forget(applied);
+      throw thrown;
+    });
     // The rest is checked again when their jobs are here: no notification follows.
     if (mine.length === open.length) this.#commandsAt = now;
   }

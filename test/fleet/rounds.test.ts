@@ -148,18 +148,28 @@ it.concurrent('a job that comes back to an agent has its open command, and nothi
   expect([...anna.failures, ...bert.failures]).toEqual([]);
 });
 
-it.concurrent('a sync of a new job that was not written is requested again, and not answered without a pass', {
+it.concurrent('commands that could not be written are executed again, in their order', {
   ...needs('postgres'),
 }, async (test) => {
   const fleet = await FleetParts.make(test);
   const anna = await agentOf(fleet, 'anna', test);
   const { commands } = anna.joined;
-  const [, commandId = ''] = await commands.give([...watches(1), { jobId: ONE, kind: 'sync' }]);
+  await commands.give(watches(2));
+  await anna.round();
+  const both = [...watches(1), { jobId: ONE, kind: 'sync' }, ...watches(2), { jobId: TWO, kind: 'unwatch' }] as const;
+  const given = await commands.give(both);
   vi.spyOn(anna.handover, 'writeAnd').mockRejectedValueOnce(new JobtailError('fleet', 'the database is away'));
   await expect(anna.round()).rejects.toThrow('the database is away');
-  for (let rounds = 0; rounds < 2; rounds++) await anna.round();
-  expect(anna.store.requests.open('pass').map(({ jobId }) => jobId)).toEqual([ONE]);
-  expect(await commands.answerOf(commandId)).toBeUndefined();
+  // The rows of the new job are brought again, without the request of before; then all requests are gone.
+  for (const gone of [false, true]) {
+    for (const { requestId } of gone ? anna.store.requests.open('pass') : []) anna.store.requests.remove(requestId);
+    for (let rounds = 0; rounds < 2; rounds++) await anna.round();
+    const asked = new Set(anna.store.requests.open('pass').map(({ jobId, kind }) => `${kind} ${jobId}`));
+    expect(asked).toEqual(new Set(['sync 1', 'unwatch 2']));
+  }
+  expect(Object.fromEntries(anna.store.jobs.states())).toEqual({ 1: 'watched', 2: 'ending' });
+  const answers = await Promise.all(given.map((id) => commands.answerOf(id)));
+  expect(answers).toEqual([{}, undefined, {}, undefined]);
 });
 
 it.concurrent('commands that the state had no room for are executed later, each with its own answer', {

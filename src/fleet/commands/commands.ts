@@ -152,7 +152,7 @@ export class Execution {
   answered(): Settled[] {
     return [...this.#asked].flatMap(([commandId, { jobId, requestId }]) => {
       const request = this.#store.requests.get(requestId);
-      // It went with the rows of its job, which were brought again: the command is executed anew.
+      // It is gone without an answer that was read: the command is executed again.
       if (request === undefined) this.#asked.delete(commandId);
       if (request === undefined || request.answer === null) return [];
       return [{ jobId, commandId, answer: JSON.parse(request.answer) as CommandAnswer }];
