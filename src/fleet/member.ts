@@ -306,7 +306,7 @@ export class FleetMember implements Ownership, SharedService {
     this.#summary = summary;
     if (!this.#isRoundFailing) this.#failures.cleared(SCOPE);
     if (summary.isRestored) this.#writeAgain(handover);
-    following.resumeIfValid();
+    following.resumeIfValid(summary.own);
     if (summary.drainAsked) this.#askToDrain();
   }
 

@@ -212,20 +212,39 @@ it.concurrent('jobs whose lease may have expired are paused and resumed, again a
     for (let ticks = 0; ticks < 2; ticks++) following.pauseIfExpired();
     await until('the releases', () => released.size === 2);
     anna.leased.prolong(anna.leased.moment());
-    following.resumeIfValid();
+    following.resumeIfValid(anna.leased.all());
     expect(anna.leased.all('paused')).toHaveLength(2);
     // A command for a job that is paused is executed when it is followed again.
     const [commandId = ''] = await commands.give([{ jobId: ONE, kind: 'resume' }]);
     await anna.round();
     for (const release of released.values()) release();
     await following.left(anna.leased.all());
-    following.resumeIfValid();
+    following.resumeIfValid(anna.leased.all());
     await anna.round(false, 0);
     expect(await commands.answerOf(commandId)).toEqual({});
     expect(anna.taken.slice(2 * times)).toEqual([ONE, TWO]);
     const line = ['jobs paused, lease possibly expired', 'jobs resumed'];
     expect(anna.lines.slice(1)).toEqual(times === 1 ? line : [...line, ...line]);
   }
+});
+
+it.concurrent('a job whose release was committed without a response is not resumed', {
+  ...needs('postgres'),
+}, async (test) => {
+  const fleet = await FleetParts.make(test);
+  const anna = await agentOf(fleet, 'anna', test);
+  await anna.joined.commands.give(watches(1, 2));
+  await anna.round();
+  const writeAnd = anna.handover.writeAnd.bind(anna.handover);
+  vi.spyOn(anna.handover, 'writeAnd').mockImplementationOnce(async (jobs, work) => {
+    await writeAnd(jobs.slice(0, 1), work);
+    throw new JobtailError('fleet', 'no response');
+  });
+  await expect(anna.round(true)).rejects.toThrow('no response');
+  expect(anna.leased.all('paused')).toHaveLength(2);
+  const { own } = await anna.joined.agents.report(anna.member, { ...REPORT, isDraining: true });
+  anna.rounds.following.resumeIfValid(own);
+  expect([anna.taken, anna.leased.all('paused').map(({ jobId }) => jobId)]).toEqual([[ONE, TWO, TWO], [ONE]]);
 });
 
 it.concurrent('a job that is lost is forgotten after its release, and is not acquired before', {

@@ -80,9 +80,12 @@ export class Following {
     log.error({ scope: 'the fleet', jobs: expired.length, hint }, 'jobs paused, lease possibly expired');
   }
 
-  resumeIfValid(): void {
+  /** `own`: the jobs that the database has for this agent; a release whose response was lost may have ended others. */
+  resumeIfValid(own: readonly LeasedJob[]): void {
     const { leased, log } = this.#membership;
-    const resumed = leased.isValid ? leased.all('paused').filter(({ jobId }) => !this.#leaving.has(jobId)) : [];
+    const attempts = new Map(own.map(({ jobId, attempt }) => [jobId, attempt]));
+    const isOwn = ({ jobId, attempt }: LeasedJob) => attempts.get(jobId) === attempt && !this.#leaving.has(jobId);
+    const resumed = leased.isValid ? leased.all('paused').filter(isOwn) : [];
     if (resumed.length === 0) return;
     this.follow(resumed);
     log.info({ scope: 'the fleet', jobs: resumed.length }, 'jobs resumed');
