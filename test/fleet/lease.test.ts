@@ -124,6 +124,16 @@ it.concurrent('an agent whose row is of an older backup, or missing, joins again
   expect(String(failure)).toContain('another agent of the fleet is called anna (host here, pid');
 });
 
+it.concurrent('an agent ends when a process with a copy of its state took its name', OPTIONS, async (test) => {
+  const { fleet } = await fleetWith(test, 1);
+  const anna = fleet.start('anna', {});
+  await until('the job to be followed', () => anna.followed.size === 1);
+  const ended = anna.member.ended.then(String, String);
+  await fleet.query(`UPDATE jobtail.agents SET instance = 'of a copy', seen_at = clock_timestamp()`);
+  expect(await ended).toContain('another agent of the fleet is called anna (host here, pid');
+  expect(await fleet.query('SELECT instance FROM jobtail.agents')).toEqual([{ instance: 'of a copy' }]);
+});
+
 it.concurrent(
   'an agent that does not see the mirrors of the others is refused, unless each has its own',
   OPTIONS,

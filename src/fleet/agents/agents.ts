@@ -111,16 +111,17 @@ export class FleetAgents {
     this.#database = database;
   }
 
-  /** False while an agent with another state uses the name. */
+  /** False while an agent with another state uses the name, or after another process with this state took it. */
   async join({ name, stateId, instance, mostJobs, leaseMs, mirror, about }: Member): Promise<boolean> {
     const rows = await this.#database.query<{ readonly seenAt: string }>(
       `INSERT INTO {s}.agents (name, state_id, instance, most_jobs, lease_ms, mirror, about, format) VALUES ($1, $2, $3, $4, $5, $6, $7, ${FORMAT})
        ON CONFLICT (name) DO UPDATE SET state_id = excluded.state_id, instance = excluded.instance, most_jobs = excluded.most_jobs,
          lease_ms = excluded.lease_ms, mirror = excluded.mirror, format = excluded.format, about = excluded.about, started_at = now(), seen_at = now(),
          is_ended = false, is_draining = false, drain_asked = false
-       WHERE agents.state_id = excluded.state_id OR NOT (${SEEN.replaceAll('is_ended', 'agents.is_ended')})
+       WHERE (agents.state_id = excluded.state_id OR NOT (${SEEN.replaceAll('is_ended', 'agents.is_ended')}))
+         AND ($8::timestamptz IS NULL OR agents.instance = excluded.instance OR agents.seen_at <= $8::timestamptz)
        RETURNING seen_at::text AS "seenAt"`,
-      [name, stateId, instance, mostJobs, leaseMs, mirror, JSON.stringify(about)],
+      [name, stateId, instance, mostJobs, leaseMs, mirror, JSON.stringify(about), this.seenAt],
     );
     this.seenAt = rows[0]?.seenAt ?? this.seenAt;
     return rows.length > 0;

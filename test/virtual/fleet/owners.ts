@@ -80,11 +80,13 @@ function renewed(on: Transaction, [name, instance, ...values]: Values): unknown[
 }
 
 function joined(on: Transaction, values: Values): unknown[] {
-  const [name, state_id, instance, most_jobs, lease_ms, mirror, about] = values;
+  const [name, state_id, instance, most_jobs, lease_ms, mirror, about, seenAt] = values;
   const key = keyOf(name);
   on.lock('agents', key);
   const before = on.get('agents', key);
   if (before !== undefined && before['state_id'] !== state_id && isSeen(on, before)) return [];
+  const isNewer = before !== undefined && seenAt !== null && at(before, 'seen_at') > Number(seenAt);
+  if (isNewer && before['instance'] !== instance) return [];
   const times = { started_at: on.now, seen_at: on.now };
   const flags = { is_ended: false, is_draining: false, drain_asked: false };
   const row = { name, state_id, instance, most_jobs, lease_ms, mirror, about: JSON.parse(String(about)) as unknown };
