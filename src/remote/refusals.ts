@@ -66,12 +66,21 @@ const LOST: Meaning = {
   hint: 'signing in again did not help: a wrong job id, or a job of another user, may look like a lost session',
 };
 
+/** Of all releases that take a key (docs/dev/rest.md 4.1). */
+const REFUSED_USER = /\bauthentication of user\b[\s\S]{0,200}\bnot successful\b/i;
+const KEY_REFUSED: Meaning = {
+  code: 'sign-in-refused',
+  hint: 'check auth.username and the password: each request carries both',
+};
+
 export interface RefusedCall extends HttpStatus {
   readonly operation: Operation;
   readonly problem: Problem;
   /** The keys of the configuration that have the address. */
   readonly urlKey: string;
   readonly how?: string;
+  /** Whether the request carried user name and password. */
+  readonly hasKey?: boolean;
 }
 
 interface RefusalOptions {
@@ -83,10 +92,11 @@ const MAX_WORDS = 500;
 
 /** `session-lost` is only a guess: another user's job looks the same (docs/dev/servers.md 3.3). */
 export function refusalOf(refused: RefusedCall, { secrets, isSessionFault }: RefusalOptions): JobtailError {
-  const { operation, status, retryAfterMs, problem, how = `status ${status}` } = refused;
+  const { operation, status, retryAfterMs, problem, how = `status ${status}`, hasKey = false } = refused;
   const { title, words } = problem;
   const isLost = isSessionLost(status, problem, isSessionFault);
-  const { code, hint } = isLost ? LOST : meaningOf(refused);
+  const isKeyRefused = hasKey && REFUSED_USER.test(startOf(problem));
+  const { code, hint } = isKeyRefused ? KEY_REFUSED : isLost ? LOST : meaningOf(refused);
   const detail = secrets.safeText(title === '' || title === words ? words : `${title}: ${words}`, MAX_WORDS);
   const message = `the service answered ${operation} with ${how}${detail === '' ? '' : `: ${detail}`}`;
   return new JobtailError(code, message, { hint, retryAfterMs, inPlace: inPlaceOf(refused) });

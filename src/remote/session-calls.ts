@@ -100,7 +100,7 @@ export class SessionCalls {
   }
 
   async #reported<T>(operation: string, attempt: Attempt<T>, grant: Grant, signal: AbortSignal): Promise<T> {
-    const { secrets, onCall, untilAllowed } = this.#options;
+    const { session, secrets, onCall, untilAllowed } = this.#options;
     await untilAllowed(signal);
     secrets.add('session', secretOf(grant));
     const count = { bytes: 0 };
@@ -112,7 +112,8 @@ export class SessionCalls {
       report('ok');
       return answered;
     } catch (thrown) {
-      const error = secrets.hideIn(asJobtailError(thrown));
+      const answer = secrets.hideIn(asJobtailError(thrown));
+      const error = answer.code === 'sign-in-refused' ? session.refused(grant, answer) : answer;
       report(error.code);
       throw error;
     }

@@ -1,6 +1,7 @@
 /** A remote for the tests of the wire, with what it did written down. */
 import { tmpdir } from 'node:os';
 import type { Grant, Session } from '../../src/agent/ports/server.ts';
+import type { JobtailError } from '../../src/errors.ts';
 import { type JobId, parseJobId, parseTaskId, type TaskId } from '../../src/job.ts';
 import { Secrets } from '../../src/redact.ts';
 import type { SpillPlace } from '../../src/remote/content/response-texts.ts';
@@ -44,6 +45,11 @@ export class GivenSession implements Session {
   lost(grant: Grant): void {
     this.lostGrants.push(grant);
     if (this.#grants.length > 1) this.#grants.shift();
+  }
+
+  refused(grant: Grant, error: JobtailError): JobtailError {
+    this.lost(grant);
+    return error;
   }
 
   async hasOtherSecret(): Promise<boolean> {

@@ -1,4 +1,5 @@
 /** What the engine needs of the server, without SOAP, HTTP or YAML. Tests run one contract over each. */
+import type { JobtailError } from '../../errors.ts';
 import type { JobId, LiveFileKey } from '../../job.ts';
 import type { JobInformation } from '../../job-information.ts';
 
@@ -124,6 +125,8 @@ export interface Session {
   current(signal: AbortSignal): Promise<Grant>;
   /** Reports that the service refused `grant`: unless it was replaced meanwhile, the next `current` signs in again. */
   lost(grant: Grant): void;
+  /** The same for a secret that each call carries; returns the error with the next attempt. */
+  refused(grant: Grant, error: JobtailError): JobtailError;
   /** Whether the secret is another one than at the last sign-in; false if that is unknown. */
   hasOtherSecret(): Promise<boolean>;
 }

@@ -92,7 +92,8 @@ export class RestCalls {
         return result.kind === 'success' ? result.parsed : NOTHING;
       }
       const problem = problemOf(result.head.toString());
-      const error = refusalOf({ operation, ...response, problem, urlKey: URL_KEYS }, this.#options);
+      const hasKey = grant.kind === 'api-key';
+      const error = refusalOf({ operation, ...response, problem, urlKey: URL_KEYS, hasKey }, this.#options);
       if (reportsInvalid(response.status, problem, error)) onInvalid?.(reportsLength(response.status, problem));
       if (!isUnknownPath(response.status, problem)) throw error;
       first ??= error;

@@ -88,6 +88,16 @@ export class SignIn implements Session {
     this.signedInAt = Number.POSITIVE_INFINITY;
   }
 
+  refused(grant: Grant, thrown: JobtailError): JobtailError {
+    if (this.#grant !== grant) return thrown;
+    // It was accepted for so long.
+    if (this.#options.nowMs() - this.signedInAt > MAX_PAUSE_AFTER_REFUSAL_MS) this.#refusals.reset();
+    this.lost(grant);
+    const error = this.#failed(thrown);
+    this.#options.onSignIn({ kind: 'failed', error, tookMs: 0 });
+    return this.#withNextTry(error);
+  }
+
   hasOtherSecret(): Promise<boolean> {
     return this.#secret.hasChanged();
   }
@@ -142,7 +152,8 @@ export class SignIn implements Session {
     this.signedInAt = this.#options.nowMs();
     this.#hasSucceeded = true;
     this.#backOff.reset();
-    this.#refusals.reset();
+    // Of a key, the calls show whether it is accepted.
+    if (grant.kind !== 'api-key') this.#refusals.reset();
     this.#options.onSignIn({ kind: 'signed-in', grant: grant.kind, tookMs: this.#options.nowMs() - startedMs });
     return grant;
   }
@@ -187,6 +198,7 @@ export class SignIn implements Session {
 
   async #attempt(signal: AbortSignal): Promise<Grant> {
     const { auth } = this.#options;
+    if (auth.method === API_KEY && (await this.#secret.hasChanged())) this.#refusals.reset();
     const written = await this.#secret.read(signal);
     const isToken = secretNameOf(auth.method) === 'token';
     const secret = isToken ? tokenOf(written) : written;

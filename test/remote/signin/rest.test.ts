@@ -55,12 +55,12 @@ describe('from release 6.2 on', () => {
     expect(await outcome({ method: 'external-token', tokenFile: 'secret' }, 'alices.token')).toBe(kind);
   });
 
-  test('user name and password may be shown with every call, without a sign-in', async () => {
-    sandbox.setHabits({ release: '6.3' });
+  test.each(['6.2', '6.3', '6.4'] as const)('user name and password may come with each call of %s', async (release) => {
+    sandbox.setHabits({ release });
     const { signIns } = sandbox.counters;
     expect(await outcome({ method: 'api-key', passwordFile: 'secret' }, PASSWORD)).toBe('api-key');
     expect(sandbox.counters.signIns).toBe(signIns);
-    expect(await outcome({ method: 'api-key', passwordFile: 'secret' }, 'battery staple')).not.toBe('api-key');
+    expect(await outcome({ method: 'api-key', passwordFile: 'secret' }, 'battery staple')).toBe('sign-in-refused');
   });
 
   test('the cloud platform gives no session code, which is said', async () => {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Grant } from '../../../src/agent/ports/server.ts';
 import type { AuthSettings } from '../../../src/auth.ts';
-import type { JobtailError } from '../../../src/errors.ts';
+import { JobtailError } from '../../../src/errors.ts';
 import { expectCases } from '../../support/errors.ts';
 import { until } from '../../support/wire-server.ts';
 import { secretDirectory } from './files.ts';
@@ -163,6 +163,33 @@ it('each failure of a sign-in is followed by the pause that is written', async (
     }
     return result.map((line) => line.replaceAll(service.baseUrl, 'BASE').replaceAll(path(''), 'DIR'));
   });
+});
+
+it('a key that a call finds refused is sent again after a pause that doubles, or once its file has changed', async () => {
+  const secret = { kind: 'file', path: await write('password', SECRET) } as const;
+  const { session, clock, events } = signIn({ ...passwordSettings(''), method: 'api-key', username: 'alice', secret });
+  /** Asks each second until there is a key, which the next call carries. */
+  const refusedAt = async () => {
+    for (;;) {
+      const grant = await session.current(NEVER).catch(() => undefined);
+      if (grant === undefined) clock.nowMs += 1_000;
+      else {
+        const { message } = session.refused(grant, new JobtailError('sign-in-refused', 'It was refused.'));
+        return `at ${(clock.nowMs - 1_000) / 1_000}: ${message}`;
+      }
+    }
+  };
+  const refused = 'It was refused; next sign-in within';
+  expect(await refusedAt()).toBe(`at 0: ${refused} 300 s, or when the secret changes`);
+  expect(await refusedAt()).toContain(`at 300: ${refused} 600 s`);
+  await write('password', 'another one');
+  expect(await refusedAt()).toContain(`at 300: ${refused} 300 s`);
+  await write('password', 'the right one');
+  await session.current(NEVER);
+  // It was accepted until the user changed it.
+  clock.nowMs += 3_601_000;
+  expect(await refusedAt()).toContain(`at 3901: ${refused} 300 s`);
+  expect(events.filter(({ kind }) => kind === 'failed')).toHaveLength(4);
 });
 
 it('secrets are not in what can be printed of the session', async () => {
