@@ -150,6 +150,9 @@ export class TailedMirrors {
   }
 
   #take(tailed: Tailed, text: string): void {
+    const { raw, prefixes } = this.#options;
+    // Without prefixes, the bytes are those of the mirror.
+    if (raw === true && prefixes === false) return void this.#write(text, tailed.name, false);
     if (tailed.unfinished === '') tailed.unfinishedSince = this.#now();
     const whole = tailed.unfinished + text;
     const end = whole.lastIndexOf('\n');

@@ -7,7 +7,7 @@ import type { JobId } from '../../../src/job.ts';
 import { openFilesIn, temporaryDirectory } from '../../support/temp-directory.ts';
 
 /** A tail of one file, with a clock that only the test moves. */
-function tailOf(raw = false) {
+function tailOf(raw = false, prefixes = true) {
   const directory = temporaryDirectory();
   const file = path.join(directory, '501', 'live', '9001', 'stdout.log');
   fs.mkdirSync(path.dirname(file), { recursive: true });
@@ -17,7 +17,7 @@ function tailOf(raw = false) {
   const tail = new TailedMirrors(
     (line) => lines.push(stripVTControlCharacters(line).replace('9001 ', '')),
     { mirror: { directory, keepGenerations: 0 }, jobIds: ['501' as JobId], file: ['stdout'] },
-    { now: () => nowMs, raw },
+    { now: () => nowMs, raw, prefixes },
   );
   tail.add();
   const look = (passedMs = 0) => {
@@ -119,6 +119,16 @@ describe('the lines of a mirror', () => {
     expect([look(), look(1_000), look(1_000)]).toEqual([[], ['stdout | half\n'], []]);
     append(' a line\n');
     expect(look()).toEqual(['stdout |  a line\n']);
+  });
+
+  it('are exact bytes without a name, also of a line that is long or has no end yet', () => {
+    const { look, end, append } = tailOf(true, false);
+    const parts = ['x'.repeat(200_000), 'half', '\nnext\r\n', '\0last'];
+    const shown = parts.flatMap((part) => {
+      append(part);
+      return look(1_000);
+    });
+    expect([...shown, ...end()].join('')).toBe(parts.join(''));
   });
 
   it('come once, also of megabytes, and those of a new mirror within a second', () => {
