@@ -1,7 +1,10 @@
 /** Which exit code a command over several jobs, and a search, ends with. */
+import { once } from 'node:events';
 import fs from 'node:fs';
+import net from 'node:net';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { check } from '../../src/cli/commands/check.ts';
 import { grep } from '../../src/cli/commands/grep.ts';
 import { forEach, untilStopped } from '../../src/cli/process.ts';
 import { EXIT, JobtailError } from '../../src/errors.ts';
@@ -51,6 +54,22 @@ it.each(['SIGINT', 'SIGTERM'] as const)('%s between two steps of a command stops
   expect([stopped, tried]).toEqual([[true], ['1']]);
   expect(process.exitCode).toBe(name === 'SIGINT' ? EXIT.interrupted : EXIT.terminated);
   expect(process.listenerCount(name)).toBe(0);
+});
+
+it('a signal ends agent check also while it waits for a server that says nothing, and is no finding', async () => {
+  const server = net.createServer();
+  const connected = once(server, 'connection');
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as net.AddressInfo;
+  const { file } = await ownState({ service: { protocol: 'rest', baseUrl: `http://127.0.0.1:${port}` } });
+  const checking = check({ config: file, task: [] });
+  const [socket] = await connected;
+  process.emit('SIGINT', 'SIGINT');
+  await expect(checking).rejects.toMatchObject({ name: 'AbortError' });
+  expect(process.exitCode).toBe(EXIT.interrupted);
+  expect(printed).not.toContain('connection');
+  socket.destroy();
+  server.close();
 });
 
 it.each([

@@ -55,6 +55,7 @@ export class Findings {
     this.#write = write;
   }
 
+  /** @throws JobtailError aborted, which is no finding */
   async ask(steps: readonly CheckStep[]): Promise<void> {
     for (const step of steps) {
       const { name, needs = '', without } = step;
@@ -64,7 +65,8 @@ export class Findings {
           if (without !== undefined) this.#print(name, [note(`not tried: ${without}`)]);
         } else this.#print(name, await step.ask());
       } catch (thrown) {
-        const { message, hint, policy } = asJobtailError(thrown);
+        const { code, message, hint, policy } = asJobtailError(thrown);
+        if (code === 'aborted') throw thrown;
         this.#print(name, [{ mark: 'failure', text: message, hint }]);
         this.#failed.add(name);
         this.exitCode ||= policy.exitCode;

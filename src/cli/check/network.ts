@@ -25,14 +25,14 @@ export function serversOf({ service }: Config): URL[] {
 }
 
 /** The connection, its certificate, and the clock of the server, by one request without content. */
-export async function checkConnection(config: Config, url: URL): Promise<Finding[]> {
+export async function checkConnection(config: Config, url: URL, signal: AbortSignal): Promise<Finding[]> {
   // A URL has an IPv6 address in brackets.
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
   const isSecure = url.protocol === 'https:';
   const port = url.port || (isSecure ? '443' : '80');
   const found: Finding[] = [];
   const startedAt = performance.now();
-  const options = { method: 'HEAD', timeout: TIMEOUT_MS, agent: false, ...(await loadTls(config)) };
+  const options = { method: 'HEAD', timeout: TIMEOUT_MS, agent: false, signal, ...(await loadTls(config)) };
   const call = (isSecure ? https : http).request(url, options);
   call.once('socket', (socket) => {
     socket.once(isSecure ? 'secureConnect' : 'connect', () => {
@@ -51,6 +51,7 @@ export async function checkConnection(config: Config, url: URL): Promise<Finding
       return (response as http.IncomingMessage).headers.date;
     },
     (error) => {
+      signal.throwIfAborted();
       // What answers nothing to this request may answer a call.
       if (found.length === 0) throw describeFailure(error, { host, port });
       return undefined;

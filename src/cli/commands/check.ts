@@ -68,7 +68,7 @@ async function checkAll(findings: Findings, config: Config, options: CheckOption
       { name: 'view', ask: () => (view === null ? [] : checkView(config)) },
       { name: 'fleet', ask: () => (hasFleet(config) ? checkFleet(config) : []) },
       { name: 'results', ask: () => checkResultsWay(config, store) },
-      ...serversOf(config).map((url) => ({ name: 'connection', ask: () => checkConnection(config, url) })),
+      ...serversOf(config).map((url) => ({ name: 'connection', ask: () => checkConnection(config, url, signal) })),
       { name: 'namespace', needs: 'connection', ask: () => checkNamespace(config, signal) },
       ...service.steps,
     ]);
