@@ -63,8 +63,9 @@ function durationOf(text: string): number | undefined {
 export function parseSince(text: string, now: number): number | undefined {
   const ago = durationOf(text);
   if (ago !== undefined) return now - ago;
-  // Without a date, Date.parse accepts many words.
-  const moment = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
+  const [date] = /^\d{4}-\d{2}-\d{2}/.exec(text) ?? [];
+  // Date.parse accepts many words without a date, and takes a date alone for one of UTC.
+  const moment = date === undefined ? Number.NaN : Date.parse(date === text ? `${date}T00:00` : text);
   return Number.isNaN(moment) ? undefined : moment;
 }
 

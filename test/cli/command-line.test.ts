@@ -109,6 +109,10 @@ it('a moment is a time ago or a date, and nothing else', () => {
   expect(parseSince('90s', now)).toBe(now - 90_000);
   expect(parseSince('1.5h', now)).toBe(now - 5_400_000);
   expect(parseSince('2d', now)).toBe(now - 172_800_000);
+  vi.stubEnv('TZ', 'Asia/Tokyo');
+  for (const day of ['2026-02-28', '2026-02-28T00:00', '2026-02-28 00:00'])
+    expect(parseSince(day, now), day).toBe(Date.parse('2026-02-28T00:00:00+09:00'));
+  vi.unstubAllEnvs();
   expect(parseSince('2026-02-28T00:00:00Z', now)).toBe(Date.parse('2026-02-28T00:00:00Z'));
   for (const text of ['', '90', 'yesterday', '10 m', '-5m', '5w', '2026-99-99', 'Monday 1']) {
     expect(parseSince(text, now), text).toBeUndefined();
