@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { status } from '../../src/cli/commands/status.ts';
 import { sync } from '../../src/cli/commands/sync.ts';
 import { tail } from '../../src/cli/commands/tail.ts';
 import { wait } from '../../src/cli/commands/wait.ts';
@@ -185,6 +186,21 @@ it('tail --follow of a job whose state was lost reports that, and goes on once i
   job.store.jobs.setState(JOB, 'settled');
   await following;
   expect(job.printed()).toMatch(/job 501 is settled: no more lines\n$/);
+});
+
+it('status --watch goes on while the state is away for a moment', async () => {
+  const job = await followedJob([TASK]);
+  const watching = status([JOB], { config: job.file, watch: true });
+  await job.shown('every second; Ctrl-C ends)');
+  const database = path.join(job.config.state.directory, 'agent.db');
+  fs.renameSync(database, `${database}.away`);
+  await job.shown(`there is no state in ${job.config.state.directory} yet`);
+  fs.renameSync(`${database}.away`, database);
+  const before = job.printed().length;
+  await until('the job again', () => job.printed().includes(`job ${JOB}: watched`, before) || undefined);
+  process.emit('SIGINT', 'SIGINT');
+  await watching;
+  process.exitCode = undefined;
 });
 
 it('wait --tail prints the last lines of jobs that are over, and requests each until then only', async () => {

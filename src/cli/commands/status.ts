@@ -1,10 +1,11 @@
 /** `agent status`: the followed jobs and their state. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { notWatched } from '../../daemon/state.ts';
-import { JobtailError } from '../../errors.ts';
+import { asJobtailError, JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { jsonReport } from '../../json-report.ts';
 import { countOf } from '../../numbers.ts';
+import { printable } from '../../printable.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { withJobs } from '../followed-jobs.ts';
 import { untilStopped } from '../process.ts';
@@ -74,6 +75,13 @@ export function fittingLines({ jobs, render }: Page, rows: number): string[] {
   return [...lines.slice(0, fitting), `(${more.join('')}every second; Ctrl-C ends)`];
 }
 
+/** While an agent starts again, or a database is away, the next page may have the jobs again. @throws all else */
+function pageWithout(thrown: unknown): Page {
+  const { code, message } = asJobtailError(thrown);
+  if (code !== 'store' && code !== 'fleet') throw thrown;
+  return { jobs: 0, render: () => `${printable(message)}\n` };
+}
+
 /** Refreshes a page in its place until interrupted; the last one stays. */
 async function watchPage(pageOf: () => Promise<Page>, signal: AbortSignal): Promise<void> {
   const restore = () => void process.stdout.write(FIRST_SCREEN);
@@ -81,8 +89,11 @@ async function watchPage(pageOf: () => Promise<Page>, signal: AbortSignal): Prom
   process.once('exit', restore);
   process.stdout.write(OTHER_SCREEN);
   try {
+    let isFirst = true;
     while (!signal.aborted) {
-      const lines = fittingLines(await pageOf(), process.stdout.rows || USUAL_ROWS);
+      const page = isFirst ? await pageOf() : await pageOf().catch(pageWithout);
+      isFirst = false;
+      const lines = fittingLines(page, process.stdout.rows || USUAL_ROWS);
       const drawn = lines.map((line) => `${line}${CLEAR_TO_END_OF_LINE}`).join('\r\n');
       process.stdout.write(`${HOME}${drawn}${CLEAR_BELOW}`);
       await sleep(REFRESH_MS, undefined, { signal }).catch(() => {});
