@@ -13,8 +13,9 @@ import type {
 import { DirectResults } from '../../../src/agent/results/download/by-direct.ts';
 import { Leases } from '../../../src/agent/results/download/leases.ts';
 import { Results, type ResultsEnd, type ResultsOptions, resultsDirectory } from '../../../src/agent/results/results.ts';
-import { asJobtailError, JobtailError } from '../../../src/errors.ts';
+import { asJobtailError, type ErrorCode, JobtailError, KeyRefused, type NoFile } from '../../../src/errors.ts';
 import type { JobId, LiveFileName, TaskId } from '../../../src/job.ts';
+import { partialName } from '../../../src/safe-names.ts';
 import type { ResultRow } from '../../../src/store/rows.ts';
 import { Store } from '../../../src/store/store.ts';
 import { systemClock } from '../../../src/system/clock.ts';
@@ -294,4 +295,214 @@ export function directBy(place: ResultsPlace, transfer: DirectTransfer, wanted: 
   const leases = new Leases({ store: place.store, clock, log });
   const transfers = { SftpScp: transfer, NetworkShare: transfer };
   return { direct: new DirectResults({ leases, random: () => 1, clock, transfers, wanted, aboveBytes: 1_000 }) };
+}
+
+interface Ssh {
+  readonly wanted?: 'direct';
+  readonly together?: number;
+  readonly minFreeBytes?: number;
+  readonly contents?: Readonly<Record<string, string>>;
+  readonly passesOver?: readonly string[];
+  readonly irregular?: Readonly<Record<string, Irregular>>;
+}
+
+/** A job whose results are synced step by step: a step, and what it changed. */
+class ResultsStory {
+  readonly place: ResultsPlace;
+  transfer: ModelTransfer | undefined;
+  readonly #waits: number[] = [];
+  #saved = 0;
+  #before: Record<string, string> = {};
+  #orders = 0;
+
+  constructor() {
+    this.place = new ResultsPlace();
+    this.place.onTimer = (ms) => void this.#waits.push(Math.round(ms));
+    const { results } = this.place.store;
+    const saveAll = results.saveAll.bind(results);
+    results.saveAll = (rows) => {
+      const all = [...rows];
+      this.#saved += all.length;
+      saveAll(all);
+    };
+  }
+
+  /** Rows, counts, files and calls, each by its name. */
+  get #state(): Record<string, string> {
+    const { place, transfer } = this;
+    const rows = [...place.store.results.ofJob(JOB)].map(({ name, state, bytes, hangs, live, reason }) => {
+      const more = [
+        bytes === null ? '' : ` ${bytes} bytes`,
+        hangs > 0 ? ` hangs ${hangs}` : '',
+        live ? ` ${live}` : '',
+      ];
+      return [name, `${state}${more.join('')}${reason === null ? '' : `: ${reason.replace(place.mirror, 'MIRROR')}`}`];
+    });
+    const counts = Object.entries(place.store.results.counts(JOB)).filter(([, count]) => count > 0);
+    const contentOf = (file: string) =>
+      file.includes(' -> ') ? file.replace(place.directory, 'DIR') : `${file} ${place.read(file).slice(0, 20)}`;
+    return {
+      ...Object.fromEntries(rows),
+      counts: counts.map((count) => count.join(' ')).join(', '),
+      here: place.tree().map(contentOf).join(', '),
+      calls: place.remote.transferCalls.join(', '),
+      reported: place.reported.join(', '),
+      ended: `${place.store.resultSyncs.get(JOB)?.wanted} wanted, ${place.store.resultSyncs.get(JOB)?.done} done`,
+      fallback: place.store.resultSyncs.get(JOB)?.fallback ?? '',
+      ...(transfer && {
+        orders: transfer.orders
+          .slice(this.#orders)
+          .map((order) => order.join(' '))
+          .join(', '),
+      }),
+    };
+  }
+
+  #requested(): string {
+    const { downloads, silences } = this.place.remote;
+    const all = downloads.map((name, at) => (silences[at] === 60_000 ? name : `${name} for ${silences[at]} ms`));
+    const shown = all.length > 40 ? `${all.length} files` : all.join(', ');
+    downloads.length = 0;
+    silences.length = 0;
+    return `[${shown}]`;
+  }
+
+  /** What one sync ends with, requests, and changes. */
+  async sync(step: string): Promise<string[]> {
+    const { place } = this;
+    this.#orders = this.transfer?.orders.length ?? 0;
+    this.#saved = 0;
+    this.#waits.length = 0;
+    const { listings } = place.remote;
+    const end = await place.sync(step.startsWith('final')).then(
+      ({ tookMs: _, ...counts }) =>
+        Object.entries(counts)
+          .map(([name, count]) => (count > 0 ? `${count} ${name}` : ''))
+          .filter((text) => text !== '')
+          .join(', '),
+      (thrown: unknown) => `thrown ${asJobtailError(thrown).code}`,
+    );
+    const waited = this.#waits.length === 0 ? '' : `, waits of ${this.#waits.join(' and ')} ms`;
+    const lists = place.remote.listings === listings + 1 ? '' : `, ${place.remote.listings - listings} listings`;
+    const saved = `${this.#saved} rows saved`;
+    return [`${step}: ${end}; requested ${this.#requested()}, ${saved}${lists}${waited}`, ...this.#changed()];
+  }
+
+  #changed(): string[] {
+    const [before, now] = [this.#before, this.#state];
+    this.#before = { ...now, orders: '' };
+    const gone = Object.keys(before).filter((name) => !(name in now));
+    const changed = Object.entries(now).filter(([name, text]) => text !== (before[name] ?? ''));
+    const lines = [...gone.map((name) => `  ${name} is gone`), ...changed.map(([name, text]) => `  ${name}: ${text}`)];
+    return lines.length > 40 ? [`  ${lines.length} changes`] : lines;
+  }
+
+  /** A sync a minute: those that request anything. */
+  async #eachMinute(minutes: number, isFinal: boolean): Promise<string[]> {
+    const found: string[] = [];
+    for (let minute = 1; minute <= minutes; minute++) {
+      this.place.now += 60_000;
+      const outcome = await this.place.sync(isFinal).catch((thrown: unknown) => asJobtailError(thrown).code);
+      const requested = this.#requested();
+      const error = typeof outcome === 'string' ? ` ${outcome}` : '';
+      if (requested !== '[]') found.push(`  minute ${minute}: ${requested}${error}`);
+    }
+    return [...found, ...this.#changed()];
+  }
+
+  /** What SSH brings, passes over, or shows to be no file. */
+  #brings(settings: Ssh): ModelTransfer {
+    const { contents = {}, passesOver = [], irregular = {}, together = Number.POSITIVE_INFINITY } = settings;
+    this.transfer ??= new ModelTransfer(this.place);
+    for (const map of [this.transfer.contents, this.transfer.irregular, this.transfer.passesOver]) map.clear();
+    for (const [name, content] of Object.entries(contents)) this.transfer.contents.set(name, content);
+    for (const [name, kind] of Object.entries(irregular)) this.transfer.irregular.set(name, kind);
+    for (const name of passesOver) this.transfer.passesOver.add(name);
+    this.transfer.together = together;
+    return this.transfer;
+  }
+
+  /** A sync of another job, which has the same results. */
+  async #syncOther(jobId: JobId): Promise<string[]> {
+    const { store, now, results, remote } = this.place;
+    const order = { jobId, tasks: [], files: [], results: true, settleAfterMs: null, source: 'command' } as const;
+    if (store.jobs.get(jobId) === undefined) store.jobs.watch(order, now);
+    this.#orders = this.transfer?.orders.length ?? 0;
+    const { signal } = new AbortController();
+    const { fetched, failed } = await results.sync(jobId, { remote, isFinal: true, signal });
+    const { fallback } = store.resultSyncs.get(jobId) ?? {};
+    return [`other ${jobId}: ${fetched} fetched, ${failed} failed, fallback ${fallback}`, ...this.#changed()];
+  }
+
+  /** Nothing is printed of a step that only prepares. */
+  async do(step: string): Promise<string[]> {
+    const { place } = this;
+    const { remote } = place;
+    const file = /^([\d/]\S*) (=|!) (.*)$/.exec(step);
+    const [word = '', first = '', ...rest] = step.split(' ');
+    if (file !== null) {
+      const [, name = '', kind, what = ''] = file;
+      const [code, inPlace] = what.split(' ') as [ErrorCode, NoFile | undefined];
+      const content = what.endsWith(' bytes')
+        ? Buffer.alloc(Number.parseInt(what, 10), 'x')
+        : kind === '=' && JSON.parse(what);
+      const error =
+        kind === '!' && new JobtailError(code, `it is ${code}\u001B[m`, inPlace === undefined ? {} : { inPlace });
+      if (error) remote.files.set(name, error);
+      else remote.set(name, content);
+    } else if (word === 'sync' || word === 'final') return await this.sync(step);
+    else if (word === 'minutes') place.now += Number(first) * 60_000;
+    else if (word === 'ms') place.now += Number(first);
+    else if (word === 'pass') {
+      place.now += Number(first) * 60_000;
+      place.monotonic += Number(first) * 60_000;
+    } else if (word === 'each') return [`${step}:`, ...(await this.#eachMinute(Number(rest[0]), rest[1] === 'final'))];
+    else if (word === 'gone') remote.files.delete(first);
+    else if (word === 'nothing') remote.files.clear();
+    else if (word === 'hides') {
+      const list = remote.listChangedFiles.bind(remote);
+      remote.listChangedFiles = async () => {
+        remote.listChangedFiles = list;
+        return [];
+      };
+    } else if (word === 'listed') remote.listedToo.push(first);
+    else if (word === 'stamp') remote.stamps.set(first, rest.join(' '));
+    else if (word === 'start') {
+      const { rules, ...context } = JSON.parse(step.slice('start '.length) || '{}') as Partial<ResultsOptions>;
+      place.restarted({ ...context, rules: { ...OPTIONS, ...rules } });
+    } else if (word === 'ssh') {
+      const settings = JSON.parse(step.slice('ssh '.length)) as Ssh;
+      const way = directBy(place, this.#brings(settings), settings.wanted ?? 'auto');
+      place.restarted({ ...way, minFreeBytes: settings.minFreeBytes ?? 0 });
+    } else if (word === 'brings') this.#brings(JSON.parse(step.slice('brings '.length)) as Ssh);
+    else if (word === 'way') {
+      const failure =
+        first === 'refused'
+          ? new KeyRefused('h')
+          : new JobtailError(first as ErrorCode, rest.join(' '), { hint: 'ask them' });
+      Object.assign(this.transfer ?? {}, { failure: first === 'works' ? undefined : failure });
+    } else if (word === 'other') return await this.#syncOther(first as JobId);
+    else if (word === 'steady') place.monotonic += Number(first) * 60_000;
+    else if (word === 'many') for (let at = 0; at < Number(first); at++) remote.set(`/11/${at}`, `${at}`);
+    else if (word === 'reason') remote.reasons.set(first, rest.join(' '));
+    else if (word === 'method') {
+      const method = JSON.parse(rest.join(' ') || 'null') as TransferMethod | null;
+      remote.method = first === '!' ? new JobtailError('fault', 'too many keys') : method;
+    } else if (word === 'unreached') remote.method = null;
+    else if (word === 'edit')
+      fs.writeFileSync(place.path(first.replace('PARTIAL', partialName('0123456789abcdef'))), rest.join(' '));
+    else if (word === 'remove') fs.rmSync(place.path(first));
+    else if (word === 'live') place.live('stdout', 'live\n', { listedName: first });
+    else if (word === 'forget') place.results.forgetJob(JOB);
+    else throw new Error(`no step: ${step}`);
+    return [];
+  }
+}
+
+/** What the steps of a file of cases lead to. */
+export async function played(written: string): Promise<string[]> {
+  const story = new ResultsStory();
+  const result: string[] = [];
+  for (const step of written.split('; ')) result.push(...(await story.do(step.replaceAll('%3B', ';'))));
+  return result;
 }
