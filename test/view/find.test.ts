@@ -25,42 +25,7 @@ async function found(place: ViewPlace, query: string): Promise<FindLine[]> {
     .map((line) => JSON.parse(line) as FindLine);
 }
 
-const shown = (lines: readonly FindLine[]) =>
-  lines.flatMap((found) =>
-    'done' in found
-      ? `done ${found.files}`
-      : [
-          ...found.lines.map(({ line, text }) => `${found.job} ${found.file}:${line}:${text}`),
-          `${found.job} ${found.file} has ${found.matches}`,
-        ],
-  );
-
 describe('a search over all jobs', () => {
-  it('finds text in any case, and counts', async () => {
-    const place = await placeWithJobs();
-    expect(shown(await found(place, 'text=cuda'))).toEqual([
-      ...[
-        '501 stdout:2:CUDA out of memory',
-        '501 stdout has 1',
-        '502 stderr:1:cuda: a.b',
-        '502 stderr has 1',
-        'done 8',
-      ],
-    ]);
-  });
-
-  it('takes text for what it is, and an expression for one', async () => {
-    const place = await placeWithJobs();
-    expect(shown(await found(place, 'text=a.b'))).toContain('502 stderr has 1');
-    expect(shown(await found(place, 'text=a.b&regex=1'))).toContain('502 stderr has 2');
-    for (const text of ['\\', '(', '[a-', '$^.*+?()|{}/-'])
-      expect(shown(await found(place, `text=${encodeURIComponent(text)}`)).at(-1)).toBe('done 8');
-    expect((await found(place, 'text=(&regex=1')).at(-1)).toMatchObject({
-      done: true,
-      cut: expect.stringContaining('no regular expression'),
-    });
-  });
-
   it('is bounded in lines of a file, and in characters', async () => {
     const place = await placeWithJobs();
     place.write('stdout', `${'x'.repeat(5_000)}\n`.repeat(50));
@@ -77,11 +42,6 @@ describe('a search over all jobs', () => {
     const hits = (await found(place, 'text=hit')).flatMap((line) => ('lines' in line ? [line] : []));
     expect(hits.flatMap(({ lines }) => lines)).toHaveLength(1_000);
     expect(hits.map(({ matches }) => matches)).toEqual(Array(52).fill(30));
-  });
-
-  it.each(['', 'text=', `text=${'x'.repeat(257)}`])('refuses %s', async (query) => {
-    const place = await placeWithJobs();
-    expect((await place.ask(`/api/find?${query}`)).status).toBe(400);
   });
 });
 
