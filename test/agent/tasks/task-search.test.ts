@@ -1,4 +1,5 @@
 /** The search for tasks by the file-transfer service alone: how many calls it takes, and what is learned by it. */
+import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { PartRequest, Parts } from '../../../src/agent/ports/server.ts';
 import { candidatesOf } from '../../../src/agent/tasks/probe.ts';
@@ -8,6 +9,7 @@ import { type JobId, keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/
 import { logLine } from '../../../src/printable.ts';
 import { Store } from '../../../src/store/store.ts';
 import { JOB, newState } from '../../support/engine.ts';
+import { expectCases } from '../../support/errors.ts';
 import { HeldClock } from '../../support/held-clock.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
@@ -76,36 +78,75 @@ function setUp(
   return { clock, remote, store, said, follow, report, ...follow(JOB) };
 }
 
-describe('a probe', () => {
-  it('finds tasks with the numbers of the listing by one call', async () => {
-    const { remote, probe, tasks } = setUp();
-    for (const task of ['9001', '9002', '9003']) remote.task(task, task);
-    expect(await probe()).toEqual({ found: 3, nextMs: 600_000 });
-    expect(tasks()).toEqual(['9001', '9002', '9003']);
-    expect(remote.asked).toHaveLength(1);
+interface Habits extends Partial<Pick<TaskRemote, 'maxEntries' | 'strangers'>> {
+  readonly hasJobService?: boolean;
+  readonly batchFiles?: number;
+}
+
+/** The steps of task-search.txt: what the server has, lists and answers, and the rounds of a search. */
+async function searched(written: string): Promise<string[]> {
+  const steps = written.split('; ');
+  const habits = steps[0]?.startsWith('{') ? (JSON.parse(steps.shift() ?? '') as Habits) : {};
+  const { hasJobService, batchFiles, ...server } = habits;
+  const place = setUp(server, hasJobService, batchFiles);
+  const { remote, store, clock, said } = place;
+  const startedAt = clock.now();
+  const result: string[] = [];
+  let before: Record<string, string> = {};
+  let { search, probe, tasks } = place;
+  let jobId = JOB;
+  const state = () => {
+    const row = store.taskSearches.get(jobId);
+    const nextMs = row?.nextSearchAt == null ? null : row.nextSearchAt - clock.now();
+    const searched = row?.searchedAt == null ? 'never' : row.searchedAt - startedAt;
+    const names = ['task-shift', 'strange-tasks', 'probe-entries'];
+    return {
+      tasks: tasks().join(' '),
+      row:
+        row === undefined
+          ? ''
+          : `${row.foundBy}, fruitless ${row.fruitless}, next ${nextMs}, searched ${searched}, hint ${row.hint}`,
+      known: names.flatMap((name) => store.capabilities.get(name) ?? []).join(', '),
+      said: said.join(', '),
+    };
+  };
+  const round = async (isListed: boolean) => {
+    const outcome = await probe(isListed).then(JSON.stringify, (thrown: JobtailError) => `thrown ${thrown.code}`);
+    const calls = remote.asked.splice(0).map((ids) => `${ids.length} from ${ids[0]} to ${ids.at(-1)}`);
     expect(remote.held, 'contents that were not given back').toBe(0);
-  });
+    return `${outcome}; ${remote.listings} listings; ${calls.join(', ')}`;
+  };
+  for (const step of steps) {
+    const [word = '', ...rest] = step.split(' ');
+    const [first = '', second] = rest;
+    said.length = 0;
+    if (word === 'probe' || word === 'rounds')
+      for (let count = 0; count < Number(first || 1); count++)
+        result.push(`${step}: ${await round(second === 'listed')}`);
+    else if (word === 'listed') result.push(`${step}: ${await search.listed(rest)}`);
+    else if (word === 'report') result.push(`${step}: ${await place.report(rest)}`);
+    else if (word === 'task') remote.task(first, second);
+    else if (word === 'file') remote.files.set(first, Buffer.from('a line\n'));
+    else if (word === 'lists') remote.listed = rest;
+    else if (word === 'ms') clock.stepWall(Number(first));
+    else if (word === 'known') store.capabilities.set(first, second ?? '');
+    else if (word === 'job') {
+      jobId = first as JobId;
+      ({ search, probe, tasks } = place.follow(jobId));
+    } else throw new Error(`no step: ${step}`);
+    const now = state();
+    const changed = Object.entries(now).filter(([name, text]) => text !== (before[name] ?? ''));
+    result.push(...changed.map(([name, text]) => `  ${name}: ${text}`));
+    before = now;
+  }
+  return result;
+}
 
-  it('learns what leads from specifications to tasks, and asks for that first the next time', async () => {
-    const { remote, probe, tasks, follow, store } = setUp();
-    for (const [task = '', specification] of [
-      ['10015', '10003'],
-      ['9997', '9985'],
-      ['10002', '9990'],
-    ])
-      remote.task(task, specification);
-    expect(await probe()).toMatchObject({ found: 3 });
-    expect(tasks()).toEqual(['10002', '10015', '9997']);
-    expect(store.capabilities.get('task-shift')).toBe('12');
-    const calls = remote.asked.length;
-    const other = follow('777' as JobId);
-    remote.listed = [];
-    remote.task('900012', '900000');
-    expect(await other.probe()).toEqual({ found: 1, nextMs: 600_000 });
-    expect(remote.asked.length).toBe(calls + 1);
-    expect(remote.asked.at(-1)?.[0]).toBe('900012');
-  });
+it('each round of a search makes the calls, and finds and stores the tasks, that are written', async () => {
+  await expectCases(path.join(import.meta.dirname, 'task-search.txt'), searched);
+});
 
+describe('a probe', () => {
   it('asks for 64 numbers of the listing first, then for what is near to the ends, and for one of the rest each time', () => {
     const thousands = Array.from({ length: 66 }, (_, index) => 1_000n * BigInt(((index + 32) % 66) + 1));
     const candidates = candidatesOf({ jobId: '5' as JobId, specifications: thousands, shift: 30n, known: [] });
@@ -186,43 +227,6 @@ describe('a probe', () => {
     expect(asked.size).toBe(64 * LIVE_FILE_NAMES.length);
   });
 
-  it('finds what is near where ids of others fail a call', async () => {
-    const { remote, probe, tasks, store } = setUp({ strangers: 'fault' });
-    remote.task('70004', '70001');
-    remote.task('70005', '70002');
-    let rounds = 0;
-    for (; rounds < 12 && tasks().length < 2; rounds++) await probe();
-    expect(tasks()).toEqual(['70004', '70005']);
-    expect(store.capabilities.get('strange-tasks')).toBe('fault');
-    expect(
-      remote.asked.filter(({ length }) => length > 1),
-      'each round begins with several',
-    ).toHaveLength(rounds + 1);
-    for (let one = 70_006; one < 70_018; one++) remote.task(String(one), String(one));
-    const before = remote.asked.length;
-    await probe();
-    expect(remote.asked.slice(before).map(({ length }) => length)).toEqual([4, 16, ...Array(6).fill(1)]);
-  });
-
-  it('believes no server that answers for whatever id', async () => {
-    const { remote, probe, tasks, said, store } = setUp({ strangers: 'answered' });
-    remote.task('70001', '70001');
-    expect(await probe()).toMatchObject({ found: 0 });
-    expect(tasks()).toEqual([]);
-    expect(remote.asked.at(-1), 'an id that no database reaches').toEqual([`${2n ** 62n + 1n}`]);
-    expect(store.taskSearches.get(JOB)?.hint).toContain('whatever id');
-    expect(said).toContainEqual(expect.stringContaining('not found'));
-  });
-
-  it('finds a task with the number of its directory, though those of another job differ by a shift', async () => {
-    const { remote, probe, tasks, store } = setUp();
-    store.capabilities.set('task-shift', '30');
-    for (const directory of ['10000', '50000', '90000']) remote.listed.push(`/${directory}/a`);
-    remote.task('50000');
-    expect(await probe()).toMatchObject({ found: 1 });
-    expect(tasks()).toEqual(['50000']);
-  });
-
   it('fails with the first failure of a call for one id, if no call is answered', async () => {
     const { remote, probe } = setUp();
     let calls = 0;
@@ -234,14 +238,6 @@ describe('a probe', () => {
     // Four ids, two of them, and each by itself.
     await expect(probe()).rejects.toThrow('failure 3');
     expect([await probe(), calls]).toEqual([{ found: 0, nextMs: 5_000 }, 16]);
-  });
-
-  it('learns that a stranger fails a call, also if it found all that it asked for', async () => {
-    const { remote, probe, store } = setUp({ strangers: 'fault' });
-    remote.task('9001', '9001');
-    store.capabilities.set('probe-entries', '1');
-    expect(await probe()).toMatchObject({ found: 1 });
-    expect(store.capabilities.get('strange-tasks')).toBe('fault');
   });
 
   it('learns nothing of a stranger while the service is away', async () => {
@@ -260,104 +256,9 @@ describe('a probe', () => {
   });
 });
 
-describe('the rounds of a job', () => {
-  it.each([false, true])(
-    'come rarer and rarer while nothing is found, and say what helps: a job service: %s',
-    async (has) => {
-      const { remote, probe, said, store, clock } = setUp({}, has);
-      remote.listed = ['/70001/a'];
-      const pauses: (number | null)[] = [];
-      const hints: (string | null | undefined)[] = [];
-      for (let count = 0; count < 9; count++) {
-        const { nextMs } = await probe();
-        pauses.push(nextMs);
-        const { hint, nextSearchAt } = store.taskSearches.get(JOB) ?? {};
-        hints.push(hint);
-        expect(nextSearchAt).toBe(clock.now() + Number(nextMs));
-      }
-      expect(pauses).toEqual([5, 10, 20, 40, 80, 160, 320, 600, 600].map((seconds) => seconds * 1_000));
-      const help = `name them (agent watch JOB --task ID)${has ? '' : ', or set service.jobsUrl'}: their ids follow no rule that is known`;
-      expect(hints).toEqual([...Array(3).fill(null), ...Array(6).fill(help)]);
-      expect(said).toEqual([`tasks not found jobId=501 (${help})`]);
-      // Nothing is known to be missing where nothing is listed.
-      remote.listed = [];
-      await probe();
-      expect(store.taskSearches.get(JOB)).toMatchObject({ hint: null, foundBy: null, fruitless: 10 });
-      // One of two that is found has the other one searched for soon.
-      for (const file of LIVE_FILE_NAMES) remote.files.set(`70001/${file}`, Buffer.from('a line\n'));
-      remote.listed = ['/70001/a', '/70002/a'];
-      expect(await probe()).toEqual({ found: 1, nextMs: 5_000 });
-    },
-  );
-
-  it('store what was found, and search no more once that is all, until another directory is listed', async () => {
-    const { remote, search, probe, store, said, tasks } = setUp();
-    const row = () => {
-      const { foundBy, fruitless, hint, nextSearchAt } = store.taskSearches.get(JOB) ?? {};
-      return { foundBy, fruitless, hint, isDue: nextSearchAt !== null };
-    };
-    remote.listed = ['/70001/a'];
-    for (let count = 0; count < 6; count++) await probe();
-    expect(row()).toMatchObject({ foundBy: null, fruitless: 6, isDue: true });
-    said.length = 0;
-    remote.listed = ['/70003/a'];
-    for (const task of ['70009', '70010']) remote.task(task, task);
-    expect(await probe()).toEqual({ found: 2, nextMs: 5_000 });
-    expect(row()).toEqual({ foundBy: 'probes', fruitless: 0, hint: null, isDue: true });
-    remote.listed.shift();
-    await probe();
-    const all = { foundBy: 'probes', fruitless: 0, hint: null, isDue: false };
-    expect([row(), remote.listings]).toEqual([all, 8]);
-    expect(said).toEqual(['tasks found jobId=501 found=2 by=probes tasks="70009; 70010"', '2 by probes']);
-    await probe();
-    expect(row()).toEqual(all);
-    remote.task('70011', '70002');
-    expect([await search.listed([]), await search.listed(remote.listed), await search.listed(remote.listed)]).toEqual([
-      ...[true, true, false],
-    ]);
-    expect(await search.listed(remote.listed.slice(1))).toBe(true);
-    await search.listed(remote.listed);
-    expect(await probe(true)).toEqual({ found: 1, nextMs: null });
-    expect(row()).toEqual(all);
-    const { length } = remote.asked;
-    expect(await search.listed([...remote.listed, '/70002/more'])).toBe(false);
-    expect(await probe(true)).toEqual({ found: 0, nextMs: null });
-    expect(remote.asked, 'no call once all are known').toHaveLength(length);
-    expect([tasks(), remote.listings]).toEqual([['70009', '70010', '70011'], 9]);
-  });
-
-  it('begin at the first number, with a standard output, when another directory is listed', async () => {
-    const { remote, search, probe } = setUp({ maxEntries: 2 });
-    await search.listed(['/70001/a']);
-    for (let count = 0; count < 7; count++) await probe(true);
-    // Its id is the ninth: the rounds before have passed it, and the eighth one requests another file.
-    remote.task('503', '90001');
-    await search.listed(remote.listed);
-    expect(await probe(true)).toMatchObject({ found: 1 });
-  });
-
-  it('find a task where nothing is listed, by calls of as many ids as a call may have', async () => {
-    const { remote, search, probe, tasks } = setUp({}, false, 3);
-    remote.task('503');
-    expect([await search.listed([]), await search.listed([])], 'the first listing begins a search').toEqual([
-      true,
-      false,
-    ]);
-    expect(await probe()).toMatchObject({ found: 1 });
-    expect(tasks()).toEqual(['503']);
-    expect(new Set(remote.asked.map(({ length }) => length))).toEqual(new Set([3]));
-  });
-
-  it('request another file every other time, for a task may have no standard output', async () => {
-    const { remote, probe, tasks } = setUp();
-    remote.files.set('9001/stderr', Buffer.from('a line\n'));
-    remote.listed = ['/9001/stderr.txt'];
-    const found: number[] = [];
-    for (let count = 0; count < 2; count++) found.push((await probe()).found);
-    expect([found, tasks()]).toEqual([[0, 1], ['9001']]);
-  });
-
-  it.each([false, true])('are over when an order names the tasks, also during a round: %s', async (isDuring) => {
+it.each([false, true])(
+  'the rounds of a job are over when an order names the tasks, also during a round: %s',
+  async (isDuring) => {
     const { remote, probe, tasks, store, clock } = setUp();
     remote.task('9001', '9001');
     const named = { tasks: ['7' as TaskId], files: LIVE_FILE_NAMES, results: false, settleAfterMs: null } as const;
@@ -367,27 +268,8 @@ describe('the rounds of a job', () => {
     else watch();
     expect(await probe()).toEqual({ found: 0, nextMs: null });
     expect([remote.asked.length, tasks()]).toEqual([isDuring ? 1 : 0, ['7']]);
-  });
-
-  it('are over while the job service names the tasks, and their hint with them', async () => {
-    const { remote, probe, report, store, clock } = setUp();
-    const row = () => store.taskSearches.get(JOB);
-    remote.listed = ['/70001/a', '/70002/a'];
-    for (const found of [1, 0]) {
-      for (let count = 0; count < 5; count++) await probe();
-      expect(row()?.hint).toContain('name them');
-      clock.stepWall(1_000);
-      expect(await report(['8'])).toBe(found);
-      const none = { foundBy: 'job-service', fruitless: 0, nextSearchAt: null, hint: null };
-      expect(row()).toMatchObject({ ...none, searchedAt: clock.now() });
-      const before = row();
-      clock.stepWall(1_000);
-      await report(['8']);
-      await report([]);
-      expect(row(), 'nothing new is not stored').toEqual(before);
-    }
-  });
-});
+  },
+);
 
 it('a job gets ten thousand tasks at most; the log names the first five of more, and counts the ignored ones', async () => {
   const { report, said, tasks } = setUp();

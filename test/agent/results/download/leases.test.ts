@@ -2,32 +2,38 @@ import { getEventListeners } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Log } from '../../../../src/agent/ports/host.ts';
 import type { TransferMethod } from '../../../../src/agent/ports/server.ts';
 import { Leases } from '../../../../src/agent/results/download/leases.ts';
-import { JobtailError } from '../../../../src/errors.ts';
+import { type ErrorCode, JobtailError } from '../../../../src/errors.ts';
 import type { JobId } from '../../../../src/job.ts';
+import type { WatchState } from '../../../../src/store/rows.ts';
 import { Store } from '../../../../src/store/store.ts';
 import { until } from '../../../support/e2e-until.ts';
+import { expectCases } from '../../../support/errors.ts';
 import { temporaryDirectory } from '../../../support/temp-directory.ts';
 import { FilesRemote, JOB } from '../place.ts';
 
 const OTHER = '502' as JobId;
-const HOUR_MS = 3_600_000;
 const signal = new AbortController().signal;
 
 /** A service that counts its keys. */
 class KeyServer extends FilesRemote {
   readonly open = new Set<string>();
   made = 0;
-  ended: TransferMethod[] = [];
   failure: JobtailError | undefined;
+  /** Jobs whose keys it fails to revoke. */
+  failing: string[] = [];
+  hasMethod = true;
+  readonly noted: string[] = [];
   /** Called when a key was made and its answer is on its way. */
   onMade: () => void | Promise<void> = () => {};
 
   override async getTransferMethod(): Promise<TransferMethod | null> {
+    this.noted.push('get');
     if (this.failure !== undefined) throw this.failure;
+    if (!this.hasMethod) return null;
     const publicKey = `ssh-ed25519 key-${++this.made}`;
     this.open.add(publicKey);
     await this.onMade();
@@ -35,9 +41,10 @@ class KeyServer extends FilesRemote {
     return { serverHostname: 'h:22', sharedBasepath: '/scratch/501', protocol: 'SftpScp', credentials };
   }
 
-  override async endTransfer(_jobId: JobId, method: TransferMethod): Promise<void> {
+  override async endTransfer(jobId: JobId, method: TransferMethod): Promise<void> {
+    this.noted.push(`end for ${jobId} ${JSON.stringify(method)}`);
+    if (this.failing.includes(jobId)) throw new JobtailError('http-status', 'the service answers with status 500');
     if (this.failure !== undefined) throw this.failure;
-    this.ended.push(method);
     if (!this.open.delete(method.credentials?.publicKey ?? '')) throw new JobtailError('fault', 'no such key');
   }
 }
@@ -94,81 +101,55 @@ class LeasePlace {
   }
 }
 
-describe('a lease', () => {
-  it('is got once a job, kept, and given back with the public key and without the private one', async () => {
-    const place = new LeasePlace();
-    const first = await place.leases.take(JOB, place.server, signal);
-    expect(await place.leases.take(JOB, place.server, signal)).toBe(first);
-    await place.leases.take(OTHER, place.server, signal);
-    expect(place.server.made).toBe(2);
-    await place.leases.end(JOB, place.server, signal);
-    expect([...place.server.open]).toEqual(['ssh-ed25519 key-2']);
-    expect(place.server.ended).toEqual([
-      {
-        serverHostname: 'h:22',
-        sharedBasepath: '/scratch/501',
-        protocol: 'SftpScp',
-        credentials: { username: 'hpc', privateKey: null, publicKey: 'ssh-ed25519 key-1' },
+/** The steps of leases.txt: what a caller or the service does, and the calls, rows and lines of the log that follow. */
+async function heldKeys(written: string): Promise<string[]> {
+  const jobs = [...new Set([JOB, OTHER, ...(written.match(/\b5\d\d\b/g) ?? [])])] as JobId[];
+  const place = new LeasePlace(jobs);
+  const { server } = place;
+  const result: string[] = [];
+  const stateOf = (jobId: JobId) => {
+    const { state, reason } = place.store.leases.lastOf(jobId) ?? {};
+    return state === undefined ? [] : [`${jobId} ${state}${reason == null ? '' : ` (${reason})`}`];
+  };
+  const serve = (changes: Partial<KeyServer>) => void Object.assign(server, changes);
+  for (const step of written.split('; ')) {
+    const [word = '', first = '', ...rest] = step.split(' ');
+    const [job = JOB] = [first, ...rest].filter((each) => /^5\d\d$/.test(each)) as JobId[];
+    const work: Readonly<Record<string, () => unknown>> = {
+      take: async () => (await place.leases.take(job, server, signal))?.method.credentials?.publicKey ?? 'no method',
+      end: () => {
+        if (first === 'all') return place.leases.endAll(server, rest[0] === 'stopped' ? AbortSignal.abort() : signal);
+        return first === 'unused' ? place.leases.endUnused(server, signal) : place.leases.end(job, server, signal);
       },
-    ]);
-    await place.leases.endAll(place.server, signal);
-    expect(place.server.open.size).toBe(0);
-    expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'ended', reason: null });
-  });
-
-  it('is reported before it is used, so that the next owner of the job can end it', async () => {
-    const place = new LeasePlace();
-    const reported: (string | undefined)[] = [];
-    place.leases.report = async (jobId) => void reported.push(jobId, place.store.leases.lastOf(jobId)?.state);
-    await place.leases.take(JOB, place.server, signal);
-    expect(reported).toEqual([JOB, 'open']);
-  });
-
-  it('is renewed before a day is over', async () => {
-    const place = new LeasePlace();
-    await place.leases.take(JOB, place.server, signal);
-    place.now += 19 * HOUR_MS;
-    await place.leases.take(JOB, place.server, signal);
-    expect(place.server.made).toBe(1);
-    place.now += 2 * HOUR_MS;
-    await place.leases.take(JOB, place.server, signal);
-    expect([...place.server.open]).toEqual(['ssh-ed25519 key-2']);
-    // Some services count the open keys of a job: the old one has ended when the next one is requested.
-    const made = ['lease:ask', 'lease:asked', 'lease:open'];
-    expect(place.steps).toEqual([...made, 'lease:end', 'lease:ending', 'lease:ended', ...made]);
-    const openAfter = async (hours: number) => {
-      place.now += hours * HOUR_MS;
-      await place.leases.endUnused(place.server, signal);
-      return place.server.open.size;
+      minutes: () => void Object.assign(place, { now: place.now + Number(first) * 60_000 }),
+      state: () => place.store.transaction(() => place.store.jobs.setState(job, first as WatchState)),
+      fails: () => serve({ failure: new JobtailError(first as ErrorCode, rest.join(' ')) }),
+      refuses: () => serve({ failing: [first, ...rest].filter((each) => each !== '') }),
+      works: () => serve({ failure: undefined }),
+      none: () => serve({ hasMethod: false }),
+      forgets: () => server.open.clear(),
+      kill: () => void Object.assign(place, { killAt: rest[0] }),
+      restart: () => place.restart(),
     };
-    // A transfer that it began may go on for an hour.
-    expect([await openAfter(20.9), await openAfter(0.2)]).toEqual([1, 0]);
-  });
+    if (work[word] === undefined) throw new Error(`no step: ${step}`);
+    for (const list of [server.noted, place.steps, place.said]) list.length = 0;
+    place.leases.report = async (jobId) => void server.noted.push(`report of ${stateOf(jobId)}`);
+    const outcome = await Promise.resolve()
+      .then(work[word])
+      .catch((thrown: Error) => `thrown ${thrown instanceof JobtailError ? thrown.code : thrown.name}`);
+    const shown = [outcome, ...server.noted, ...place.steps, ...place.said].filter((each) => each !== undefined);
+    if (shown.length > 0) result.push(`${step}: ${shown.join(', ')}`, `  open: ${[...server.open].join(', ')}`);
+    if (shown.length > 0) result.push(`  ${jobs.flatMap(stateOf).join(', ')}`);
+  }
+  expect(place.store.leases.allOpen().length).toBeLessThanOrEqual(server.open.size);
+  return result;
+}
 
-  it('is given back when its job is over, and not before', async () => {
-    const place = new LeasePlace();
-    await place.leases.take(JOB, place.server, signal);
-    await place.leases.endUnused(place.server, signal);
-    place.store.jobs.setState(JOB, 'ending');
-    await place.leases.endUnused(place.server, signal);
-    expect(place.server.open.size).toBe(1);
-    place.store.jobs.setState(JOB, 'settled');
-    const hadSome = () => place.leases.endUnused(place.server, signal);
-    expect([await hadSome(), place.server.open.size, await hadSome()]).toEqual([true, 0, false]);
-  });
+it('each key is made, kept, revoked and reported as is written', async () => {
+  await expectCases(path.join(import.meta.dirname, 'leases.txt'), heldKeys);
+});
 
-  it('whose end is refused is reported once, and not tried again', async () => {
-    const place = new LeasePlace();
-    await place.leases.take(JOB, place.server, signal);
-    place.server.open.clear();
-    await place.leases.endAll(place.server, signal);
-    await place.leases.endAll(place.server, signal);
-    expect(place.server.ended).toHaveLength(1);
-    expect(place.said).toHaveLength(1);
-    expect(place.said[0]).toContain('EndFileTransfer refused');
-    expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'ended', reason: 'no such key' });
-  });
-
+describe('a lease', () => {
   it('that two lists of a job use is kept until the last of them has ended', async () => {
     const place = new LeasePlace();
     await place.leases.take(JOB, place.server, signal);
@@ -185,32 +166,6 @@ describe('a lease', () => {
     await second;
     await place.leases.endUnused(place.server, signal);
     expect(place.server.open.size).toBe(0);
-  });
-
-  it('that cannot be given back now is, later', async () => {
-    const place = new LeasePlace();
-    await place.leases.take(JOB, place.server, signal);
-    place.server.failure = new JobtailError('unreachable', 'down');
-    await expect(place.leases.endAll(place.server, signal)).rejects.toMatchObject({ code: 'unreachable' });
-    expect(place.store.leases.lastOf(JOB)?.state).toBe('open');
-    place.server.failure = undefined;
-    place.restart();
-    await place.leases.endUnused(place.server, signal);
-    expect(place.server.open.size).toBe(0);
-  });
-
-  it('that is refused leaves nothing open; after a lost response it is recorded as unknown', async () => {
-    const place = new LeasePlace();
-    place.server.failure = new JobtailError('fault', 'it has reached its number of 6 temporary keys');
-    await expect(place.leases.take(JOB, place.server, signal)).rejects.toMatchObject({ code: 'fault' });
-    expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'ended', reason: expect.stringContaining('6') });
-    place.server.failure = new JobtailError('interrupted', 'the connection broke');
-    await expect(place.leases.take(JOB, place.server, signal)).rejects.toMatchObject({ code: 'interrupted' });
-    expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'unknown', reason: 'the connection broke' });
-    vi.spyOn(place.server, 'getTransferMethod').mockResolvedValueOnce(null);
-    expect(await place.leases.take(JOB, place.server, signal)).toBeNull();
-    const reason = 'the service has no transfer method for this job';
-    expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'ended', reason });
   });
 
   it('that is over is remembered while it may count as a key of the job, at most twenty of them', async () => {
@@ -281,126 +236,16 @@ describe('a lease', () => {
   });
 });
 
-describe('a key that cannot be revoked', () => {
-  /** Fails for some jobs. */
-  class SomeFail extends KeyServer {
-    fails = true;
-    failing = [JOB];
-    readonly tried: JobId[] = [];
-    override async endTransfer(jobId: JobId, method: TransferMethod): Promise<void> {
-      this.tried.push(jobId);
-      if (this.fails && this.failing.includes(jobId))
-        throw new JobtailError('http-status', 'the service answers with status 500');
-      await super.endTransfer(jobId, method);
-    }
-  }
-
-  async function withKeys(jobs = [JOB, OTHER]) {
-    const place = new LeasePlace(jobs);
-    const server = new SomeFail();
-    for (const jobId of jobs) await place.leases.take(jobId, server, signal);
-    place.store.transaction(() => {
-      for (const jobId of jobs) place.store.jobs.setState(jobId, 'settled');
-    });
-    return { place, server };
-  }
-
-  it('keeps no other from being revoked, and is tried again after a pause of its own, logged once', async () => {
-    const { place, server } = await withKeys();
-    const minutes: number[] = [];
-    for (let minute = 0; minute < 30; minute++) {
-      const tried = server.tried.length;
-      await place.leases.endUnused(server, signal);
-      if (server.tried.length > tried) minutes.push(minute);
-      place.now += 60_000;
-    }
-    expect(minutes).toEqual([0, 1, 3, 7, 12, 17, 22, 27]);
-    expect(server.open.size).toBe(1);
-    expect(server.tried.filter((jobId) => jobId === OTHER)).toHaveLength(1);
-    expect(place.said).toEqual(['cannot revoke a temporary key yet']);
-    server.fails = false;
-    place.now += 5 * 60_000;
-    await place.leases.endUnused(server, signal);
-    expect(server.open.size).toBe(0);
-  });
-
-  it('keeps no other from being revoked at a stop, whose caller names its failure', async () => {
-    const { place, server } = await withKeys();
-    await expect(place.leases.endAll(server, AbortSignal.abort())).rejects.toMatchObject({ code: 'http-status' });
-    expect(server.open.size).toBe(1);
-    expect(place.said).toEqual([]);
-  });
-
-  it.each([
-    [[0, 1, 3], 5],
-    [[1, 2], 5],
-    [[0, 1, 2], 3],
-  ])('keeps those behind three in a row from this round only: %j of five fail', async (failing, tried) => {
-    const jobs = ['511', '512', '513', '514', '515'] as JobId[];
-    const { place, server } = await withKeys(jobs);
-    server.failing = failing.flatMap((index) => jobs[index] ?? []);
-    await place.leases.endUnused(server, signal);
-    expect(server.tried).toEqual(jobs.slice(0, tried));
-    await place.leases.endUnused(server, signal);
-    expect(server.open.size).toBe(failing.length);
-  });
-
-  it('does not keep its own job from the next key', async () => {
-    const { place, server } = await withKeys();
-    place.now += 21 * HOUR_MS;
-    const next = await place.leases.take(JOB, server, signal);
-    expect([next === null, server.made]).toEqual([false, 3]);
-    // The end of the former one is not that of the next one.
-    server.failing = [];
-    place.store.transaction(() => place.store.jobs.setState(JOB, 'watched'));
-    place.now += HOUR_MS;
-    await place.leases.endUnused(server, signal);
-    expect(await place.leases.take(JOB, server, signal)).toBe(next);
-    expect(server.made).toBe(3);
-  });
-
-  it('ends the round if the service cannot be reached: it is not called for each key', async () => {
-    const { place, server } = await withKeys();
-    server.failure = new JobtailError('unreachable', 'connection refused');
-    server.fails = false;
-    await place.leases.endUnused(server, signal);
-    expect(server.tried).toEqual([JOB]);
-  });
-});
-
-describe('killed', () => {
-  const STEPS = ['lease:ask', 'lease:asked', 'lease:open', 'lease:end', 'lease:ending', 'lease:ended'];
-
-  it.each(STEPS)('at %s, no key stays after the next start', async (step) => {
-    const place = new LeasePlace();
-    place.killAt = step;
-    const work = async () => {
-      await place.leases.take(JOB, place.server, signal);
-      await place.leases.end(JOB, place.server, signal);
-    };
-    const killed = await work().catch((error: Error) => error.cause ?? error);
-    expect(killed).toBeInstanceOf(Killed);
-    place.restart();
-    await place.leases.endUnused(place.server, signal);
-    expect(place.server.open.size).toBe(0);
-    expect(place.store.leases.allOpen()).toEqual([]);
-    // And it goes on.
-    await place.leases.take(JOB, place.server, signal);
-    await place.leases.end(JOB, place.server, signal);
-    expect(place.server.open.size).toBe(0);
-  });
-
-  it('a key whose response was lost in a kill is reported, and ends by itself', async () => {
-    const place = new LeasePlace();
-    place.server.onMade = () => {
-      throw new Killed();
-    };
-    const asked = place.store.leases.ask(JOB, place.now);
-    expect(asked).toBeGreaterThan(0);
-    place.restart();
-    expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'unknown' });
-    expect(place.said).toEqual(['temporary key possibly left on the server, it expires after a day']);
-    place.restart();
-    expect(place.said).toHaveLength(1);
-  });
+it('a key whose response was lost in a kill is reported, and ends by itself', async () => {
+  const place = new LeasePlace();
+  place.server.onMade = () => {
+    throw new Killed();
+  };
+  const asked = place.store.leases.ask(JOB, place.now);
+  expect(asked).toBeGreaterThan(0);
+  place.restart();
+  expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'unknown' });
+  expect(place.said).toEqual(['temporary key possibly left on the server, it expires after a day']);
+  place.restart();
+  expect(place.said).toHaveLength(1);
 });
