@@ -153,7 +153,8 @@ class LiveStory {
     this.#before = now;
     const gone = Object.keys(before).filter((name) => !(name in now));
     const changed = Object.entries(now).filter(([name, text]) => text !== (before[name] ?? ''));
-    return [...gone.map((name) => `  ${name} is gone`), ...changed.map(([name, text]) => `  ${name}: ${text}`)];
+    const lines = [...gone.map((name) => `  ${name} is gone`), ...changed.map(([name, text]) => `  ${name}: ${text}`)];
+    return lines.map((line) => line.replaceAll(this.directory, 'DIR'));
   }
 
   /** One poll: how it ends, and its calls. */

@@ -307,7 +307,7 @@ interface Ssh {
 }
 
 /** A job whose results are synced step by step: a step, and what it changed. */
-class ResultsStory {
+export class ResultsStory {
   readonly place: ResultsPlace;
   transfer: ModelTransfer | undefined;
   readonly #waits: number[] = [];
@@ -336,7 +336,7 @@ class ResultsStory {
         hangs > 0 ? ` hangs ${hangs}` : '',
         live ? ` ${live}` : '',
       ];
-      return [name, `${state}${more.join('')}${reason === null ? '' : `: ${reason.replace(place.mirror, 'MIRROR')}`}`];
+      return [name, `${state}${more.join('')}${reason === null ? '' : `: ${reason}`}`];
     });
     const counts = Object.entries(place.store.results.counts(JOB)).filter(([, count]) => count > 0);
     const contentOf = (file: string) =>
@@ -393,7 +393,8 @@ class ResultsStory {
     this.#before = { ...now, orders: '' };
     const gone = Object.keys(before).filter((name) => !(name in now));
     const changed = Object.entries(now).filter(([name, text]) => text !== (before[name] ?? ''));
-    const lines = [...gone.map((name) => `  ${name} is gone`), ...changed.map(([name, text]) => `  ${name}: ${text}`)];
+    const all = [...gone.map((name) => `  ${name} is gone`), ...changed.map(([name, text]) => `  ${name}: ${text}`)];
+    const lines = all.map((line) => line.replaceAll(this.place.mirror, 'MIRROR'));
     return lines.length > 40 ? [`  ${lines.length} changes`] : lines;
   }
 
@@ -491,9 +492,21 @@ class ResultsStory {
     } else if (word === 'unreached') remote.method = null;
     else if (word === 'edit')
       fs.writeFileSync(place.path(first.replace('PARTIAL', partialName('0123456789abcdef'))), rest.join(' '));
-    else if (word === 'remove') fs.rmSync(place.path(first));
+    else if (word === 'remove') fs.rmSync(place.path(first), { recursive: true });
     else if (word === 'live') place.live('stdout', 'live\n', { listedName: first });
-    else if (word === 'forget') place.results.forgetJob(JOB);
+    else if (word === 'mirror')
+      place.live(first as LiveFileName, ...(JSON.parse(`[${rest.join(' ')}]`) as [string, object]));
+    else if (word === 'link') {
+      fs.rmSync(place.path(first));
+      fs.symlinkSync(rest.join(' '), place.path(first));
+    } else if (word === 'row') {
+      const row = place.row(first);
+      if (row !== undefined) place.store.results.saveAll([{ ...row, ...(JSON.parse(rest.join(' ')) as object) }]);
+    } else if (word === 'known') place.store.capabilities.set(first, rest.join(' '));
+    else if (word === 'off') {
+      const order = { jobId: JOB, tasks: [], files: [], results: false, settleAfterMs: null } as const;
+      place.store.jobs.watch({ ...order, source: 'command' }, place.now);
+    } else if (word === 'forget') place.results.forgetJob(JOB);
     else throw new Error(`no step: ${step}`);
     return [];
   }
