@@ -480,9 +480,20 @@ it.concurrent('jobs of a configuration are followed until no configuration has t
   expect(await configure(1, 2, 3, 4)).toEqual({ 1: 'watched', 2: 'watched', 3: 'watched', 4: 'watched' });
   // Someone wants it, whatever the configuration has.
   anna.store.jobs.watch({ ...orderFor(4), source: 'command' }, 0);
+  // Of two other agents: one stopped a moment ago, the other one a week.
+  for (const [name, days] of Object.entries({ bert: 0, carl: 8 })) {
+    const { joined, member } = await agentOf(fleet, name, test);
+    await joined.agents.leave(member);
+    await fleet.query('UPDATE jobtail.agents SET seen_at = now() - $2 * interval $$1 day$$ WHERE name = $1', [
+      name,
+      days,
+    ]);
+  }
   await fleet.query(
-    `INSERT INTO jobtail.configured SELECT 'bert', job_id, job_order FROM jobtail.configured WHERE job_id = '2'`,
+    `INSERT INTO jobtail.configured SELECT name, job_id, job_order FROM jobtail.configured,
+     (VALUES ('bert', '2'), ('carl', '1')) AS other (name, id) WHERE job_id = id`,
   );
+  await anna.round();
   expect(await configure(3)).toEqual({ 1: 'ending', 2: 'watched', 3: 'watched', 4: 'watched' });
   // A configuration that is in force is not placed again.
   await fleet.query(`DELETE FROM jobtail.configured WHERE agent = 'anna'`);

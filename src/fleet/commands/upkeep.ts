@@ -125,5 +125,8 @@ export class Upkeep {
     const { database } = this.#membership.joined;
     await database.query(`DELETE FROM {s}.orders WHERE answer IS NOT NULL AND made_at < now() - interval '1 day'`);
     await database.query(`DELETE FROM {s}.attempts WHERE ended_at < now() - interval '30 days'`);
+    // Of agents that are gone for good, or have another name: no other one ends their jobs.
+    await database.query(`DELETE FROM {s}.configured WHERE NOT EXISTS
+      (SELECT 1 FROM {s}.agents WHERE name = agent AND seen_at > now() - interval '7 days')`);
   }
 }

@@ -173,6 +173,12 @@ const STATEMENTS: Readonly<Record<string, Statement>> = {
     for (const [key] of on.all('attempts', isOld)) on.remove('attempts', key);
     return [];
   },
+  'DELETE FROM {s}.configured WHERE NOT EXISTS': (on) => {
+    const isThere = (name: unknown) =>
+      on.all('agents', (agent) => agent['name'] === name && at(agent, 'seen_at') > on.now - 7 * DAY_MS).length > 0;
+    for (const [key] of on.all('configured', ({ agent }) => !isThere(agent))) on.remove('configured', key);
+    return [];
+  },
   'SELECT job_id AS "jobId" FROM {s}.jobs': (on) => on.all('jobs').map(([, { job_id: jobId }]) => ({ jobId })),
   'SELECT job_id AS "jobId" FROM unnest($1::text[]) WITH ORDINALITY': (on, [ids, max]) => {
     const states = ['ordered', 'watched', 'ending'];
