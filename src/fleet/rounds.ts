@@ -1,5 +1,6 @@
 /** The periodic work of an agent of a fleet: acquires and releases jobs, executes commands, writes changed rows. */
 
+import { asJobtailError } from '../errors.ts';
 import { type FleetSummary, idsOf, type LeasedJob } from './agents/agents.ts';
 import type { Readiness } from './agents/readiness.ts';
 import { Execution, type Settled } from './commands/commands.ts';
@@ -42,13 +43,16 @@ export class Rounds {
     if (follower === undefined) return false;
     const taken = isDraining || !mayAcquire ? 0 : await this.taking.take(summary);
     const brought = await this.taking.bring();
-    await this.#execute(brought);
-    this.taking.follow(brought);
+    const failure = await this.#execute(brought).then(() => undefined, asJobtailError);
+    // Without the database, all else would fail, too.
+    if (failure?.code === 'fleet') throw failure;
+    if (failure === undefined) this.taking.follow(brought);
     await this.#write();
     await this.#giving.finish();
     if (isDraining) await this.#giving.give(MAX_GIVEN);
     else if (summary !== undefined) await this.#giving.giveExcess(summary);
     await this.#upkeep.round(follower);
+    if (failure !== undefined) throw failure;
     return taken === MAX_TAKEN;
   }
 

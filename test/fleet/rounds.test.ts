@@ -196,6 +196,24 @@ it.concurrent('commands that the state had no room for are executed later, each 
   expect(await Promise.all(given.map((id) => commands.answerOf(id)))).toEqual([{ error: ONE }, { error: TWO }]);
 });
 
+it.concurrent('an agent without room for a command still hands its jobs off, with the command', {
+  ...needs('postgres'),
+}, async (test) => {
+  const fleet = await FleetParts.make(test);
+  const [anna, bert] = [await agentOf(fleet, 'anna', test), await agentOf(fleet, 'bert', test)];
+  const { commands } = anna.joined;
+  await commands.give(watches(1));
+  await anna.round();
+  await commands.give([{ jobId: ONE, kind: 'sync' }, ...watches(2)]);
+  vi.spyOn(anna.store.requests, 'add').mockImplementation(() => {
+    throw new JobtailError('disk-full', 'no room left');
+  });
+  await expect(anna.round(true)).rejects.toThrow('no room left');
+  expect(anna.leased.size).toBe(0);
+  await bert.round();
+  expect([bert.taken, bert.store.requests.open('pass').map(({ jobId }) => jobId)]).toEqual([[TWO, ONE], [ONE]]);
+});
+
 it.concurrent('jobs whose lease may have expired are paused and resumed, again and again, once they were released', {
   ...needs('postgres'),
 }, async (test) => {
