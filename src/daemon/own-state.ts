@@ -77,6 +77,7 @@ export function openOwnStore(config: Config, log: Log, options: OwnStoreOptions 
       const fields = { scope: 'the state', path: store.quarantined, hint };
       log.error(fields, 'state broken, set aside');
     }
+    warnOfAnotherService(store, log);
     const opened = store;
     const transfers = new Transfers({ store, log, secrets, clock });
     const close = () => {
@@ -89,6 +90,15 @@ export function openOwnStore(config: Config, log: Log, options: OwnStoreOptions 
     lock.release();
     throw error;
   }
+}
+
+/** Another middleware has other jobs with the same numbers. The same one may have another address, too. */
+function warnOfAnotherService({ jobs, capabilities }: Store, log: Log): void {
+  const { service: address, others } = capabilities;
+  if (others.length === 0 || capabilities.all().length > 0 || jobs.all().length === 0) return;
+  const hint =
+    'if it is another middleware, set mirror.directory and state.directory to other directories: jobs with the same numbers are taken for one another';
+  log.warn({ address, before: others.join(', '), hint }, 'address of the service changed');
 }
 
 /** The same for an agent: it waits until a command releases the state. Undefined if it is stopped before. */

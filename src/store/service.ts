@@ -23,6 +23,11 @@ export class Capabilities {
     return this.#service;
   }
 
+  /** Addresses of other services, with which this state was used. */
+  get others(): string[] {
+    return [...new Set(this.#table.all('WHERE service <> ?', this.#service).map(({ service }) => service))];
+  }
+
   get(name: string): string | undefined {
     return this.#table.get('WHERE service = ? AND name = ?', this.#service, name)?.value;
   }

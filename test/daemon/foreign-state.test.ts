@@ -105,6 +105,27 @@ it('a directory that cannot be used is named by its key; a state that cannot be 
   expect(lines).toEqual([{ scope: 'the state', path: aside, hint, message: 'state broken, set aside' }]);
 });
 
+it('a state with jobs warns once of the address of another service', async (context) => {
+  const { config } = await place(context);
+  const lines: unknown[] = [];
+  const log = { ...SILENT, warn: (fields: object, message: string) => void lines.push({ ...fields, message }) };
+  const used = (fileTransferUrl: string, job?: JobId) => {
+    const service = { ...config.service, fileTransferUrl } as typeof config.service;
+    const { store, close } = openOwnStore({ ...config, service }, log);
+    store.capabilities.set('clock', '0');
+    const order = { tasks: [], files: [], results: false, settleAfterMs: null, source: 'command' } as const;
+    if (job !== undefined) store.jobs.watch({ jobId: job, ...order }, 1);
+    close();
+    return lines.splice(0);
+  };
+  const [first, second, third] = ['https://a.example.org/Ws', 'https://b.example.org/Ws', 'https://c.example.org/Ws'];
+  expect([used(first), used(second, '501' as JobId), used(second)]).toEqual([[], [], []]);
+  const hint = expect.stringMatching(/^if it is another middleware, set mirror.directory/);
+  const message = 'address of the service changed';
+  expect(used(third)).toEqual([{ address: third, before: `${first}, ${second}`, hint, message }]);
+  expect(used(third)).toEqual([]);
+});
+
 it('the agents of a fleet find the same id in a mirror directory, whichever creates it, and no file beside it', async () => {
   const directory = temporaryDirectory();
   const [first = '', ...others] = await Promise.all([1, 2, 3].map(() => mirrorIdentity(directory)));
