@@ -48,6 +48,8 @@ export class SignIn implements Session {
   readonly #secret: Secret;
   readonly #backOff: BackOff;
   readonly #refusals: BackOff;
+  /** The secret of the last sign-in. */
+  #read: string | undefined;
   #hasSucceeded = false;
   #grant: Grant | undefined;
   /** Since when the grant is in force, by `nowMs`; infinite if there is none. */
@@ -180,9 +182,15 @@ export class SignIn implements Session {
   async #respectPause(error: JobtailError, signal: AbortSignal): Promise<void> {
     if (this.#remainingMs === 0) return;
     // Retry-After applies even to a new secret.
-    const mayBeMended = error.retryAfterMs === undefined && (await this.#secret.hasChanged());
+    const mayBeMended = error.retryAfterMs === undefined && (await this.#isOther(error, signal));
     if (signal.aborted) throw stopped();
     if (!mayBeMended) throw this.#withNextTry(error);
+  }
+
+  /** Whether the secret was changed. The same one in a file that was written again is refused again. */
+  async #isOther(error: JobtailError, signal: AbortSignal): Promise<boolean> {
+    if (!(await this.#secret.hasChanged())) return false;
+    return !this.#mayBeRefusal(error) || (await this.#secret.read(signal).catch(() => undefined)) !== this.#read;
   }
 
   #withNextTry(error: JobtailError): JobtailError {
@@ -198,8 +206,9 @@ export class SignIn implements Session {
 
   async #attempt(signal: AbortSignal): Promise<Grant> {
     const { auth } = this.#options;
-    if (auth.method === API_KEY && (await this.#secret.hasChanged())) this.#refusals.reset();
     const written = await this.#secret.read(signal);
+    if (auth.method === API_KEY && written !== this.#read) this.#refusals.reset();
+    this.#read = written;
     const isToken = secretNameOf(auth.method) === 'token';
     const secret = isToken ? tokenOf(written) : written;
     for (const text of new Set([written, secret])) this.#options.secrets.add('sign-in', text);
