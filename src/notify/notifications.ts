@@ -49,6 +49,7 @@ const SKIPPED_MS = 60_000;
 /** The lines of a job wait so long for a report of its name. */
 const NAME_MS = 15 * 60_000;
 const KEPT_MS = 7 * 86_400_000;
+const FORGET_MS = 10 * 60_000;
 /** Neither a long file nor a receiver that hangs delays a stop: what it may have received is sent again. */
 const STOP_MS = 500;
 
@@ -66,6 +67,8 @@ export class Notifications {
   readonly #seen = new Map<string, string>();
   /** Since when files wait for the name of their job, by the monotonic clock. */
   readonly #unnamed = new Map<string, number>();
+  /** When old deliveries were removed, by the monotonic clock. */
+  #forgottenAt = 0;
   #cancelTick: () => void = () => {};
   #ticking: Promise<void> = Promise.resolve();
   #isStopped = false;
@@ -87,7 +90,8 @@ export class Notifications {
     const { store, clock, underWay } = this.#options;
     const rules = this.#rules.map(({ id }) => id);
     const forget = () => {
-      store.outbox.forget(clock.now() - KEPT_MS, rules);
+      store.outbox.forgetOthers(rules);
+      store.outbox.forgetGivenUp(clock.now() - KEPT_MS);
       store.outbox.tryAgain(clock.now());
     };
     void this.#attempt(() => store.transaction(forget), new Set());
@@ -157,7 +161,7 @@ export class Notifications {
 
   /** Reads the state if it changed, and starts due deliveries: two small queries if nothing changed. */
   async #tick(): Promise<void> {
-    const { store } = this.#options;
+    const { store, clock } = this.#options;
     const failures = new Set<string>();
     void this.#attempt(() => this.#readAgent(), failures);
     await this.#attempt(async () => {
@@ -173,6 +177,10 @@ export class Notifications {
         if (!this.#isOver) await this.#attempt(() => this.#readFile(jobId, key), failures);
       if (failures.size === 0) this.#readVersion = version;
     }, failures);
+    if (clock.monotonic() - this.#forgottenAt >= FORGET_MS) {
+      this.#forgottenAt = clock.monotonic();
+      void this.#attempt(() => store.outbox.forgetGivenUp(clock.now() - KEPT_MS), failures);
+    }
     void this.#attempt(() => this.#deliveries.startDue(), failures);
     this.#failures = failures;
   }

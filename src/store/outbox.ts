@@ -160,12 +160,13 @@ export class Outbox {
     this.#sql.run('UPDATE outbox SET due_at = @now WHERE due_at > @now', { now });
   }
 
-  /** Removes old given-up deliveries, and those of rules that no configuration has. */
-  forget(before: number, rules: readonly string[]): number {
-    const inForce = JSON.stringify(rules);
-    const remove = `DELETE FROM outbox WHERE (due_at IS NULL AND made_at < ?)
-      OR rule NOT IN (SELECT value FROM json_each(?))`;
-    return this.#sql.run(remove, before, inForce).changes;
+  /** Removes deliveries of rules that no configuration has. */
+  forgetOthers(rules: readonly string[]): void {
+    this.#sql.run('DELETE FROM outbox WHERE rule NOT IN (SELECT value FROM json_each(?))', JSON.stringify(rules));
+  }
+
+  forgetGivenUp(before: number): void {
+    this.#sql.run('DELETE FROM outbox WHERE due_at IS NULL AND made_at < ?', before);
   }
 
   counts(): { readonly waiting: number; readonly givenUp: number; readonly oldestAt: number | null } {

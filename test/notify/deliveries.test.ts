@@ -342,12 +342,14 @@ describe('an event', () => {
       ['warn', 'notification failed', { ...about, attempts: 1, code: 'local-io' }],
       ['error', 'notification given up', { ...about, attempts: all, code: 'local-io' }],
     ]);
-    const listedAfter = (ms: number) => {
-      place.clock.stepWall(ms);
-      place.start();
-      return givenUp();
-    };
-    expect([listedAfter(5 * DAY_MS), listedAfter(2 * DAY_MS)]).toEqual([1, 0]);
+    place.clock.stepWall(5 * DAY_MS);
+    place.start();
+    expect(givenUp()).toBe(1);
+    place.clock.stepWall(2 * DAY_MS);
+    // By the process that goes on, or the next one.
+    if (after === 'a day') return await place.clock.passUntil('the end of the week', () => givenUp() === 0);
+    place.start();
+    expect(givenUp()).toBe(0);
   });
 
   it('that is refused is a failure in the words of the receiver, without what may be a secret', async () => {

@@ -103,8 +103,10 @@ it('deliveries are due by their rule and time, and given up or forgotten by thei
   expect(outbox.get(delivery(2))).toMatchObject(delivery(2));
   outbox.remove(delivery(2));
   expect(outbox.get(delivery(2))).toBe(undefined);
-  expect(outbox.forget(1, ['rule', 'other'])).toBe(1);
-  expect(outbox.forget(2, ['rule', 'other'])).toBe(1);
+  outbox.forgetOthers(['rule', 'other']);
+  outbox.forgetGivenUp(1);
+  expect(idsOf(outbox.all())).toEqual([1, 3, 5]);
+  outbox.forgetGivenUp(2);
   expect(idsOf(outbox.all())).toEqual([3, 5]);
 });
 
