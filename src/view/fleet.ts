@@ -34,6 +34,8 @@ export class JobStores {
   readonly #source: FleetSource | null;
   /** Jobs whose results a page shows, and until when they are read. */
   readonly #listed = new Map<JobId, number>();
+  /** Those of them that the last read was for. */
+  #withResults: ReadonlySet<JobId> = new Set();
   #read: FleetRead | undefined;
   #placesText = '';
   /** Undefined without a fleet, and before the first read. */
@@ -94,10 +96,11 @@ export class JobStores {
   /** For a request: what it shows is not older than some seconds; of `listed`, also the results one by one. */
   async ready(listed: JobId | undefined): Promise<void> {
     if (this.#source === null) return;
-    const isNew = listed !== undefined && !this.#listed.has(listed) && !this.#isOwn(listed);
+    const isNew = () => listed !== undefined && !this.#withResults.has(listed) && !this.#isOwn(listed);
     if (listed !== undefined) this.#listed.set(listed, performance.now() + LISTED_MS);
-    if (isNew) await this.#reading;
-    if (isNew || performance.now() - this.#readAt > OLD_MS) await this.#readNow(this.#source);
+    if (isNew() || performance.now() - this.#readAt > OLD_MS) await this.#readNow(this.#source);
+    // That read may have begun before this request.
+    if (isNew()) await this.#readNow(this.#source);
   }
 
   async close(): Promise<void> {
@@ -123,8 +126,9 @@ export class JobStores {
     const begunAt = performance.now();
     let pauseMs = PAUSE_MS;
     for (const [jobId, until] of this.#listed) if (until < begunAt) this.#listed.delete(jobId);
+    const withResults = [...this.#listed.keys()];
     try {
-      const read = await source.read([...this.#listed.keys()]);
+      const read = await source.read(withResults);
       const { name, agents, waitingJobs, places } = read;
       this.#read = read;
       this.#placesText = JSON.stringify([...places]);
@@ -135,6 +139,7 @@ export class JobStores {
       const { error = null, ...known } = this.state ?? { name: '', agents: [], waitingJobs: 0 };
       this.state = { ...known, error: error ?? { message, hint, since: Date.now() } };
     }
+    this.#withResults = new Set(withResults);
     this.#readAt = performance.now();
     this.#dueAt = this.#readAt + pauseMs;
   }

@@ -98,6 +98,29 @@ it('jobs of this agent are read here, those of others in the copy, and an outage
   expect([alone.isComplete, idsOf(alone)]).toEqual([true, [[OWN, MOVED]]]);
 });
 
+it('each of two requests for the results of a job waits for the read that has them', async () => {
+  const places = new Map([[OTHER, { owner: 'bert', isElsewhere: true }]]);
+  const read: FleetRead = { store: storeWith(OTHER), name: 'anna', agents: [], waitingJobs: 0, places };
+  const reads: { listed: readonly JobId[]; end: () => void }[] = [];
+  const stores = new JobStores(() => storeWith(OWN), {
+    read: (listed) => new Promise((resolve) => reads.push({ listed, end: () => resolve(read) })),
+    close: async () => {},
+  });
+  const answered: number[] = [];
+  const first = stores.ready(undefined);
+  const both = [1, 2].map(async (request) => {
+    await stores.ready(OTHER);
+    answered.push(request);
+  });
+  reads[0]?.end();
+  await first;
+  await until('the read', () => reads.length === 2);
+  expect([answered, reads.map(({ listed }) => listed)]).toEqual([[], [[], [OTHER]]]);
+  reads[1]?.end();
+  await Promise.all(both);
+  expect([answered, reads.length]).toEqual([[1, 2], 2]);
+});
+
 it('what the agent detected of a server is shown in words', () => {
   const words = (name: string, value: string) => factsOf([{ name, value }]);
   expect([words('text-encoding', 'utf-8'), words('text-encoding', 'x')].flat()).toEqual([
