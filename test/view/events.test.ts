@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { JobId } from '../../src/job.ts';
 import { lockDirectory } from '../../src/store/lock.ts';
 import type { StoredError } from '../../src/store/rows.ts';
+import { Totals } from '../../src/store/totals.ts';
 import type { FileLength } from '../../src/view/contract/events.ts';
 import { AgentCounts, Figures } from '../../src/view/events/figures.ts';
 import { Snapshots } from '../../src/view/events/snapshots.ts';
@@ -196,6 +197,23 @@ describe('jobs', () => {
       await page.until('jobs', ({ jobs }) => jobs[0]?.liveBytes === liveBytes);
     }
   });
+});
+
+it('a state of which a part cannot be read is reported once, until it can be', async () => {
+  const place = await ViewPlace.withJob();
+  const broken = vi.spyOn(Totals.prototype, 'liveByJob').mockImplementation(() => {
+    throw new Error('database disk image is malformed');
+  });
+  onTestFinished(() => broken.mockRestore());
+  const page = place.look('jobs=1');
+  await until('many reads', () => broken.mock.calls.length > 20);
+  expect(page.all('stateError').map((reported) => reported?.message)).toEqual([
+    undefined,
+    expect.stringContaining('malformed'),
+  ]);
+  broken.mockRestore();
+  await page.until('stateError', (reported) => reported === null);
+  await page.until('jobs');
 });
 
 describe('the service', () => {

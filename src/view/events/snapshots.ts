@@ -24,6 +24,8 @@ export class Snapshots {
   #version = '';
   #pidSeen: number | null | undefined;
   #dueAt = 0;
+  /** Whether a read failed since the store was last looked at. */
+  #hasFailed = false;
   stateError: Events['stateError'] = null;
 
   constructor(settings: ViewSettings, store: OpenStore, stores: JobStores, readEveryMs: number) {
@@ -90,6 +92,8 @@ export class Snapshots {
   refresh(): void {
     if (performance.now() < this.#dueAt) return;
     this.#dueAt = performance.now() + this.#readEveryMs;
+    const hasFailed = this.#hasFailed;
+    this.#hasFailed = false;
     this.#orStateError(() => {
       const isOther = this.#store.closeIfGone();
       this.#stores.refresh();
@@ -100,7 +104,8 @@ export class Snapshots {
         this.#pidSeen = pid;
         this.#version = version;
         this.#read = new Map();
-        this.stateError = null;
+        // Else the reads that follow would report the same again.
+        if (!hasFailed) this.stateError = null;
       }
     });
   }
@@ -129,6 +134,7 @@ export class Snapshots {
   failed(thrown: unknown): void {
     const { message, hint = null } = asJobtailError(thrown);
     this.stateError = { message, hint };
+    this.#hasFailed = true;
     this.#store.close();
     this.#version = '';
   }
