@@ -98,17 +98,22 @@ export function jobTopic(
   jobId: JobSummary['jobId'],
 ): Topic {
   let isMissing = false;
-  const job = whenOther('job', () => snapshots.job(jobId)?.detail);
-  const changesOf = listChanges(({ taskId, file }: FileState) => `${taskId}/${file}`);
+  const sinceBegin = () => ({
+    job: whenOther('job', () => snapshots.job(jobId)?.detail),
+    changesOf: listChanges(({ taskId, file }: FileState) => `${taskId}/${file}`),
+  });
+  let sent = sinceBegin();
   return () => {
     const files = snapshots.job(jobId)?.files;
     const wasMissing = isMissing;
     isMissing = files === undefined && (wasMissing || snapshots.isComplete);
+    // What comes back comes whole, also if it is the same.
+    if (isMissing) sent = sinceBegin();
     if (files === undefined) return isMissing && !wasMissing ? [['missing', { jobId }]] : [];
-    const change = changesOf(files);
+    const change = sent.changesOf(files);
     const news: EventLine[] =
       change === undefined ? [] : [['files', { jobId, whole: change.whole, files: change.items }]];
-    return [...job(), ...news];
+    return [...sent.job(), ...news];
   };
 }
 
