@@ -68,6 +68,7 @@ export async function* thinnedRows(content: FileContent, shape: Shape, from: num
   let to = from;
   for await (const slice of numbersOf(content, shape, from)) {
     to = slice.to;
+    const before = seen;
     const kept = slice.at
       .map((_, index) => index)
       .filter(() => {
@@ -79,7 +80,11 @@ export async function* thinnedRows(content: FileContent, shape: Shape, from: num
         return isReported;
       });
     if (kept.length > 0)
-      yield { at: kept.map((index) => slice.at[index] ?? 0), rows: kept.map((index) => slice.rows[index] ?? []) };
+      yield {
+        index: kept.map((index) => before + index),
+        at: kept.map((index) => slice.at[index] ?? 0),
+        rows: kept.map((index) => slice.rows[index] ?? []),
+      };
   }
-  yield { done: true, to };
+  yield { done: true, to, count: seen };
 }

@@ -180,11 +180,12 @@ export type NumbersLine =
   /** The first line: names of the columns are the word before a number, the head of a CSV file, or `#1`. */
   | { readonly columns: readonly string[]; readonly version: string }
   | NumbersRows
-  /** The last line: up to here. Beyond 50,000 rows only each second one is sent, then each fourth. */
-  | { readonly done: true; readonly to: number };
+  /** The last line: up to here, so many rows. Beyond 50,000 only each second one is sent, then each fourth. */
+  | { readonly done: true; readonly to: number; readonly count: number };
 
-/** Rows in order: where each line begins, and its numbers; null for one that is not finite. */
+/** Rows in order: which one each is, from 0; where its line begins, and its numbers, null for one that is not finite. */
 export interface NumbersRows {
+  readonly index: readonly number[];
   readonly at: readonly number[];
   readonly rows: readonly (readonly (number | null)[])[];
 }

@@ -57,9 +57,14 @@ describe('the numbers', () => {
 
   it('beyond 50,000 are every second one, and after as many of these every fourth', async () => {
     const source = sourceOf(Buffer.from(Array.from({ length: 180_000 }, (_, step) => `step ${step}\n`).join('')));
-    const steps: number[] = [];
+    const [steps, indexes]: [number[], number[]] = [[], []];
+    let count = 0;
     for await (const line of thinnedRows(source as never, shapeAt(source, 0), 0))
-      if ('rows' in line) for (const [step] of line.rows) steps.push(Number(step));
+      if ('rows' in line) {
+        for (const [step] of line.rows) steps.push(Number(step));
+        indexes.push(...line.index);
+      } else if ('done' in line) ({ count } = line);
+    expect([count, indexes]).toEqual([180_000, steps]);
     const gaps = steps.slice(1).map((step, index) => step - (steps[index] ?? 0));
     expect([1, 2, 4].map((gap) => gaps.filter((each) => each === gap).length)).toEqual([50_000, 50_000, 7_499]);
     expect(gaps).toHaveLength(107_499);

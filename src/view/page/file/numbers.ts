@@ -58,11 +58,14 @@ export class Numbers {
   readonly #closed = new AbortController();
   #rows: { readonly at: number; readonly values: readonly (number | null)[] }[] = [];
   #names: readonly string[] = [];
-  /** Rows so far; each `#every`-th is kept. */
+  /** Rows of the answers so far, also those that were not sent. */
+  #count = 0;
+  /** Rows that were sent; each `#every`-th is kept. */
   #seen = 0;
   #every = 1;
   #to: number | undefined;
   #isAsking = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
   /** More arrived than is asked for. */
   #hasMore = false;
 
@@ -74,6 +77,7 @@ export class Numbers {
 
   close(): void {
     this.#closed.abort();
+    clearTimeout(this.#timer);
   }
 
   /** Adds the rows that arrived since the last call. */
@@ -89,7 +93,7 @@ export class Numbers {
       for await (const line of askLines<NumbersLine>(to, signal)) {
         if ('columns' in line) this.#names = line.columns;
         else if ('at' in line) arrived.push(line);
-        else this.#take(arrived, line.to);
+        else this.#take(arrived, line);
       }
     } catch (error) {
       if (!signal.aborted) this.#failed(error as Error & Partial<RefusedByView>);
@@ -102,18 +106,22 @@ export class Numbers {
   /** What is no word of the server about the content is tried again. */
   #failed({ message, status = 503, retryAfterMs = RETRY_MS }: Error & Partial<RefusedByView>): void {
     this.series.value = { ...this.series.value, problem: message };
-    if (status === 429 || status >= 500) setTimeout(() => void this.grow(), retryAfterMs);
+    clearTimeout(this.#timer);
+    if (status === 429 || status >= 500) this.#timer = setTimeout(() => void this.grow(), retryAfterMs);
   }
 
   /** Rows of a whole answer: those of one that breaks off come again with the next one. */
-  #take(arrived: readonly NumbersRows[], to: number): void {
-    for (const { at, rows } of arrived) for (const [index, row] of rows.entries()) this.#add(at[index] ?? 0, row);
+  #take(arrived: readonly NumbersRows[], { to, count }: { readonly to: number; readonly count: number }): void {
+    for (const { index, at, rows } of arrived)
+      for (const [place, row] of rows.entries())
+        this.#add(at[place] ?? 0, [this.#count + (index[place] ?? 0) + 1, ...row]);
+    this.#count += count;
     this.#to = to;
     this.#show();
   }
 
-  #add(at: number, row: readonly (number | null)[]): void {
-    if (this.#seen++ % this.#every === 0) this.#rows.push({ at, values: [this.#seen, ...row] });
+  #add(at: number, values: readonly (number | null)[]): void {
+    if (this.#seen++ % this.#every === 0) this.#rows.push({ at, values });
     if (this.#rows.length <= MAX_ROWS) return;
     this.#rows = this.#rows.filter((_, index) => index % 2 === 0);
     this.#every *= 2;

@@ -1,4 +1,4 @@
-import { expect, it, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { sendBy } from '../../../../src/view/page/api.ts';
 import { Numbers } from '../../../../src/view/page/file/numbers.ts';
 import { until } from '../../../support/e2e-until.ts';
@@ -20,9 +20,16 @@ function responseOf(lines: readonly object[], breaks: boolean): Response {
 it('the rows of an answer that breaks off are in the curve once, and those that follow come behind them', async () => {
   const asked: (string | null)[] = [];
   const answers = [
-    responseOf([{ columns: ['loss'] }, { at: [0, 7], rows: [[1], [2]] }], true),
-    responseOf([{ columns: ['loss'] }, { at: [0, 7, 14], rows: [[1], [2], [3]] }, { done: true, to: 21 }], false),
-    responseOf([{ columns: ['loss'] }, { at: [21], rows: [[4]] }, { done: true, to: 28 }], false),
+    responseOf([{ columns: ['loss'] }, { index: [0, 1], at: [0, 7], rows: [[1], [2]] }], true),
+    responseOf(
+      [
+        { columns: ['loss'] },
+        { index: [0, 1, 3], at: [0, 7, 14], rows: [[1], [2], [3]] },
+        { done: true, to: 21, count: 5 },
+      ],
+      false,
+    ),
+    responseOf([{ columns: ['loss'] }, { index: [1], at: [21], rows: [[4]] }, { done: true, to: 28, count: 2 }], false),
   ];
   sendBy(async (to) => {
     asked.push(new URL(to, 'http://page').searchParams.get('from'));
@@ -34,8 +41,9 @@ it('the rows of an answer that breaks off are in the curve once, and those that 
   await numbers.grow();
   await numbers.grow();
   numbers.close();
+  // Rows that were not sent are counted.
   const columns = [
-    [1, 2, 3, 4],
+    [1, 2, 4, 7],
     [1, 2, 3, 4],
   ];
   expect(numbers.series.value).toEqual({ names: ['row', 'loss'], at: [0, 7, 14, 21], columns, problem: undefined });
@@ -63,7 +71,11 @@ it('the rows that arrive while those before are on their way are asked for then,
     const from = Number(new URL(to, 'http://page').searchParams.get('from') ?? 0);
     const rows = Array.from({ length: (bytes - from) / 7 }, (_, index) => from + 7 * index);
     const answer = responseOf(
-      [{ columns: ['x'] }, { at: rows, rows: rows.map((at) => [at]) }, { done: true, to: bytes }],
+      [
+        { columns: ['x'] },
+        { index: rows.map((_, index) => index), at: rows, rows: rows.map((at) => [at]) },
+        { done: true, to: bytes, count: rows.length },
+      ],
       false,
     );
     return answers.shift()?.() ?? answer;
@@ -80,4 +92,15 @@ it('the rows that arrive while those before are on their way are asked for then,
   bytes = 21;
   await numbers.grow();
   expect(numbers.series.value.at).toEqual([0, 7]);
+});
+
+it('however many refusals come, the rows are asked for again once', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  sendBy(async () => new Response('{}', { status: 429, headers: { 'retry-after': '5' } }));
+  const numbers = new Numbers(() => ({ job: '501', task: '9001', file: 'log' }), 0);
+  for (let times = 0; times < 3; times++) await numbers.grow();
+  expect(vi.getTimerCount()).toBe(1);
+  numbers.close();
+  expect(vi.getTimerCount()).toBe(0);
 });
