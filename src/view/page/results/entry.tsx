@@ -111,7 +111,7 @@ function fileCells(file: ResultFile, name: string, { jobId, opened, arriving }: 
           file.sha256 === null ? '' : `sha256 ${file.sha256}`,
         ].join('\n')}
       >
-        {isPicture ? <Thumbnail jobId={jobId} name={file.name} /> : <Icon name="file" />}
+        {isPicture ? <Thumbnail jobId={jobId} file={file} /> : <Icon name="file" />}
         <Outside text={name} />
       </a>
     ),
@@ -137,7 +137,8 @@ function fileCells(file: ResultFile, name: string, { jobId, opened, arriving }: 
 }
 
 /** An image runs nothing and loads nothing else, whatever is in the file. */
-function Thumbnail({ jobId, name }: { jobId: string; name: string }) {
-  const src = usePassed(address('preview', { job: jobId, result: name }));
+function Thumbnail({ jobId, file: { name, fetchedAt } }: { jobId: string; file: ResultFile }) {
+  // The time is for the browser, which keeps what is at an address.
+  const src = usePassed(address('preview', { job: jobId, result: name, fetched: fetchedAt ?? undefined }));
   return src === undefined ? <Icon name="file" /> : <img class="thumbnail" src={src} alt="" loading="lazy" />;
 }

@@ -207,6 +207,32 @@ it('a directory of results is unfolded and folded by clicks, and more of its ent
   end();
 });
 
+it('the thumbnail of a picture is that of its last fetch', async () => {
+  const { ResultsPage } = (await import(RESULTS)) as { ResultsPage: Page };
+  const { live } = (await import(LIVE)) as { live: { details: { value: ReadonlyMap<string, object> } } };
+  const picture = { kind: 'file', name: '/a.png', state: 'synced', reason: null, bytes: 1, sha256: null, live: null };
+  let fetchedAt = 0;
+  sendBy(async (to) => {
+    const passed = new URLSearchParams(to.split('?')[1]).get('to');
+    return Response.json(
+      passed === null
+        ? { entries: [{ ...picture, fetchedAt, preview: 'image' }], more: false }
+        : { address: `api/${passed}&pass=x` },
+    );
+  });
+  const { show, pass, place, end } = component(ResultsPage, { route: { page: 'results', jobId: '5' } });
+  const shown = new Set<string | null | undefined>();
+  for (fetchedAt = 1; fetchedAt <= 2; fetchedAt++) {
+    const results = { arriving: [], lastSync: null, listed: 1, synced: fetchedAt, failed: 0, bytes: fetchedAt };
+    live.details.value = new Map([['5', { ...jobSummary('5', {}), hasResults: true, results }]]);
+    await show({});
+    await pass();
+    shown.add(place.querySelector('.thumbnail')?.getAttribute('src'));
+  }
+  expect([...shown]).toEqual([1, 2].map((at) => expect.stringMatching(`^api/preview.*a.png.*=${at}&pass=x$`)));
+  end();
+});
+
 it('a search over all jobs is made again by another click on its button', async () => {
   const { SearchPage } = (await import(SEARCH)) as { SearchPage: Page };
   vi.stubGlobal('location', { hash: '#/search?text=abc' });
