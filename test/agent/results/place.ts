@@ -301,6 +301,7 @@ interface Ssh {
   readonly wanted?: 'direct';
   readonly together?: number;
   readonly minFreeBytes?: number;
+  readonly rules?: object;
   readonly contents?: Readonly<Record<string, string>>;
   readonly passesOver?: readonly string[];
   readonly irregular?: Readonly<Record<string, Irregular>>;
@@ -330,14 +331,20 @@ export class ResultsStory {
   /** Rows, counts, files and calls, each by its name. */
   get #state(): Record<string, string> {
     const { place, transfer } = this;
-    const rows = [...place.store.results.ofJob(JOB)].map(({ name, state, bytes, hangs, live, reason }) => {
+    const sinceStart = (at: number | null) => at && Math.round((at - 1_000_000) / 1_000);
+    const rows = [...place.store.results.ofJob(JOB)].map((row) => {
+      const { name, state, bytes, sha256, hangs, live, reason, fetchedAt, dueAt, intervalMs, stamp, stampProven } = row;
       const more = [
         bytes === null ? '' : ` ${bytes} bytes`,
         hangs > 0 ? ` hangs ${hangs}` : '',
         live ? ` ${live}` : '',
       ];
-      return [name, `${state}${more.join('')}${reason === null ? '' : `: ${reason}`}`];
+      const times = `${sinceStart(fetchedAt)}, due ${sinceStart(dueAt)}, each ${intervalMs / 1_000}`;
+      const dates = stamp === null ? '' : `, ${stamp}${stampProven ? ' proven' : ''}`;
+      const all = `${state}${more.join('')} ${sha256?.slice(0, 6) ?? ''}(fetched ${times}${dates})`;
+      return [name, `${all}${reason === null ? '' : `: ${reason}`}`];
     });
+    const { wanted, done, wantedBytes, bytes, way, endedAt } = place.store.resultSyncs.get(JOB) ?? {};
     const counts = Object.entries(place.store.results.counts(JOB)).filter(([, count]) => count > 0);
     const contentOf = (file: string) =>
       file.includes(' -> ') ? file.replace(place.directory, 'DIR') : `${file} ${place.read(file).slice(0, 20)}`;
@@ -347,7 +354,7 @@ export class ResultsStory {
       here: place.tree().map(contentOf).join(', '),
       calls: place.remote.transferCalls.join(', '),
       reported: place.reported.join(', '),
-      ended: `${place.store.resultSyncs.get(JOB)?.wanted} wanted, ${place.store.resultSyncs.get(JOB)?.done} done`,
+      progress: `${done} of ${wanted}, ${bytes} of ${wantedBytes} bytes, by ${way}, ended ${sinceStart(endedAt ?? null)}`,
       fallback: place.store.resultSyncs.get(JOB)?.fallback ?? '',
       ...(transfer && {
         orders: transfer.orders
@@ -396,6 +403,25 @@ export class ResultsStory {
     const all = [...gone.map((name) => `  ${name} is gone`), ...changed.map(([name, text]) => `  ${name}: ${text}`)];
     const lines = all.map((line) => line.replaceAll(this.place.mirror, 'MIRROR'));
     return lines.length > 40 ? [`  ${lines.length} changes`] : lines;
+  }
+
+  /** A second sync of what is in flux, a comparison, the list of the cluster, or the end of the key. */
+  async #work(word: string): Promise<string[]> {
+    const { results, remote } = this.place;
+    this.#orders = this.transfer?.orders.length ?? 0;
+    const options = { remote, isFinal: true, signal: new AbortController().signal };
+    const arrived: string[] = [];
+    const onFile = async ({ row }: { readonly row: ResultRow }, at: string) =>
+      void arrived.push(`${row.name} ${fs.readFileSync(at).length}`);
+    const works: Readonly<Record<string, () => Promise<unknown>>> = {
+      again: () => results.sync(JOB, { ...options, onlyInFlux: true }),
+      compare: () => results.bringAgain(JOB, { ...options, onFile, onIrregular: () => arrived.push('no file') }),
+      cluster: () => results.listCluster(JOB, remote, options.signal),
+      release: () => results.endTransfer(JOB, options),
+    };
+    const end = await works[word]?.().catch((thrown: Error) => thrown.message);
+    const text = JSON.stringify(end, (key, value) => (key === 'tookMs' ? 0 : value));
+    return [`${word}: ${[...arrived, text].join(', ')}; requested ${this.#requested()}`, ...this.#changed()];
   }
 
   /** A sync a minute: those that request anything. */
@@ -474,7 +500,8 @@ export class ResultsStory {
     } else if (word === 'ssh') {
       const settings = JSON.parse(step.slice('ssh '.length)) as Ssh;
       const way = directBy(place, this.#brings(settings), settings.wanted ?? 'auto');
-      place.restarted({ ...way, minFreeBytes: settings.minFreeBytes ?? 0 });
+      const { minFreeBytes = 0, rules } = settings;
+      place.restarted({ ...way, minFreeBytes, rules: { ...OPTIONS, ...rules } });
     } else if (word === 'brings') this.#brings(JSON.parse(step.slice('brings '.length)) as Ssh);
     else if (word === 'way') {
       const failure =
@@ -482,13 +509,14 @@ export class ResultsStory {
           ? new KeyRefused('h')
           : new JobtailError(first as ErrorCode, rest.join(' '), { hint: 'ask them' });
       Object.assign(this.transfer ?? {}, { failure: first === 'works' ? undefined : failure });
-    } else if (word === 'other') return await this.#syncOther(first as JobId);
+    } else if (['again', 'compare', 'cluster', 'release'].includes(word)) return await this.#work(word);
+    else if (word === 'other') return await this.#syncOther(first as JobId);
     else if (word === 'steady') place.monotonic += Number(first) * 60_000;
     else if (word === 'many') for (let at = 0; at < Number(first); at++) remote.set(`/11/${at}`, `${at}`);
     else if (word === 'reason') remote.reasons.set(first, rest.join(' '));
     else if (word === 'method') {
-      const method = JSON.parse(rest.join(' ') || 'null') as TransferMethod | null;
-      remote.method = first === '!' ? new JobtailError('fault', 'too many keys') : method;
+      const method = first === 'as' ? (JSON.parse(rest.join(' ')) as TransferMethod) : null;
+      remote.method = first === '!' ? new JobtailError((rest[0] ?? 'fault') as ErrorCode, 'too many keys') : method;
     } else if (word === 'unreached') remote.method = null;
     else if (word === 'edit')
       fs.writeFileSync(place.path(first.replace('PARTIAL', partialName('0123456789abcdef'))), rest.join(' '));
