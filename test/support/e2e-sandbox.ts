@@ -1,6 +1,6 @@
 /** The simulated cluster in the process of the test, which is faster; `agent sandbox` has tests of its own. */
 import fs from 'node:fs';
-import type { SubmittedJob, SubmittedTask } from '../../simulator/cluster/cluster.ts';
+import type { SubmittedJob } from '../../simulator/cluster/cluster.ts';
 import type { JobSpec, TaskSpec } from '../../simulator/cluster/specs.ts';
 import { describeJob, type JobDescription } from '../../simulator/control.ts';
 import { configurationFor, type Protocol, secretFile, writeSecrets } from '../../simulator/description.ts';
@@ -135,11 +135,4 @@ export class SandboxService {
     if (job === undefined) throw new Error(`the sandbox has no job ${jobId}`);
     return job;
   }
-}
-
-/** The task of a job of the simulated cluster that has one. */
-export function onlyTask({ jobId, tasks }: SubmittedJob): SubmittedTask {
-  const [task] = tasks;
-  if (task === undefined || tasks.length > 1) throw new Error(`job ${jobId} has not exactly one task`);
-  return task;
 }
