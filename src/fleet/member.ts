@@ -4,6 +4,7 @@ import type { SharedService } from '../agent/calls.ts';
 import { Failures } from '../agent/failures.ts';
 import type { Follower, Ownership } from '../agent/ownership.ts';
 import type { FleetSettings } from '../config/schema.ts';
+import { eachAlone } from '../each-alone.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { RowChanges } from '../store/portable-rows.ts';
@@ -201,12 +202,11 @@ export class FleetMember implements Ownership, SharedService {
     if (this.#parts === undefined) return;
     const { joined, heartbeat, handover } = this.#parts;
     await heartbeat.ended();
-    try {
-      await handover.writeAnd(this.#leased.all('following', 'paused'), async () => {});
-      await joined.agents.leave(this.#member);
-    } catch (thrown) {
-      this.#failed(asJobtailError(thrown));
-    }
+    const steps = [
+      () => handover.writeAnd(this.#leased.all('following', 'paused'), async () => {}),
+      () => joined.agents.leave(this.#member),
+    ];
+    for (const { error } of await eachAlone(steps, (step) => step())) this.#failed(error);
     await joined.close();
   }
 

@@ -72,11 +72,13 @@ it.concurrent('rows that the database refuses are a failure until they are writt
   const fleet = await FleetParts.make(test);
   await fleet.ordered('command', 1);
   const { jobId } = orderFor(1);
-  const { store, log, followed } = fleet.start('anna', { clock: fastClock(20), heartbeatMs: 20_000 });
+  const { member, store, log, followed } = fleet.start('anna', { clock: fastClock(20), heartbeatMs: 20_000 });
+  const grow = (grownAt: number) =>
+    store.jobs.endRun(jobId, { polledAt: 1, grownAt, refused: 0, failures: 0, error: null });
   const failures = () => log.filter(({ message }) => /^operation (failed|recovered)/.test(message));
   await until('the job to be followed', () => followed.has(jobId));
   await fleet.query('ALTER TABLE jobtail.rows ADD CONSTRAINT nothing CHECK (kind IS NULL) NOT VALID');
-  store.jobs.endRun(jobId, { polledAt: 1, grownAt: 1, refused: 0, failures: 0, error: null });
+  grow(1);
   await until('several attempts', () => log.filter(({ text }) => text.includes('nothing')).length >= 5);
   expect(failures().map(({ message }) => message)).toEqual(['operation failed']);
   await fleet.query('ALTER TABLE jobtail.rows DROP CONSTRAINT nothing');
@@ -84,6 +86,11 @@ it.concurrent('rows that the database refuses are a failure until they are writt
   expect(await fleet.query(`SELECT row ->> 'grown_at' AS at FROM jobtail.rows WHERE kind = 'jobs'`)).toEqual([
     { at: '1' },
   ]);
+  // An agent that stops leaves the fleet, whatever the database refuses.
+  await fleet.query('ALTER TABLE jobtail.rows ADD CONSTRAINT nothing CHECK (kind IS NULL) NOT VALID');
+  grow(2);
+  await member.stop();
+  expect(await fleet.query('SELECT is_ended FROM jobtail.agents')).toEqual([{ is_ended: true }]);
 });
 
 it.concurrent('a job that is over stays while a notification of it waits', needs('postgres'), async (test) => {
