@@ -296,7 +296,8 @@ export class Daemon {
   }
 
   #statusText(): string {
-    return this.#health.text(this.#engine?.agent.jobs ?? 0, this.#options.store);
+    const text = this.#health.text(this.#engine?.agent.jobs ?? 0, this.#options.store);
+    return this.#fleet?.numbers.isUp === false ? `${text}, no connection to the database of the fleet` : text;
   }
 
   /** The view reads the state and the mirrors in its own thread. */

@@ -20,5 +20,7 @@ test('a daemon that another one asks to drain hands off its jobs, revokes its ke
   await running;
   const messages = lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
   expect([drained.mock.calls.length, revoked.mock.calls.length, messages.at(-1)]).toEqual([1, 1, 'stopped']);
+  const STATUS = 'following 0 jobs, no connection to the database of the fleet';
+  expect(said).toContainEqual({ READY: '1', STATUS });
   expect(said).toContainEqual({ STATUS: 'handing off the jobs to other agents' });
 });
