@@ -6,6 +6,7 @@ import { type Element, type HTMLElement, type Node, Window } from 'happy-dom';
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { viewSettingsOf } from '../../../src/daemon/view-thread.ts';
 import { JobtailError } from '../../../src/errors.ts';
+import type { TaskId } from '../../../src/job.ts';
 import type { FleetAgent } from '../../../src/view/contract/events.ts';
 import { AgentCounts, Figures } from '../../../src/view/events/figures.ts';
 import type { FleetRead } from '../../../src/view/fleet.ts';
@@ -45,7 +46,19 @@ function writeFiles(written: Written): void {
   fs.writeFileSync(path.join(results, 'a.dat'), Buffer.from([0, 1, 2, 255]));
   fs.writeFileSync(path.join(results, 't.csv'), 'name,value\nb,10\na,9\n');
   const one = store.results.get(FAILING, `/${TASK}/a.dat`);
-  if (one !== undefined) store.results.saveAll([{ ...one, name: `/${TASK}/t.csv`, bytes: 20 }]);
+  fs.writeFileSync(path.join(results, 'p.png'), Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]));
+  fs.writeFileSync(path.join(results, 'p.pdf'), '%PDF-1.4\n');
+  const more = { 't.csv': 20, 'p.png': 8, 'p.pdf': 9 };
+  if (one === undefined) throw new Error('it was just written');
+  store.results.saveAll(Object.entries(more).map(([name, bytes]) => ({ ...one, name: `/${TASK}/${name}`, bytes })));
+}
+
+/** Eight more tasks of a job, one of which has written. */
+function addTasks({ store }: Written): void {
+  const [row] = store.liveFiles.ofJob(SETTLED);
+  if (row === undefined) throw new Error('it was just written');
+  for (let number = 0; number < 8; number += 1)
+    store.liveFiles.save({ ...row, taskId: `911${number}` as TaskId, position: number % 2, grownAt: NOW - number });
 }
 
 /** The file of progress of a task, which is rewritten in place. */
@@ -296,8 +309,8 @@ it('shows the whole of a state in which everything has happened', async () => {
     await vi.waitFor(() => expect(document.querySelector(selector), selector).not.toBeNull(), { timeout });
     for (let turns = 0; turns < 20; turns++) await turn();
   };
-  const filter = (text: string) => {
-    const field = document.querySelector('.jobs-page input') as unknown as { value: string } & Element;
+  const filter = (text: string, selector = '.jobs-page input') => {
+    const field = document.querySelector(selector) as unknown as { value: string } & Element;
     field.value = text;
     field.dispatchEvent(new window.Event('input', { bubbles: true }));
     return field;
@@ -411,9 +424,43 @@ it('shows the whole of a state in which everything has happened', async () => {
       },
     ],
     ['yet more of it', () => arrive(written, 3_072)],
-    ['a job of another machine', () => go(`#/job/${SEARCHED}/live`)],
+    [
+      'a job of another machine',
+      () => {
+        expect(trees).toBeGreaterThan(0);
+        expect(asked.filter(isTree), 'bytes that arrive do not request the tree again').toHaveLength(trees);
+        go(`#/job/${SEARCHED}/live`);
+      },
+    ],
     ['a page that nothing is at', () => go('#/nothing')],
     ['a search that is no regular expression', () => go('#/search?text=(&regex=1')],
+    [
+      'agents by their last heartbeat',
+      async () => {
+        go('#/service');
+        await seen('.agent-seen button');
+        click('.agent-seen button');
+      },
+    ],
+    ['a picture', () => go(`#/job/${FAILING}/results?name=/${TASK}/p.png`)],
+    ['a document', () => go(`#/job/${FAILING}/results?name=/${TASK}/p.pdf`)],
+    ['a result that is a live file', () => go(`#/job/${FAILING}/results?name=/${TASK}/h.txt`)],
+    ['a result that is not listed', () => go(`#/job/${FAILING}/results?name=/${TASK}/none`)],
+    ['many tasks', () => [addTasks(written), go(`#/job/${SETTLED}/live`)]],
+    ['one of them is unfolded', () => click('.task-row .fold')],
+    ['their empty files', () => click('.task-filter [type="checkbox"]')],
+    ['tasks by number', () => click('.task-task button')],
+    ['tasks of one state', () => click('.task-filter .chip')],
+    ['tasks that match', () => [click('.task-filter .chip'), filter('9113', '.task-filter input')]],
+    ['no task that matches', () => filter('none', '.task-filter input')],
+    [
+      'errors of all jobs',
+      async () => {
+        go('#/search');
+        await seen('.found-errors .button');
+        click('.found-errors .button');
+      },
+    ],
     ['lines of all jobs', () => go('#/search?text=error')],
     [
       'a lost view',
@@ -478,7 +525,6 @@ it('shows the whole of a state in which everything has happened', async () => {
   expect(failures).toEqual([]);
   // A proxy may give the page a path of its own.
   expect(asked.filter((address) => !address.startsWith('api/'))).toEqual([]);
-  expect(trees).toBeGreaterThan(0);
   const unended = [...network.signals].filter(([signal]) => !signal.aborted).map(([, address]) => address);
   // The signal of a proof is a limit of its time.
   const running = unended.filter((address) => !address.startsWith('api/hello'));
@@ -486,5 +532,4 @@ it('shows the whole of a state in which everything has happened', async () => {
     'api/find?text=error',
     expect.stringMatching(/^api\/events/),
   ]);
-  expect(asked.filter(isTree), 'bytes that arrive do not request the tree again').toHaveLength(trees);
 });
