@@ -1,8 +1,9 @@
 /** What `agent status` and `agent wait` show of the state that an agent left. */
 import { expect, it } from 'vitest';
-import { waitForAgent } from '../../src/cli/commands/wait.ts';
+import { despiteOutages, waitForAgent } from '../../src/cli/commands/wait.ts';
 import { endOf, exitCodeOf, withoutLost } from '../../src/cli/show/ends.ts';
 import { reportOf } from '../../src/cli/show/status-report.ts';
+import { JobtailError } from '../../src/errors.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { NOTHING_LISTED, unprovenIn } from '../../src/proven.ts';
 import type { LiveFileRow, ResultState, WatchState } from '../../src/store/rows.ts';
@@ -121,4 +122,24 @@ it('an absence of the agent of two minutes ends the command, and shorter ones wi
   };
   expect([at(5_000), at(124_900), at(124_950, true), at(125_000)]).toEqual([5_000, 5_000, undefined, 125_000]);
   expect(() => at(245_000)).toThrow('no agent is running');
+});
+
+it('an outage of the database of a fleet of two minutes ends the command as another failure does, and a shorter one does not', async () => {
+  let now = 5_000;
+  let failure: JobtailError | undefined;
+  const isOver = despiteOutages(
+    () => (failure === undefined ? Promise.resolve(true) : Promise.reject(failure)),
+    () => now,
+  );
+  const at = async (time: number, code?: 'fleet' | 'store') => {
+    now = time;
+    failure = code && new JobtailError(code, 'it is away');
+    return await isOver();
+  };
+  expect(await at(5_000, 'fleet')).toBe(false);
+  expect(await at(124_900, 'fleet')).toBe(false);
+  expect(await at(124_950)).toBe(true);
+  expect(await at(125_000, 'fleet')).toBe(false);
+  await expect(at(245_000, 'fleet')).rejects.toBe(failure);
+  await expect(at(245_000, 'store')).rejects.toBe(failure);
 });

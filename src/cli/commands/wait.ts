@@ -148,7 +148,13 @@ function waitOf(config: Config, jobIds: readonly JobId[], options: WaitOptions) 
       return false;
     };
     const tick = () => lines?.tick() ?? false;
-    const isTimeUp = !(await untilOver({ signal, stateMs, endsAt: startedAt + timeout, isOver, tick }));
+    const isTimeUp = !(await untilOver({
+      signal,
+      stateMs,
+      endsAt: startedAt + timeout,
+      isOver: despiteOutages(isOver),
+      tick,
+    }));
     if (isTimeUp && signal.aborted) throw new JobtailError('aborted', 'it was stopped');
     const waitingFor = jobIds.filter((jobId) => !ended.has(jobId));
     const missing = isTimeUp ? await missingOf(jobs, waitingFor) : '';
@@ -209,6 +215,24 @@ export function waitForAgent(isThere: boolean, absentSince: number | undefined, 
       hint: 'start the agent (agent run), then run the command again',
     });
   return absentSince ?? now;
+}
+
+/** Goes on for as long while the database of a fleet is away. @throws also what is no such failure */
+export function despiteOutages(isOver: () => Promise<boolean>, clock = () => performance.now()) {
+  let failedSince: number | undefined;
+  return async (): Promise<boolean> => {
+    try {
+      const is = await isOver();
+      failedSince = undefined;
+      return is;
+    } catch (thrown) {
+      const { code, message } = asJobtailError(thrown);
+      if (code !== 'fleet' || clock() - (failedSince ?? clock()) >= MAX_ABSENT_MS) throw thrown;
+      if (failedSince === undefined) process.stderr.write(`${printable(message)}: waiting for it\n`);
+      failedSince ??= clock();
+      return false;
+    }
+  };
 }
 
 function textOf({ job, unproven }: Ended): string {
