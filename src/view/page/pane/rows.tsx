@@ -201,9 +201,9 @@ function useIntent(file: OpenFile, list: List, scroller: { readonly current: HTM
       if (Math.abs(y - touchY) > 4) intends(y > touchY);
       touchY = y;
     };
-    const onKeyDown = ({ key }: KeyboardEvent) => {
-      if (['ArrowUp', 'PageUp'].includes(key)) intends(true);
-      if (['ArrowDown', 'PageDown', ' '].includes(key)) intends(false);
+    const onKeyDown = ({ key, shiftKey }: KeyboardEvent) => {
+      if (['ArrowUp', 'PageUp'].includes(key) || (key === ' ' && shiftKey)) intends(true);
+      else if (['ArrowDown', 'PageDown', ' '].includes(key)) intends(false);
     };
     const onScroll = () => {
       fetchSoon(file, list, element);

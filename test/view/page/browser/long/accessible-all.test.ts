@@ -62,6 +62,9 @@ describe('the page', needs('chromium'), () => {
     await tabTo(/^rows/);
     await keyboard.press('End');
     await pane.getByText('colour 7', { exact: true }).waitFor();
+    // A page back, as the key PageUp.
+    await keyboard.press('Shift+Space');
+    await pane.getByRole('button', { name: 'Follow', exact: true }).waitFor();
     expect(view.wrongs).toEqual([]);
   });
 });
