@@ -242,6 +242,17 @@ describe('the service', () => {
     figures.add({ ...counts, bytes: 3_500 } as AgentCounts, 4_000);
     const news = await page.until('figures', (all) => all?.some(({ at }) => at === 4_000) ?? false);
     expect(news).toEqual([{ at: 4_000, bytes: 500, calls: {}, failures: {} }]);
+    // The clock is set back.
+    for (const [bytes, at] of [
+      [3_500, 2_500],
+      [4_000, 3_500],
+    ] as const)
+      figures.add({ ...counts, bytes } as AgentCounts, at);
+    const later = await page.until('figures', (all) => all?.some(({ at }) => at === 3_500) ?? false);
+    expect(later?.map(({ at, bytes }) => [at, bytes])).toEqual([
+      [2_000, 1_000],
+      [3_500, 500],
+    ]);
   });
 
   it('fails only while an agent runs; that one starts and stops is reported, though nothing is written', async () => {

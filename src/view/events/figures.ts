@@ -35,7 +35,12 @@ export class Figures {
   add(counts: AgentCounts, at: number): void {
     const before = this.#before;
     this.#before = { at, counts };
-    if (before === undefined || at <= before.at) return;
+    if (before === undefined) return;
+    if (at <= before.at) {
+      // The clock was set back.
+      this.all = this.all.filter((figure) => figure.at < at);
+      return;
+    }
     const seconds = (at - before.at) / 1000;
     const rates = (kind: 'calls' | 'failures') =>
       Object.fromEntries(

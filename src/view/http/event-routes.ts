@@ -3,7 +3,7 @@ import { get, type HttpRoute } from '../../http/app.ts';
 import { Refused } from '../../http/refused.ts';
 import { newsLines, streamed } from '../../http/streams.ts';
 import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
-import type { EventLine, Events, FileLength, FileState, JobSummary } from '../contract/events.ts';
+import type { EventLine, Events, Figure, FileLength, FileState, JobSummary } from '../contract/events.ts';
 import type { Snapshots } from '../events/snapshots.ts';
 import type { ViewParts } from '../parts.ts';
 import { Query } from './query.ts';
@@ -84,12 +84,17 @@ function lengthOf(
 
 /** All figures at the first call, then newer ones. */
 function figuresTopic({ figures }: ViewParts): Topic {
-  let sentAt: number | undefined;
+  let sent: Figure | undefined;
+  let isFirst = true;
   return () => {
-    const news = figures?.all.filter(({ at }) => at > (sentAt ?? 0)) ?? null;
-    if (sentAt !== undefined && !news?.length) return [];
-    sentAt = news?.at(-1)?.at ?? sentAt ?? 0;
-    return [['figures', news]];
+    const all = figures?.all ?? [];
+    const last = all.at(-1);
+    if (last === sent && !isFirst) return [];
+    isFirst = false;
+    // All of them, where the clock was set back: then the last one is gone.
+    const from = sent === undefined ? 0 : all.indexOf(sent) + 1;
+    sent = last;
+    return [['figures', figures && all.slice(from)]];
   };
 }
 

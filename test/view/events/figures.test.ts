@@ -29,6 +29,7 @@ it('the history of figures has no rate of a moment before the last one: a clock 
   const at = (bytes: number, seconds: number) =>
     figures.add({ ...new AgentCounts(), bytes } as AgentCounts, seconds * SECOND);
   at(0, 100);
+  at(5, 105);
   at(10, 90);
   at(30, 95);
   expect(figures.all).toEqual([{ at: 95_000, bytes: 4, calls: {}, failures: {} }]);
