@@ -6,16 +6,12 @@ import { Outside } from '../parts/words.tsx';
 import { hashOf, type OpenedFile } from '../route.ts';
 import { grouped } from '../text/units.ts';
 
-/** Undefined while there is one generation alone, and before the response. */
-export function useGenerations(
-  jobId: string,
-  { taskId, file, version }: OpenedFile,
-  generation = 1,
-): Generations | undefined {
+/** Without an answer while there is one generation alone. */
+export function useGenerations(jobId: string, { taskId, file, version }: OpenedFile, generation = 1) {
   const isNeeded = generation > 1 || version !== undefined;
   const to = address('generations', { job: jobId, task: taskId, file });
   const ask = async () => (isNeeded ? await askJson<Generations>(to) : undefined);
-  return useAnswer(ask, [to, generation, isNeeded]).answer;
+  return useAnswer(ask, [to, generation, isNeeded]);
 }
 
 export interface Resolved {

@@ -6,7 +6,7 @@ import type { FileState } from '../../contract/events.ts';
 import type { OpenFile } from '../file/open-file.ts';
 import { live } from '../live.ts';
 import { Pane } from '../pane/pane.tsx';
-import { OwnFailure } from '../parts/words.tsx';
+import { Failure, OwnFailure } from '../parts/words.tsx';
 import { fileText, hashOf, type LiveRoute, type OpenedFile } from '../route.ts';
 import { bytes } from '../text/units.ts';
 import { FileList } from './file-list.tsx';
@@ -60,10 +60,11 @@ interface LivePaneProps {
 
 function LivePane(props: LivePaneProps) {
   const { jobId, opened, state } = props;
-  const generations = useGenerations(jobId, opened, state?.generation);
+  const { answer: generations, problem } = useGenerations(jobId, opened, state?.generation);
   // Found once: what becomes of it later is shown in the pane.
   const found = useRef<Resolved | undefined>(undefined);
   found.current ??= resolved(opened, generations);
+  if (found.current === undefined && problem !== undefined) return <Failure error={problem} />;
   if (found.current === undefined) return <p class="empty">Looking for the generation of this link …</p>;
   return <FoundPane {...props} {...found.current} generations={generations} />;
 }

@@ -20,11 +20,16 @@ export function Banner() {
       {problem !== undefined && (
         <Failure error={problem}>
           {problem.since !== null && (
-            <span class="since">
+            // It counts: only the failure is read out.
+            <span class="since" aria-live="off">
               Since {moment(problem.since, now)} ({duration(now - problem.since)}).
             </span>
           )}{' '}
-          {problem.next !== null && <span class="since">Next attempt {whenOf(problem.next, now)}.</span>}
+          {problem.next !== null && (
+            <span class="since" aria-live="off">
+              Next attempt {whenOf(problem.next, now)}.
+            </span>
+          )}
         </Failure>
       )}
     </div>

@@ -28,6 +28,7 @@ const BANNER = '../../../../src/view/page/parts/banner.tsx';
 const LIVE = '../../../../src/view/page/live.ts';
 const RESULTS = '../../../../src/view/page/results/results-page.tsx';
 const CSV = '../../../../src/view/page/results/csv.tsx';
+const LIVE_FILES = '../../../../src/view/page/job/live-files.tsx';
 const SEARCH = '../../../../src/view/page/jobs/search-page.tsx';
 const JOBS = '../../../../src/view/page/jobs/jobs-page.tsx';
 
@@ -159,12 +160,15 @@ it('lines add up as they come; a failure of theirs is shown until they are reque
 it('the page is marked as outdated while the view is lost, and no longer', async () => {
   const { Banner } = (await import(BANNER)) as { Banner: () => null };
   const { live } = (await import(LIVE)) as { live: { connection: { value: string } } };
-  const { show, pass, end } = rendered(() => ({ answer: h(Banner, null), problem: undefined }), true);
+  const { show, pass, place, end } = rendered(() => ({ answer: h(Banner, null), problem: undefined }), true);
   const stale: unknown[] = [];
   for (const connection of ['open', 'lost', 'open', 'refused', 'open']) {
     live.connection.value = connection;
     await (stale.length === 0 ? show({}) : pass());
     stale.push(document.documentElement.dataset['stale']);
+    // What counts is not read out each second.
+    if (connection === 'lost')
+      expect(place.querySelector('[role="status"] [aria-live="off"]')?.className).toBe('since');
   }
   expect(stale).toEqual([undefined, 'view-lost', undefined, 'refused', undefined]);
   end();
@@ -204,6 +208,17 @@ it('a directory of results is unfolded and folded by clicks, and more of its ent
   expect(names()).toEqual(['/a/', '/x', 'More']);
   await click('button.button');
   expect(names()).toEqual(['/a/', '/x', '/y']);
+  end();
+});
+
+it('a link to a generation of a file that is not there shows why, until the file is there', async () => {
+  const { LiveFiles } = (await import(LIVE_FILES)) as { LiveFiles: Page };
+  sendBy(async () => new Response('{"error":{"message":"there is no live file of this name"}}', { status: 404 }));
+  const files = [{ taskId: '9', file: 'stdout', version: 'g2' }];
+  const { show, pass, place, end } = component(LiveFiles, { route: { page: 'live', jobId: '5', files } });
+  await show({});
+  await pass();
+  expect(place.querySelector('.panes')?.textContent).toContain('there is no live file of this name');
   end();
 });
 
