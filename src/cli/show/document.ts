@@ -66,7 +66,10 @@ export async function writePaged(text: string): Promise<void> {
   // A reader who leaves early closes the pipe.
   pager.stdin.on('error', () => {});
   pager.stdin.end(text);
-  const [code] = await once(pager, 'close');
+  // Ctrl-C is for the pager, which would lose its terminal.
+  const ignore = () => {};
+  process.on('SIGINT', ignore);
+  const [code] = await once(pager, 'close').finally(() => process.off('SIGINT', ignore));
   // The shell finds no such program.
   if (code === 126 || code === 127) process.stdout.write(text);
 }

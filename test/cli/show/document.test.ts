@@ -50,11 +50,14 @@ it('code stays as it is, below a heading, a list and a table', () => {
 const hasScript = fs.existsSync('/usr/bin/script');
 
 it('a page goes through $PAGER on a terminal', needsThat(hasScript, 'a terminal: it needs script'), () => {
-  const shownWith = (PAGER: string) =>
-    spawnSync('script', ['-qec', `${ROOT}/bin/agent help json`, '/dev/null'], {
-      env: { ...process.env, PAGER, TERM: 'xterm' },
-      encoding: 'utf8',
-    }).stdout;
+  const shownWith = (PAGER: string) => {
+    const env = { ...process.env, PAGER, TERM: 'xterm' };
+    const args = ['-qec', `${ROOT}/bin/agent help json`, '/dev/null'];
+    const { stdout, status } = spawnSync('script', args, { env, encoding: 'utf8' });
+    return `${stdout}= ${status}`;
+  };
   expect(shownWith('sed s/^/paged:/')).toContain('paged:');
   for (const none of ['', '/no/such/pager']) expect(shownWith(none)).toContain('OUTPUT FOR PROGRAMS');
+  // Ctrl-C reaches both.
+  expect(shownWith('cat > /dev/null; kill -INT $PPID; echo goes on')).toBe('goes on\r\n= 0');
 });
