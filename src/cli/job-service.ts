@@ -47,7 +47,7 @@ async function askService(
 }
 
 /** After this time, the number is assumed to be that of a job. */
-const MAX_CHECK_MS = 10_000;
+export const MAX_CHECK_MS = 10_000;
 
 export const isNoJob = async (config: Config, jobId: JobId): Promise<boolean> =>
   (await untilStopped((signal) => reportOf(config, jobId, signal))) === 'none';

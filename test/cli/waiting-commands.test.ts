@@ -1,5 +1,7 @@
 /** Commands that wait in this process beside the agent that follows the job: what they print, each thing once. */
+import { once } from 'node:events';
 import fs from 'node:fs';
+import net from 'node:net';
 import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { expect, it, onTestFinished, vi } from 'vitest';
@@ -13,6 +15,7 @@ import { withServedState } from '../../src/cli/serve-state.ts';
 import { openOwnStore } from '../../src/daemon/own-state.ts';
 import { JobtailError } from '../../src/errors.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
+import { LinkedAbort } from '../../src/linked-abort.ts';
 import { Requests } from '../../src/store/jobs.ts';
 import type { StoredError, WatchRequest } from '../../src/store/rows.ts';
 import { restConfig } from '../config/files.ts';
@@ -266,6 +269,29 @@ it('wait reports what is still to come when its time is up', async () => {
       `job ${other} is not reported yet, and the time is up\n`,
     12,
   ]);
+});
+
+it('wait asks a service that hangs for the first of its jobs only', async () => {
+  const server = net.createServer();
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as net.AddressInfo;
+  const { file } = await restConfig({ service: { protocol: 'rest', baseUrl: `http://127.0.0.1:${port}` } });
+  const { exitCode } = process;
+  const [now, { within }] = [performance.now.bind(performance), LinkedAbort.prototype];
+  // Ten seconds of the command are over in a moment.
+  vi.spyOn(performance, 'now').mockImplementation(() => now() * 1_000);
+  const limits = vi.spyOn(LinkedAbort.prototype, 'within').mockImplementation(function (this: LinkedAbort, ms) {
+    return within.call(this, ms / 1_000);
+  });
+  vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+    process.exitCode = exitCode;
+    server.close();
+  });
+  await wait(['501', '502', '503'] as JobId[], { config: file, timeout: 60_000 });
+  expect(process.exitCode).toBe(12);
+  expect(limits.mock.calls.filter(([ms]) => ms === 10_000)).toHaveLength(1);
 });
 
 it('a command waits out two minutes of failures to take over, anew after each time that another process served', async () => {

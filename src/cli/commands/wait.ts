@@ -13,6 +13,7 @@ import { askSocket, isOfAnother } from '../agent-socket.ts';
 import { followRequest, PendingRequest } from '../ask-agent.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { jobsOfThisMachine, withJobs } from '../followed-jobs.ts';
+import { MAX_CHECK_MS } from '../job-service.ts';
 import { commandLog, untilStopped } from '../process.ts';
 import { type Ended, endOf, exitCodeOf, waitReport, withoutLost } from '../show/ends.ts';
 import { failedTaskLines, hiddenResultsLines, showJobState } from '../show/job-text.ts';
@@ -59,7 +60,12 @@ async function waitUntilStopped(jobIds: readonly JobId[], options: WaitOptions, 
     await withJobs(config, (jobs) => Promise.all(requests.map((request) => watchByAgent(config, jobs, request))));
     return (await alone())();
   }
-  for (const jobId of ids) await refuseNoJob(config, { jobId, tasks: null });
+  for (const jobId of ids) {
+    const askedAt = performance.now();
+    await refuseNoJob(config, { jobId, tasks: null });
+    // A service that hangs is not asked for the next one.
+    if (performance.now() - askedAt >= MAX_CHECK_MS) break;
+  }
   const areOver = await withStore(config, commandLog(), (store) => {
     const fresh = requests.filter(({ jobId }) => store.jobs.get(jobId) === undefined);
     store.transaction(() => {
