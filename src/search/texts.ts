@@ -77,6 +77,6 @@ const shortest = (texts: Texts) => (texts.length === 0 ? 0 : Math.min(...texts.m
 
 /** The literal character of a part of a pattern; undefined for an operator. */
 function textOf(part: string): string | undefined {
-  if (/^\\[^A-Za-z0-9]$/u.test(part)) return part.slice(1);
+  if (/^\\[^A-Za-z0-9]/u.test(part)) return part.slice(1);
   return /[\\[\](){}|*+?.^$\n]/.test(part) ? undefined : part;
 }

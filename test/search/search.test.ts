@@ -125,6 +125,7 @@ describe('one file', () => {
     const kelvin = Buffer.from('300 \u212a, ſum É\n');
     const [line = ''] = await linesOf(kelvin, 'k, sum é', { ignoreCase: true });
     expect(Buffer.from(line, 'latin1').toString()).toBe('1:300 \u212a, ſum É');
+    expect(await linesOf('no NEEdle\n', 'needle', { ignoreCase: true })).toEqual(['1:no NEEdle']);
   });
 
   it('matches bytes that are not UTF-8 by a dot, and the text around them', async () => {
