@@ -301,7 +301,17 @@ it('init --service sets the directories of the unit, or of its instance, and the
     });
     expect(String(printed.mock.lastCall)).toContain(`systemctl enable --now ${unit}, then`);
   }
-  expect(fs.readFileSync(path.join(directory, 'password'), 'utf8')).toBe('the secret\n');
+  const secret = () => fs.readFileSync(path.join(directory, 'password'), 'utf8');
+  expect(secret()).toBe('the secret\n');
+  // That file is for root alone: the unit cannot read it. The second time, it is the one of the unit.
+  const secretFile = path.join(directory, 'of-root');
+  fs.writeFileSync(secretFile, 'another secret\n', { mode: 0o600 });
+  for (const named of [secretFile, path.join(directory, 'password')]) {
+    const of = { ...more, secretStdin: false, secretFile: named, method: 'password' } as const;
+    await init({ ...flags, ...of, service: true, output: file });
+    const { value } = readYaml(fs.readFileSync(file, 'utf8'));
+    expect([value, secret()]).toMatchObject([{ auth: { passwordCredential: 'password' } }, 'another secret\n']);
+  }
   for (const unit of ['agent.service', 'agent@.service'])
     expect(fs.readFileSync(packageFile(`systemd/${unit}`), 'utf8')).toMatch(/^LoadCredential=password:/m);
 });

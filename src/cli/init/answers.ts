@@ -1,4 +1,5 @@
 /** The answers for `agent init`, from flags or from the terminal, and the configuration of them. */
+import fs from 'node:fs';
 import path from 'node:path';
 import readline from 'node:readline/promises';
 import { Writable } from 'node:stream';
@@ -209,15 +210,22 @@ async function secretOf(
   ask: Ask,
 ): Promise<{ readonly key: Keys } & Pick<Answers, 'secret'>> {
   const name = secretNameOf(method);
-  if (secretFile !== undefined) return { key: { [`${name}File`]: path.resolve(secretFile) }, secret: undefined };
+  if (secretFile !== undefined && !service)
+    return { key: { [`${name}File`]: path.resolve(secretFile) }, secret: undefined };
   const words = { password: 'Password', token: 'Token', sessionCode: 'Session code' }[name];
-  const text = secretStdin
-    ? (await textOf(process.stdin)).replace(/\r?\n$/, '')
-    : await ask('--secret-file or --secret-stdin', { text: `${words} (not shown)`, secret: true });
+  const withoutEnd = (text: string) => text.replace(/\r?\n$/, '');
+  const entered = async () =>
+    secretStdin
+      ? withoutEnd(await textOf(process.stdin))
+      : await ask('--secret-file or --secret-stdin', { text: `${words} (not shown)`, secret: true });
   // The units load this one, whatever it is.
   const base = service ? 'password' : name === 'sessionCode' ? 'session-code' : name;
-  const secret = { file: path.join(path.dirname(file), base), text };
-  return { key: service ? { [`${name}Credential`]: base } : { [`${name}File`]: `./${base}` }, secret };
+  const target = path.join(path.dirname(file), base);
+  const key = service ? { [`${name}Credential`]: base } : { [`${name}File`]: `./${base}` };
+  if (secretFile !== undefined && path.resolve(secretFile) === target) return { key, secret: undefined };
+  // The user of the unit may not read the named file, and systemd passes on this one alone.
+  const text = secretFile === undefined ? await entered() : withoutEnd(fs.readFileSync(secretFile, 'utf8'));
+  return { key, secret: { file: target, text } };
 }
 
 export interface Question {
