@@ -64,11 +64,21 @@ export function lossOf(jobId: JobId, { taskId, file, path: mirror, bytes }: Know
   return `task ${taskId} ${file}: ${loss} (agent sync ${jobId})`;
 }
 
+/** None of a directory that was removed since it was seen. */
+function namesIn(directory: string): string[] {
+  try {
+    return fs.readdirSync(directory);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
 /** Symbolic links are ignored. */
 const isDirectory = (at: string) => fs.lstatSync(at, { throwIfNoEntry: false })?.isDirectory() === true;
 
 function idsIn<Id extends string>(directory: string, parse: (name: string) => Id | undefined, wanted: readonly Id[]) {
-  const ids = fs.readdirSync(directory).filter((name): name is Id => parse(name) === name);
+  const ids = namesIn(directory).filter((name): name is Id => parse(name) === name);
   return ids.filter((id) => wanted.length === 0 || wanted.includes(id)).sort(compareIds);
 }
 
@@ -76,7 +86,7 @@ function mirrorsOf(directory: string, jobId: JobId, taskId: TaskId, choice: Mirr
   const { files = [], since = Number.NEGATIVE_INFINITY, allGenerations = false } = choice;
   const of = (file: LiveFileName) => path.join(directory, ...liveParts(jobId, { taskId, file }));
   const inTask = path.dirname(of('stdout'));
-  const names = allGenerations && isDirectory(inTask) ? fs.readdirSync(inTask) : [];
+  const names = allGenerations && isDirectory(inTask) ? namesIn(inTask) : [];
   return LIVE_FILE_NAMES.filter((file) => files.length === 0 || files.includes(file)).flatMap((file) => {
     const base = path.basename(of(file));
     const older = names.flatMap((name) => (name.startsWith(`${base}.`) ? generationOf(name.slice(base.length)) : []));

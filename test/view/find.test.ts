@@ -56,6 +56,17 @@ it('a search over mirrors or a state that cannot be read is refused, and takes n
   expect(await statuses('errors', 'find?text=a')).toEqual([503, 200]);
 });
 
+it('a search leaves out a job that is removed while its files are listed', async () => {
+  const place = await placeWithJobs();
+  const read = fs.readdirSync;
+  const listed = vi.spyOn(fs, 'readdirSync').mockImplementation(((directory: string, ...more: []) => {
+    if (directory.endsWith('501/live')) fs.renameSync(`${place.mirrors}/501`, `${place.mirrors}/gone`);
+    return read(directory, ...more);
+  }) as typeof fs.readdirSync);
+  onTestFinished(() => listed.mockRestore());
+  expect(await place.lines('/api/find?text=cuda')).toMatchObject([{ job: '502', matches: 1 }, { files: 4 }]);
+});
+
 it('a file that cannot be read is named at the end of a search, which goes on with the others', async () => {
   const place = await placeWithJobs();
   const lstat = fs.lstatSync;
