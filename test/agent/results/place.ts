@@ -345,6 +345,7 @@ export class ResultsStory {
       return [name, `${all}${reason === null ? '' : `: ${reason}`}`];
     });
     const { wanted, done, wantedBytes, bytes, way, endedAt } = place.store.resultSyncs.get(JOB) ?? {};
+    const staging = path.join(place.mirror, JOB, '.direct');
     const counts = Object.entries(place.store.results.counts(JOB)).filter(([, count]) => count > 0);
     const contentOf = (file: string) =>
       file.includes(' -> ') ? file.replace(place.directory, 'DIR') : `${file} ${place.read(file).slice(0, 20)}`;
@@ -352,6 +353,7 @@ export class ResultsStory {
       ...Object.fromEntries(rows),
       counts: counts.map((count) => count.join(' ')).join(', '),
       here: place.tree().map(contentOf).join(', '),
+      staging: fs.existsSync(staging) ? `has ${fs.readdirSync(staging).join(', ')}` : '',
       calls: place.remote.transferCalls.join(', '),
       reported: place.reported.join(', '),
       progress: `${done} of ${wanted}, ${bytes} of ${wantedBytes} bytes, by ${way}, ended ${sinceStart(endedAt ?? null)}`,
