@@ -67,7 +67,7 @@ export class BufferWindow {
 
   /** Without the newline, one character for each byte. */
   line(start: number, end: number): string {
-    const hasNewline = end > start && this.bytes[end - 1] === NEWLINE;
+    const hasNewline = this.bytes[end - 1] === NEWLINE;
     return this.text.slice(start, hasNewline ? end - 1 : end);
   }
 

@@ -182,7 +182,7 @@ describe('the lines of a mirror', () => {
   });
 });
 
-it('the names of mirrors that are made one by one have the width of those that are made together', () => {
+it('the names of mirrors that are made one by one have the width of those that are made together, also when one is mended', () => {
   const directory = temporaryDirectory();
   const jobId = '501' as JobId;
   const live = path.join(directory, jobId, 'live', '9001');
@@ -197,4 +197,10 @@ it('the names of mirrors that are made one by one have the width of those that a
     mirrors.end();
   }
   expect(lines).toEqual(['9001 stdout   | a line\n', '9001 progress | a line\n']);
+  // Where generations are kept, what becomes shorter is being repaired.
+  fs.truncateSync(path.join(live, 'stdout.log'), 1);
+  mirrors.end();
+  fs.appendFileSync(path.join(live, 'stdout.log'), ' mended line\n');
+  mirrors.end();
+  expect(lines.slice(2)).toEqual(['9001 stdout   |  mended line\n']);
 });
