@@ -42,6 +42,8 @@ interface NotificationsOptions {
 }
 
 const TICK_MS = 1_000;
+/** After so long, the other files are read: a pattern may take seconds for each piece of a long file. */
+const MAX_FILE_MS = 10_000;
 /** Shorter failures are no events. */
 const DEGRADED_MS = 60_000;
 /** Skipped lines of a rule are logged once in this time, with their number. */
@@ -52,6 +54,13 @@ const KEPT_MS = 7 * 86_400_000;
 const FORGET_MS = 10 * 60_000;
 /** Neither a long file nor a receiver that hangs delays a stop: what it may have received is sent again. */
 const STOP_MS = 500;
+
+interface FileTurn {
+  /** Those of this tick. */
+  readonly failures: Set<string>;
+  /** When the other files are read, by the monotonic clock. */
+  readonly endMs: number;
+}
 
 export class Notifications {
   readonly #options: NotificationsOptions & Required<Pick<NotificationsOptions, 'clock' | 'http'>>;
@@ -75,6 +84,8 @@ export class Notifications {
   /** Whether files are read no further: the next process continues at the stored positions. */
   #isOver = false;
   #readVersion = -1;
+  /** When the events of jobs were read last, by the monotonic clock. */
+  #keptUpAt = 0;
   #failures: ReadonlySet<string> = new Set();
 
   constructor(options: NotificationsOptions) {
@@ -117,7 +128,7 @@ export class Notifications {
   async catchUp(): Promise<void> {
     if (this.#rules.length === 0) return;
     void this.#attempt(() => this.#readJobs(new Set()), new Set());
-    await this.#nextTick();
+    await this.#nextTick(true);
   }
 
   /** Creates the events of the current state, and waits a little for deliveries under way. */
@@ -154,15 +165,19 @@ export class Notifications {
   }
 
   /** One after the other: two that read one file at a time would find its lines twice. */
-  #nextTick(): Promise<void> {
-    this.#ticking = this.#ticking.then(() => this.#tick());
+  #nextTick(isWhole = false): Promise<void> {
+    this.#ticking = this.#ticking.then(() => this.#tick(isWhole));
     return this.#ticking;
   }
 
-  /** Reads the state if it changed, and starts due deliveries: two small queries if nothing changed. */
-  async #tick(): Promise<void> {
+  /**
+   * Reads the state if it changed, and starts due deliveries: two small queries if nothing changed. `isWhole`: all files
+   * to their ends.
+   */
+  async #tick(isWhole: boolean): Promise<void> {
     const { store, clock } = this.#options;
     const failures = new Set<string>();
+    this.#keptUpAt = clock.monotonic();
     void this.#attempt(() => this.#readAgent(), failures);
     await this.#attempt(async () => {
       const version = store.version();
@@ -173,8 +188,11 @@ export class Notifications {
       for (const known of [this.#seen, this.#unnamed])
         for (const name of known.keys()) if (!names.has(name)) known.delete(name);
       // A file that cannot be read does not delay the others.
-      for (const { jobId, ...key } of unread)
-        if (!this.#isOver) await this.#attempt(() => this.#readFile(jobId, key), failures);
+      for (const { jobId, ...key } of unread) {
+        const turn = { failures, endMs: isWhole ? Number.POSITIVE_INFINITY : clock.monotonic() + MAX_FILE_MS };
+        if (!this.#isOver) await this.#attempt(() => this.#readFile(jobId, key, turn), failures);
+        this.#keepUp(failures);
+      }
       if (failures.size === 0) this.#readVersion = version;
     }, failures);
     if (clock.monotonic() - this.#forgottenAt >= FORGET_MS) {
@@ -183,6 +201,16 @@ export class Notifications {
     }
     void this.#attempt(() => this.#deliveries.startDue(), failures);
     this.#failures = failures;
+  }
+
+  /** While long files are read, neither the events of jobs nor deliveries wait. */
+  #keepUp(failures: Set<string>): void {
+    const { clock } = this.#options;
+    if (clock.monotonic() - this.#keptUpAt < TICK_MS) return;
+    this.#keptUpAt = clock.monotonic();
+    void this.#attempt(() => this.#readAgent(), failures);
+    void this.#attempt(() => this.#readJobs(failures), failures);
+    void this.#attempt(() => this.#deliveries.startDue(), failures);
   }
 
   /** A job whose rows cannot be read does not delay the others. */
@@ -227,7 +255,7 @@ export class Notifications {
     for (const { rule } of deliveries) rules.add(rule);
   }
 
-  async #readFile(jobId: JobId, key: LiveFileKey): Promise<void> {
+  async #readFile(jobId: JobId, key: LiveFileKey, turn: FileTurn): Promise<void> {
     const { store } = this.#options;
     for (;;) {
       const row = store.liveFiles.get(jobId, key);
@@ -243,7 +271,7 @@ export class Notifications {
       }
       const isFormer = at.generation < row.generation;
       if (!isFormer && !isOver(job) && this.#seen.get(nameOf(row)) === endOf(row)) return;
-      if (!(await this.#readGeneration(row, at, job))) return;
+      if (!(await this.#readGeneration(row, at, job, turn))) return;
       if (!isFormer) return void this.#seen.set(nameOf(row), endOf(row));
     }
   }
@@ -259,9 +287,9 @@ export class Notifications {
     return now - since < NAME_MS;
   }
 
-  /** Reads one generation to its end; false if the file changed meanwhile, and must be read again. */
-  async #readGeneration(row: LiveFileRow, from: ReadPositionRow, job: JobRow): Promise<boolean> {
-    const { store, config } = this.#options;
+  /** Reads one generation to its end; false if the file changed meanwhile or its turn is over, and must be read again. */
+  async #readGeneration(row: LiveFileRow, from: ReadPositionRow, job: JobRow, turn: FileTurn): Promise<boolean> {
+    const { store, config, clock } = this.#options;
     const { jobId } = row;
     const former = row.generation - from.generation;
     const jobName = store.jobInformation.get(jobId)?.information.name ?? undefined;
@@ -277,14 +305,15 @@ export class Notifications {
       for (const rule of rules)
         found.push(...(await this.#matches(rule, lines, at, { ...about, generation: at.generation })));
       at = { ...at, position: next, lines: at.lines === null ? null : at.lines + lines.length - Number(isCut) };
-      if (!this.#commit(row, at, found) || this.#isOver) return false;
+      if (!this.#commit(row, at, found) || this.#isOver || clock.monotonic() >= turn.endMs) return false;
+      this.#keepUp(turn.failures);
     }
     if (former === 0) return rules.length > 0 || this.#commit(row, { ...at, position: row.position, lines: null }, []);
     const kept = row.mismatches.find(
       ({ generation, kind }) => generation === from.generation + 1 && (kind === 'truncated' || kind === 'rewritten'),
     );
     const type = kept?.kind === 'truncated' ? 'truncated' : 'rewritten';
-    const event = newEvent(type, this.#options.clock.now(), {
+    const event = newEvent(type, clock.now(), {
       ...about,
       generation: from.generation + 1,
       ...(kept === undefined ? {} : { reason: kept.reason }),

@@ -291,6 +291,30 @@ it('a mirror that cannot be read is one log line, and keeps no other one waiting
   expect(place.waiting.map(({ jobId }) => jobId)).toEqual(['502', '501']);
 });
 
+it('a pattern that takes seconds for each piece of a long file delays neither the events of jobs nor other files', async () => {
+  const place = placeWith(ruleOf({ on: ['failed', 'match'], match: 'ERROR' }));
+  place.start();
+  place.watch();
+  place.watch('502' as JobId);
+  place.report('Running', {}, '502' as JobId);
+  place.grow('a line\n'.repeat(500_000));
+  const { matches } = place;
+  place.matches = async (pattern, lines) => {
+    if (lines[0] === 'a line') await new Promise<void>((resolve) => void place.clock.timer(5_000, resolve));
+    return await matches(pattern, lines);
+  };
+  await place.tick();
+  place.report('Failed', {}, '502' as JobId);
+  place.grow('ERROR\n', '502' as JobId);
+  const bytesRead = () => place.store.outbox.position(JOB, KEY)?.position ?? 0;
+  for (const event of ['failed', 'match 1 ERROR']) {
+    await place.clock.passUntil(event, () => place.shown.includes(event));
+    expect(bytesRead()).toBeLessThan(1_500_000);
+  }
+  place.grow('ERROR\n');
+  await place.clock.passUntil('the last line', () => place.shown.includes('match 500001 ERROR'));
+});
+
 it('the jobs are unsent whose events are not read or not delivered', async () => {
   const place = placeWith(ruleOf({ on: ['started', 'match'], match: 'ERROR' }));
   const notifications = place.start();
