@@ -75,7 +75,8 @@ export class RestRemote implements Remote {
         ({ beginning } = read);
         if (beginning !== undefined) break;
       }
-      this.#decoded.learn(jobId, 'came');
+      // An empty response is the same everywhere: of a job that is not submitted, and for ids that are none of its tasks.
+      if (parts.length > 0) this.#decoded.learn(jobId, 'came');
       return { parts, refused, beginning };
     } catch (error) {
       for (const { content } of parts) await content.release();

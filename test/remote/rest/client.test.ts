@@ -267,6 +267,11 @@ describe('a whole file', () => {
     });
     // Before parts were asked for, nothing says so.
     expect(await download(made, '/decoded')).toBe(contents.decoded);
+    // Nor does the response to ids without a file, and for a job that is not submitted.
+    const [refusal, empty] = [partsAre, { status: 200, body: [] } as Answer];
+    partsAre = empty;
+    await made.remote.readParts(JOB, four(), signal);
+    partsAre = refusal;
     const hint = expect.stringMatching(/job id.*FirecREST.*only a direct transfer/);
     await expect(made.remote.readParts(JOB, four(), signal)).rejects.toMatchObject({ code: 'fault', hint });
     expect(await download(made, '/plain')).toBe(contents.plain);
@@ -275,7 +280,10 @@ describe('a whole file', () => {
         code: 'unexpected-answer',
         hint: expect.stringContaining('FirecREST'),
       });
-    partsAre = { status: 200, body: [] };
+    partsAre = empty;
+    await made.remote.readParts(JOB, four(), signal);
+    await expect(download(made, '/edge')).rejects.toMatchObject({ code: 'unexpected-answer' });
+    partsAre = { status: 200, body: [{ SubmittedTaskInfoId: TASK, FileType: 3, Offset: 123_456, Content: '' }] };
     await made.remote.readParts(JOB, four(), signal);
     expect(await download(made, '/edge'), 'parts come by now').toBe(contents.edge);
     // One live file that is refused shows nothing of the cluster of the others.
