@@ -64,6 +64,7 @@ interface PlanOptions {
 
 const MAY_BE_LIVE =
   'has the path of a live file, and waits for the proof: at the end of the job at the latest, or by `agent sync`';
+const NEVER_CAME = 'it had not arrived when the service listed no file of the job any more';
 /** Maximum rows of files that are here and no longer listed. */
 const MAX_REMOVED = 200_000;
 
@@ -116,6 +117,10 @@ class Planning {
     const { ledger, left, judge } = this.#options;
     // Its files may be away, not removed: what never came is not complete by that.
     if (this.#isNothingListed && (row.state === 'failed' || row.state === 'refused')) return;
+    if (this.#isNothingListed && row.state === 'listed' && row.reason !== MAY_BE_LIVE) {
+      ledger.postponed(row, 'failed', NEVER_CAME);
+      return;
+    }
     if (this.skipped.takeFormer(row, left)) return;
     if (!left.delete(row.name)) {
       this.#lose(row);
