@@ -155,7 +155,6 @@ export class JobStates implements Scheduled {
     }
     // Each of these is done, whatever fails of the others.
     const steps = [
-      () => this.#keep(resumed),
       () => this.#resume(resumed),
       () => (takesMine ? this.#takeMine(listed, jobs) : undefined),
       () => this.#askFor([...unlisted.values()], !lists),
@@ -165,8 +164,10 @@ export class JobStates implements Scheduled {
     if (failed !== undefined) throw failed.error;
   }
 
+  /** The reports last: a stored one starts nothing again. */
   async #resume(jobs: readonly JobInformation[]): Promise<void> {
     await this.#options.knownJobs.resume(jobs.map(({ id }) => id));
+    await this.#keep(jobs);
     if (jobs.length > 0) this.#options.onNewJobs();
   }
 

@@ -4,6 +4,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { mirrorPath } from '../../../src/agent/live/mirror/mirror.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../../src/job.ts';
+import { jobTimeOf } from '../../../src/job-information.ts';
 import type { WatchRequest } from '../../../src/store/rows.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
@@ -59,6 +60,20 @@ describe('a job of which the middleware says that it is over', () => {
     // Nothing is logged as new that was reported before the start.
     expect(said.filter((line) => line.startsWith('job state changed'))).toHaveLength(2);
   });
+});
+
+it('a settled job whose next run was over at once is followed again, although the state failed at that moment', async () => {
+  const { clock, service, store, grow, mirror, watchState } = await follow();
+  const over = (startTime: string) =>
+    service.set(jobOf(JOB, 'Finished', { tasks: tasksOf(TASK), startTime: jobTimeOf(startTime) }));
+  over('2026-11-05T10:00:00Z');
+  await clock.passUntil('its end', () => watchState() === 'settled', 5 * MINUTE_MS);
+  vi.spyOn(store.jobs, 'resume').mockImplementationOnce(() => {
+    throw new JobtailError('store', 'the database is locked');
+  });
+  grow('and again\n');
+  over('2026-11-05T11:00:00Z');
+  await clock.passUntil('its next run', () => mirror() === 'a line\nand again\n', 30 * MINUTE_MS);
 });
 
 it('a job that is not submitted, so that its raw bytes are refused, ends before the first byte that is not shown, and ends whole', async () => {
