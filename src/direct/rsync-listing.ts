@@ -12,6 +12,8 @@ export const READ_CODES: readonly (number | null)[] = [0, 23, VANISHED];
 const TIMED_OUT = 30;
 const NO_CONNECTION = 255;
 const MAX_LISTING_BYTES = 64 * 1024 * 1024;
+/** rsync prints a line for each link to a missing file. */
+const MAX_STDERR = 8 * 1024 * 1024;
 
 export const KINDS: Readonly<Record<string, Irregular>> = {
   p: 'a named pipe',
@@ -34,6 +36,11 @@ interface RsyncListing {
   readonly unreadLines: number;
 }
 
+interface PrintedListing extends ProgramEnd, RsyncListing {
+  /** Whether all messages were kept. */
+  readonly isStderrWhole: boolean;
+}
+
 interface ListingOptions {
   readonly options: readonly string[];
   /** The names to list; read with the options for that. */
@@ -45,7 +52,7 @@ interface ListingOptions {
 export async function listing(
   { access, configFile, idleMs, signal }: SshConnection,
   { options, input, arrival }: ListingOptions,
-): Promise<ProgramEnd & RsyncListing> {
+): Promise<PrintedListing> {
   const places = [`${HOST_ALIAS}:${access.basePath}/`, ...(arrival === undefined ? [] : [`${path.resolve(arrival)}/`])];
   const { printed, ...end } = await printedBy({
     command: 'rsync',
@@ -53,9 +60,11 @@ export async function listing(
     ...(input === undefined ? {} : { input }),
     limit: { idleMs },
     maxBytes: MAX_LISTING_BYTES,
+    maxStderr: MAX_STDERR,
     signal,
   });
-  return { ...end, ...readListing(printed.toString()) };
+  const isStderrWhole = end.stderr.length < MAX_STDERR;
+  return { ...end, isStderrWhole, ...readListing(printed.toString()) };
 }
 
 /** Reads ASCII: other bytes are escaped, and so is each line break of a name. */

@@ -159,17 +159,18 @@ const OTHER_FAILURE = / failed: (?!No such file or directory|Too many levels of 
 async function reportIrregular({ request, skipped, arrival }: RsyncRun): Promise<void> {
   const input = Buffer.from([...skipped.keys()].map((name) => `${name}\0`).join(''));
   for (const links of skipped.size === 0 ? [] : [['--copy-links'], []]) {
-    const { listed, code, stderr } = await listing(request, {
+    const { listed, code, stderr, isStderrWhole } = await listing(request, {
       options: [...links, '--files-from=-', '--from0'],
       input,
       arrival,
     });
     if (!READ_CODES.includes(code)) continue;
+    const isWithoutFailure = isStderrWhole && !OTHER_FAILURE.test(stderr);
     const kinds = new Map(listed.map(({ name, kind }) => [name, kind]));
     for (const [name, file] of skipped) {
       const kind = kinds.get(name);
       // Through links, a link to a missing file is not listed, nor is one whose target the disk fails to read.
-      const isDead = kind === undefined && links.length > 0 && !OTHER_FAILURE.test(stderr);
+      const isDead = kind === undefined && links.length > 0 && isWithoutFailure;
       const irregular = isDead ? 'a link to a missing file' : KINDS[kind ?? ''];
       if (irregular !== undefined) request.onIrregular(file, irregular);
     }

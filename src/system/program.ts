@@ -15,6 +15,8 @@ export interface ProgramOptions {
   /** Receives its standard output. What it throws stops the program. */
   readonly onOutput?: (bytes: Buffer) => void;
   readonly limit: Limit;
+  /** Characters at the end of its standard error that are kept; `MAX_STDERR` if left out. */
+  readonly maxStderr?: number;
   readonly signal: AbortSignal;
 }
 
@@ -22,7 +24,7 @@ export interface ProgramEnd {
   /** Null if a signal ended it. */
   readonly code: number | null;
   readonly killedBy: NodeJS.Signals | null;
-  /** The end of what it wrote to its standard error: at most `MAX_STDERR` characters. */
+  /** The end of what it wrote to its standard error: at most `maxStderr` characters. */
   readonly stderr: string;
 }
 
@@ -55,14 +57,14 @@ const LEFT_MS = 1_000;
 
 /** @throws what `onOutput` throws; NotInstalled; JobtailError `local-io`, `timeout`, `aborted`: they name no argument */
 export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
-  const { command, input, onOutput, limit, signal } = options;
+  const { command, input, onOutput, limit, maxStderr = MAX_STDERR, signal } = options;
   if (signal.aborted) throw stopped(command);
   const child = await start(options);
   const stop = new LinkedAbort(signal, () => stopped(command));
   const clock = startLimit(limit, () => stop.abort(overLimit(command, limit)));
   let stderr = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr = (stderr + text).slice(-MAX_STDERR);
+    stderr = (stderr + text).slice(-maxStderr);
   });
   // It may end before it has read everything.
   child.stdin.on('error', () => {});

@@ -183,6 +183,12 @@ describe('a transfer by rsync', needs('rsync'), () => {
     fails('Input/output error (5)');
     await place.fetch(place.transfer(), method, ['11/dead']);
     expect(place.irregular.has('11/dead')).toBe(false);
+    // Nor where it prints more after that than is kept of an ordinary output.
+    listing(
+      `echo 'rsync: link_stat "11/x" failed: Input/output error (5)' >&2; printf 'no referent: %050d\\n' $(seq 200) >&2; exit 23`,
+    );
+    await place.fetch(place.transfer(), method, ['11/dead']);
+    expect(place.irregular.has('11/dead')).toBe(false);
     fails('Too many levels of symbolic links (40)');
     await place.fetch(place.transfer(), method, ['11/dead']);
     expect(place.irregular.get('11/dead')).toBe('a link to a missing file');
