@@ -325,6 +325,8 @@ const WRONG: readonly (readonly string[])[] = [
     ['run', '--log-level', 'loud'],
     ['grep', 'x', 'nojob'],
     ['tail', 'abc'],
+    ['unwatch', '501', '502', '--mine'],
+    ['unwatch'],
   ],
   ...[
     ['tail', '501', '-n', 'x'],

@@ -125,6 +125,11 @@ it('a view goes on when the password of the database has changed', needs('postgr
   const read = await view.read([]);
   expect(read.store).toBe(store);
   expect(store.jobs.all().map(({ jobId }) => jobId)).toEqual(['1']);
+  // Mirrors of another disk cannot be read here, unless they are of this agent.
+  for (const [owner, isElsewhere] of [['bert', true] as const, ['anna', false] as const]) {
+    await fleet.query(`UPDATE jobtail.jobs SET owner = '${owner}', waiting_since = NULL, mirror = 'other'`);
+    expect([...(await view.read([])).places]).toEqual([['1', { owner, isElsewhere }]]);
+  }
   const connections = () => fleet.query(`SELECT 1 FROM pg_stat_activity WHERE usename = 'reader'`);
   expect(await connections()).toHaveLength(1);
   await view.close();
