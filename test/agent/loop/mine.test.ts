@@ -115,6 +115,8 @@ describe('all jobs of the user', () => {
     const rule = { ...ALL, maxJobs: 8, source: 'command', since: NOW } as const;
     const choice = await choiceOf([...service.jobs.values()], rule, store, clock.now());
     expect([choice.fresh, choice.fitting, choice.taken].map(({ length }) => length)).toEqual([24, 14, 2]);
+    const smaller = await choiceOf([...service.jobs.values()], { ...rule, maxJobs: 4 }, store, clock.now());
+    expect(smaller.taken, 'more are followed by the rule before').toEqual([]);
     const gone = [...service.jobs.values()].find(
       ({ id, state }) => state === 'Queued' && store.jobs.get(id) === undefined,
     );
