@@ -235,7 +235,9 @@ export class FollowedJob implements OneJob {
 
   #failed(kind: DueRun, error: JobtailError): void {
     const { context, failures, due } = this;
-    const event = kind === 'poll' ? failureOf(kind, error, failures.hasRespondedToOthers(kind)) : 'listing refused';
+    const ofPoll = kind === 'results' ? undefined : failureOf('poll', error, failures.hasRespondedToOthers(kind));
+    // In an outage, a search misses the tasks of a job whose polls have no file to ask for.
+    const event = kind === 'poll' || ofPoll === 'poll failed' ? ofPoll : 'listing refused';
     if (event !== undefined && kind !== 'pass') this.happened(event);
     const delayMs = failures.failed(kind, error);
     if (kind === 'poll') this.checkEnd();

@@ -26,9 +26,9 @@
  *   9    reported without a known state           unclear    it proves nothing
  *   10   reported or found as deleted             deleted    all work ends: older copies must not replace its files
  *   11   report refused                           over       the stored report is the last one
- *   12   poll failed or refused                              it may have missed bytes: the quiet time starts anew
+ *   12   poll failed or refused, search failed               it may have missed bytes: the quiet time starts anew
  *   13   quiet poll; refused poll of a job that is over      counts for the end, which what is refused delays (row 15)
- *   14   growth; pass unequal                                more bytes may come: all times start anew
+ *   14   growth, also of tasks; pass unequal                 more bytes may come: all times start anew
  *   15   end delayed                                         what fails may still come: the end waits for `FAILING_MS`
  *   16   end due                                             the last pass runs
  *   17   pass equal                               settled    nothing more came

@@ -53,13 +53,17 @@ export class PassRun {
     const job = store.jobs.get(jobId);
     if (job === undefined) return;
     const requests = store.requests.open('pass').filter((request) => request.jobId === jobId);
-    const isLast = this.#isLast;
     // If no command waits for it, a pass must not delay running jobs.
     const isWanted = requests.length > 0 || this.#job.life.stage === 'ending';
     const remote = isWanted ? context.remote : context.waiting.wanted;
     for (const { requestId } of requests) served.add(requestId);
+    let isLast = this.#isLast;
     try {
       const reported = await reportedNow(jobId, { ...context, signal });
+      // It was started again since the last list.
+      const isActive = phaseOf(reported?.state ?? null) === 'active';
+      if (isActive && isFollowed(this.#job.life)) this.#job.happened('reported active');
+      isLast &&= this.#isLast;
       const summary =
         reported?.state === DELETED ? this.#deleted(signal) : await this.#complete(reported, remote, isLast, signal);
       await this.#passed(summary.appended);

@@ -47,8 +47,11 @@ export class SearchRun {
     const startedAt = clock.monotonic();
     const { found, nextMs } = await this.#search.probe(store.jobs.get(jobId)?.results === true, signal);
     if (!isFollowed(this.#job.life)) return;
-    this.#job.wasQuiet(startedAt, true);
-    if (found > 0) due.plan('poll');
+    if (found === 0) this.#job.wasQuiet(startedAt, true);
+    else {
+      this.#job.happened('growth');
+      due.plan('poll');
+    }
     if (nextMs !== null && this.#isNeeded) due.planAgain('search', withJitter(nextMs, random()));
   }
 

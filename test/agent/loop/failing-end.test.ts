@@ -1,7 +1,7 @@
 /** The end of a job whose last pass fails: it is retried with back-off, its error stays visible, and it is given up. */
 import { expect, it, vi } from 'vitest';
 import { type ErrorCode, JobtailError } from '../../../src/errors.ts';
-import { BEHIND_EVERY_END, keyText } from '../../../src/job.ts';
+import { BEHIND_EVERY_END, keyText, type TaskId } from '../../../src/job.ts';
 import { unprovenIn } from '../../../src/proven.ts';
 import { sleep } from '../../../src/system/clock.ts';
 import { startAgent } from '../../support/composed-agent.ts';
@@ -201,4 +201,44 @@ it('a run that fails with a requested pause is retried after it', async () => {
   agent.tryAgain((policy) => policy.isOfService);
   await clock.passUntil('its recovery', () => job()?.error === null, 2_000);
   expect(job()?.failures).toBe(0);
+});
+
+it.each([true, false])(
+  'an outage is no quiet time of a job without a known task, which is found after it, results %s',
+  async (results) => {
+    const clock = new HeldClock();
+    const remote = new ModelRemote();
+    const { store, watch } = await startAgent(remote, { clock, sections: '' });
+    watch({ results, settleAfterMs: 60 * MINUTE_MS });
+    await clock.pass(30 * MINUTE_MS);
+    remote.beforeCall = () => {
+      throw new JobtailError('unreachable', 'connection refused');
+    };
+    remote.files.set(keyText({ taskId: JOB as unknown as TaskId, file: 'stdout' }), Buffer.from('a line\n'));
+    await clock.pass(120 * MINUTE_MS);
+    expect(store.jobs.get(JOB)?.state).toBe('watched');
+    remote.beforeCall = () => {};
+    await clock.passUntil('the first bytes', () => store.jobs.get(JOB)?.grownAt != null, 30 * MINUTE_MS);
+  },
+);
+
+it('a job whose live file is found empty shortly before its end is followed on', async () => {
+  const clock = new HeldClock();
+  const remote = new ModelRemote();
+  const { store, watch } = await startAgent(remote, { clock, sections: '' });
+  watch({ settleAfterMs: 60 * MINUTE_MS });
+  await clock.pass(45 * MINUTE_MS);
+  remote.files.set(keyText({ taskId: JOB as unknown as TaskId, file: 'stdout' }), Buffer.alloc(0));
+  await clock.passUntil('its task', () => store.liveFiles.hasAny(JOB), 14 * MINUTE_MS);
+  await clock.pass(55 * MINUTE_MS);
+  expect(store.jobs.get(JOB)?.state).toBe('watched');
+});
+
+it('a last pass does not settle a job that its own report shows as active', async () => {
+  const remote = new FailingRemote();
+  const { clock, service, said } = await follow(remote, false);
+  vi.spyOn(service, 'getJob').mockResolvedValueOnce(jobOf(JOB, 'Running', { tasks: tasksOf(TASK) }));
+  const ends = () => said.filter((line) => line.startsWith('complete pass ended'));
+  await clock.passUntil('the pass', () => ends().length > 0, 5 * MINUTE_MS);
+  expect(ends()[0]).toContain('state=watched');
 });
