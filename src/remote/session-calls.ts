@@ -51,6 +51,9 @@ interface SessionCallsOptions {
 
 /** Pauses between sign-ins for a job whose calls fail with each session. */
 const IN_VAIN = { firstMs: 60_000, maxMs: 15 * 60_000, random: Math.random };
+/** After so many sign-ins in a row without a call that succeeds, all jobs wait: a proxy may refuse everything. */
+const MAX_IN_A_ROW = 3;
+const ALL_IN_VAIN = { ...IN_VAIN, maxMs: IN_VAIN.firstMs };
 
 /** The bytes of a response, also of one that ends in an error. */
 export interface Count {
@@ -63,29 +66,37 @@ export class SessionCalls {
   readonly #options: SessionCallsOptions;
   /** By operation and job: the service may refuse that job alone with the words of a lost session. */
   readonly #inVain = new Map<string, BackOff>();
+  readonly #nowMs: () => number;
+  readonly #allInVain: BackOff;
+  #inVainInARow = 0;
 
   constructor(options: SessionCallsOptions) {
     this.#options = options;
+    this.#nowMs = options.nowMs ?? (() => performance.now());
+    this.#allInVain = new BackOff({ ...ALL_IN_VAIN, nowMs: this.#nowMs });
   }
 
   /**
-   * After a lost session, signs in and repeats the attempt once, unless that did not help the same operation for this job
-   * a moment ago, by the same secret. @throws JobtailError
+   * After a lost session, signs in and repeats the attempt once, unless that did not help the same operation for this
+   * job, or several calls in a row, a moment ago, by the same secret. @throws JobtailError
    */
   async call<T>(operation: string, jobId: string, attempt: Attempt<T>, signal: AbortSignal): Promise<T> {
-    const { session, nowMs = () => performance.now() } = this.#options;
+    const { session } = this.#options;
     const key = `${operation} ${jobId}`;
-    const inVain = this.#inVain.get(key) ?? new BackOff({ ...IN_VAIN, nowMs });
+    const inVain = this.#inVain.get(key) ?? new BackOff({ ...IN_VAIN, nowMs: this.#nowMs });
+    const waits = () => Math.max(inVain.remainingMs, this.#allInVain.remainingMs) > 0;
     const attempted = async (grant: Grant) => {
       const answered = await this.#reported(operation, attempt, grant, signal);
       this.#inVain.delete(key);
+      this.#allInVain.reset();
+      this.#inVainInARow = 0;
       return answered;
     };
     const grant = await session.current(signal);
     try {
       return await attempted(grant);
     } catch (error) {
-      if (!isLost(error) || (inVain.remainingMs > 0 && !(await session.hasOtherSecret()))) throw error;
+      if (!isLost(error) || (waits() && !(await session.hasOtherSecret()))) throw error;
       session.lost(grant);
     }
     try {
@@ -94,6 +105,8 @@ export class SessionCalls {
       if (isLost(error)) {
         inVain.lengthen();
         this.#inVain.set(key, inVain);
+        this.#inVainInARow += 1;
+        if (this.#inVainInARow >= MAX_IN_A_ROW) this.#allInVain.lengthen();
       }
       throw error;
     }

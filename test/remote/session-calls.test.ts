@@ -63,6 +63,24 @@ it('of a job that the service refuses with every session, ever more seldom, and 
   expect(perHour).toBeLessThan(10);
 });
 
+it('of many jobs, all of which are refused with every session, as of one', async () => {
+  const { session, time, refused, call } = place();
+  const jobs = Array.from({ length: 100 }, (_, job) => String(1_000 + job));
+  refused.add('ListChangedFilesForJob');
+  const callAll = async () => {
+    for (const job of jobs) await call(job).catch(() => {});
+  };
+  for (let seconds = 0; seconds < 600; seconds += 10, time.nowMs += 10_000) await callAll();
+  expect(session.lostGrants.length).toBeLessThan(20);
+  // As soon as one is answered, the session of another one may be lost.
+  refused.clear();
+  await callAll();
+  const before = session.lostGrants.length;
+  refused.add('1050');
+  await callAll();
+  expect(session.lostGrants).toHaveLength(before + 1);
+});
+
 it('that quotes its session is reported without it, also the first one', async () => {
   const { call, failures, words } = place();
   failures.push('fault');
