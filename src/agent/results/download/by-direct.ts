@@ -149,9 +149,13 @@ export class DirectResults {
     };
     const nothing = { maxFileBytes: null, bytesPerSecond: null, onTooLarge() {}, onIrregular() {}, onBytes() {} };
     await this.#bringing.run(directory, turn.signal, async () => {
-      await this.fetch({ ...nothing, ...turn, directory, presentDirectory, onFiles });
-      // What an interrupted transfer leaves is used again.
-      await clearStaging(presentDirectory, of);
+      const clear = () => clearStaging(presentDirectory, of);
+      await this.fetch({ ...nothing, ...turn, directory, presentDirectory, onFiles }).catch(async (thrown: unknown) => {
+        // The next poll resumes a live file; a verification may never be repeated.
+        if (of === 'again') await clear().catch(() => {});
+        throw thrown;
+      });
+      await clear();
     });
   }
 

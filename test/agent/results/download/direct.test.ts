@@ -55,8 +55,8 @@ describe('a direct transfer', () => {
     }
   });
 
-  it('that brings results again for a comparison has one copy at a time beside them', async () => {
-    const { place } = placeWith('direct');
+  it('that brings results again for a comparison has one copy at a time beside them, and none when it fails', async () => {
+    const { place, transfer } = placeWith('direct');
     for (const name of ['/11/a', '/11/b', '/11/c']) place.remote.set(name, name);
     await place.sync();
     const copies: string[][] = [];
@@ -64,6 +64,11 @@ describe('a direct transfer', () => {
     const { signal } = new AbortController();
     await place.results.bringAgain(JOB, { remote: place.remote, signal, onFile, onIrregular() {} });
     expect(copies).toEqual([['0'], ['1'], ['2']]);
+    expect(fs.readdirSync(path.join(place.mirror, JOB))).toEqual(['results']);
+    transfer.onFetch = () => fs.writeFileSync(path.join(place.mirror, JOB, '.direct-again', 'partial'), 'so far');
+    transfer.failure = new JobtailError('interrupted', 'the connection broke');
+    await place.results.bringAgain(JOB, { remote: place.remote, signal, onFile, onIrregular() {} });
+    expect(transfer.orders).toHaveLength(3);
     expect(fs.readdirSync(path.join(place.mirror, JOB))).toEqual(['results']);
   });
 
