@@ -125,7 +125,8 @@ export class DirectResults {
       this.#jobs.delete(jobId);
     } catch (thrown) {
       const error = asJobtailError(thrown);
-      if (!signal.aborted) this.#failed(jobId, attempt, error);
+      // A full disk here is no failure of the transfer.
+      if (!signal.aborted && error.code !== 'disk-full') this.#failed(jobId, attempt, error);
       throw error;
     }
   }
