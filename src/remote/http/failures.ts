@@ -10,6 +10,8 @@ export interface Target {
   readonly by?: string;
   /** Whether it is the proxy itself. */
   readonly isProxy?: boolean;
+  /** Whether the connection to it is only being opened, so no request was sent. */
+  readonly isOpening?: boolean;
 }
 
 /** A gateway may add many cookies and long policies to each response; the default of undici is 16 KiB. */
@@ -118,8 +120,10 @@ export function describeFailure(thrown: unknown, target: Target): JobtailError {
   if (thrown instanceof JobtailError) return thrown;
   const code = codeOf(thrown);
   const address = addressOf(target);
+  const isUnsent = target.isOpening === true;
   // Of an open connection: the request may have arrived.
-  const isOpen = thrown instanceof Error && 'syscall' in thrown && /^(read|write)$/.test(`${thrown.syscall}`);
+  const isOpen =
+    !isUnsent && thrown instanceof Error && 'syscall' in thrown && /^(read|write)$/.test(`${thrown.syscall}`);
   const unreachable = isOpen ? undefined : UNREACHABLE[code];
   if (unreachable !== undefined) {
     const [reason, hint] = unreachable;
@@ -135,7 +139,9 @@ export function describeFailure(thrown: unknown, target: Target): JobtailError {
     });
   }
   if (INTERRUPTED.has(code) || isOpen) {
-    return new JobtailError('interrupted', `the connection to ${address} broke before the response was complete`, {
+    const when = isUnsent ? 'the request was sent' : 'the response was complete';
+    const what = `the connection to ${address} broke before ${when}`;
+    return new JobtailError(isUnsent ? 'unreachable' : 'interrupted', what, {
       hint: 'if it persists: the port may want https://, a firewall or proxy may cut it, or it may want a client certificate',
     });
   }

@@ -85,7 +85,7 @@ function describing(connector: Connector, target: (to: buildConnector.Options) =
   return (to, callback) =>
     connector(to, (...[error, socket]) => {
       if (error === null) callback(null, socket);
-      else callback(describeFailure(error, target(to)), null);
+      else callback(describeFailure(error, { ...target(to), isOpening: true }), null);
     });
 }
 

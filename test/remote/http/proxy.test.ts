@@ -90,9 +90,11 @@ describe('a peer that', () => {
     'answers half a header': ['unreachable', 'interrupted', 'tls'],
     'answers garbage': ['unreachable', 'malformed', 'tls'],
   };
-  /** With TLS, a silent peer is noticed before the request. */
-  const codesOf = (name: BadPeer, scheme: string) =>
-    name === 'is silent' && scheme === 'https:' ? ['unreachable'] : CODES[name];
+  /** With TLS, all of it is noticed before the request. */
+  const codesOf = (name: BadPeer, scheme: string) => {
+    const codes = name === 'is silent' && scheme === 'https:' ? ['unreachable'] : CODES[name];
+    return scheme === 'https:' ? codes.filter((code) => code !== 'interrupted') : codes;
+  };
   /** Short only for what is to end by a limit: a busy machine may need a second for all else. */
   const limitsOf = (name: BadPeer, scheme: string) =>
     name === 'is silent' ? { ...LIMITS, [scheme === 'https:' ? 'connectMs' : 'headersMs']: 300 } : LIMITS;
