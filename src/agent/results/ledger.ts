@@ -36,7 +36,7 @@ const silence = (ms: number) =>
 export class Ledger {
   readonly startedAt: number;
   readonly #options: LedgerOptions;
-  #rows: ResultRow[] = [];
+  readonly #rows = new Map<string, ResultRow>();
   #forgotten: ResultName[] = [];
   #directories = new Set<string>();
   #oldestAt = 0;
@@ -60,7 +60,7 @@ export class Ledger {
   /** Records a row, to be saved with others; `target`: the path that was written, if any. */
   add(row: ResultRow, target?: string): void {
     this.#begin();
-    this.#rows.push(row);
+    this.#rows.set(row.name, row);
     if (target !== undefined) this.#directories.add(path.dirname(target));
   }
 
@@ -177,6 +177,7 @@ export class Ledger {
 
   forget(name: string): void {
     this.#begin();
+    this.#rows.delete(name);
     this.#forgotten.push({ jobId: this.#options.jobId, name });
   }
 
@@ -186,15 +187,15 @@ export class Ledger {
 
   /** Saves the rows if they are many or wait for long. */
   async keepUp(): Promise<void> {
-    const waiting = this.#rows.length + this.#forgotten.length;
+    const waiting = this.#rows.size + this.#forgotten.length;
     if (waiting === 0) return;
     if (waiting >= MANY_ROWS || this.#options.clock.now() - this.#oldestAt >= MAX_WAIT_MS) await this.flush();
   }
 
   flush(): Promise<void> {
     const flush = async () => {
-      const [rows, forgotten, directories] = [this.#rows, this.#forgotten, this.#directories];
-      this.#rows = [];
+      const [rows, forgotten, directories] = [[...this.#rows.values()], this.#forgotten, this.#directories];
+      this.#rows.clear();
       this.#forgotten = [];
       this.#directories = new Set();
       const { store, onNetwork, signal } = this.#options;
@@ -212,7 +213,7 @@ export class Ledger {
   }
 
   #begin(): void {
-    if (this.#rows.length + this.#forgotten.length === 0) this.#oldestAt = this.#options.clock.now();
+    if (this.#rows.size + this.#forgotten.length === 0) this.#oldestAt = this.#options.clock.now();
   }
 }
 
