@@ -17,6 +17,7 @@ import { Scheduler } from '../agent/schedule/scheduler.ts';
 import { ServerShare } from '../agent/server-share.ts';
 import type { Config } from '../config/config.ts';
 import type { JobId } from '../job.ts';
+import { PassingLimit } from '../remote/text/batch.ts';
 import { textSources } from '../remote/text/text-source.ts';
 import { isOnNetworkFileSystem } from '../store/database.ts';
 import type { ResultSyncRow } from '../store/rows.ts';
@@ -76,7 +77,7 @@ export function buildEngine(options: EngineOptions): Engine {
   const reserve = new DiskReserve(mirror.directory, mirror.minFreeBytes, fileCalls(onNetwork));
   const resultsOf = (jobId: JobId) => resultsDirectory(mirror.directory, jobId);
   const directBytes = direct && new DirectLiveFiles({ direct, remote: whole, reserve, resultsOf });
-  const batchLimit = { files: Number.POSITIVE_INFINITY };
+  const batchLimit = new PassingLimit(monotonic);
   const pollContext: PollContext = {
     store,
     commitTogether: (write, withinMs) => commits.commit(write, withinMs),

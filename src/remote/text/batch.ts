@@ -30,6 +30,29 @@ export interface BatchLimit {
   files: number;
 }
 
+/** For so long: a proxy between may refuse a call for a moment. */
+const BELIEVED_MS = 10 * 60_000;
+
+export class PassingLimit implements BatchLimit {
+  readonly #nowMs: () => number;
+  #files = Number.POSITIVE_INFINITY;
+  #since = 0;
+
+  /** `nowMs`: the monotonic clock. */
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  get files(): number {
+    return this.#nowMs() - this.#since < BELIEVED_MS ? this.#files : Number.POSITIVE_INFINITY;
+  }
+
+  set files(files: number) {
+    this.#files = files;
+    this.#since = this.#nowMs();
+  }
+}
+
 /** A file that makes a call fail does so slowly: quarters find it by half as many failed calls as halves. */
 const SLICES_AFTER_FAILURE = 4;
 

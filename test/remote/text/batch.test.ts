@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { PartRequest, Parts } from '../../../src/agent/ports/server.ts';
 import { type ErrorCode, JobtailError } from '../../../src/errors.ts';
 import { type JobId, keyText, type TaskId } from '../../../src/job.ts';
-import { BatchReader } from '../../../src/remote/text/batch.ts';
+import { BatchReader, PassingLimit } from '../../../src/remote/text/batch.ts';
 import { JOB } from '../../support/engine.ts';
 import { expectCases } from '../../support/errors.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
@@ -14,6 +14,7 @@ class BatchRemote extends ModelRemote {
   readonly noted: string[] = [];
   /** Why a call fails. */
   failureOf: (wanted: readonly PartRequest[]) => ErrorCode | undefined = () => undefined;
+  nowMs = 0;
   /** What happens before the second call of a read. */
   beforeSecond = () => {};
 
@@ -38,7 +39,7 @@ const has = (task: string) => (wanted: readonly PartRequest[]) => wanted.some(({
 function setUp() {
   const remote = new BatchRemote();
   for (const request of WANTED) remote.files.set(keyText(request), Buffer.from('text'));
-  return { remote, batches: new BatchReader(JOB, { files: Number.POSITIVE_INFINITY }) };
+  return { remote, batches: new BatchReader(JOB, new PassingLimit(() => remote.nowMs)) };
 }
 
 const STEPS: Readonly<Record<string, (remote: BatchRemote, ...words: readonly string[]) => unknown>> = {
@@ -59,6 +60,9 @@ const STEPS: Readonly<Record<string, (remote: BatchRemote, ...words: readonly st
   heavy: (remote, task = '', code) => {
     remote.failureOf = (wanted) =>
       has(task)(wanted.filter(({ offset }) => offset === 0)) ? (code as ErrorCode) : undefined;
+  },
+  pass: (remote, minutes) => {
+    remote.nowMs += Number(minutes) * 60_000;
   },
   late: (remote, task) => {
     remote.files.delete(`${task}/stdout`);
