@@ -148,7 +148,7 @@ export class FollowedJob implements OneJob {
     const last = jobService === null ? undefined : store.jobInformation.get(jobId);
     const event = lastReported(last);
     if (event !== undefined) this.happened(event);
-    const quietMs = Math.max(0, clock.now() - quietBefore(this.#life, job, last));
+    const quietMs = Math.max(0, clock.now() - quietBefore(job, last));
     this.#life = { ...this.#life, quietSince: clock.monotonic() - quietMs };
     this.stall.followed(job, last);
     this.#last = last?.information;

@@ -170,9 +170,8 @@ export function happened(life: Life, event: JobEvent, now: number): Life {
 export const isFollowed = ({ stage }: Life) => stage !== 'ending' && stage !== 'settled' && stage !== 'ended';
 
 /** The quiet time of a newly followed job, also before this start. By the wall clock, once: it may be set at any time. */
-export function quietBefore(life: Life, { grownAt, watchedAt }: JobRow, last: JobInformationRow | undefined): number {
-  const reportedAt = life.stage === 'stored' ? last?.since : undefined;
-  return Math.max(watchedAt, grownAt ?? watchedAt, reportedAt ?? watchedAt);
+export function quietBefore({ grownAt, watchedAt }: JobRow, last: JobInformationRow | undefined): number {
+  return Math.max(watchedAt, grownAt ?? watchedAt, last?.since ?? watchedAt);
 }
 
 /** How the last report before it is followed reads now. */

@@ -117,7 +117,7 @@ it('a report that was stored before a restart is the last one', () => {
 
 it('the quiet time of a job begins with the last news of it before this start', () => {
   const last = { jobId: ROW.jobId, information: jobOf('501', 'Finished'), since: 7, reportedAt: 9, isFormer: false };
-  expect(quietBefore(lifeIn('unclear'), ROW, undefined)).toBe(3);
-  expect(quietBefore(lifeIn('active'), { ...ROW, grownAt: 5 }, last)).toBe(5);
-  expect(quietBefore(lifeIn('stored'), { ...ROW, grownAt: 5 }, last)).toBe(7);
+  expect(quietBefore(ROW, undefined)).toBe(3);
+  expect(quietBefore({ ...ROW, grownAt: 5 }, undefined)).toBe(5);
+  expect(quietBefore({ ...ROW, grownAt: 5 }, last)).toBe(7);
 });

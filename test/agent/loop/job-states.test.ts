@@ -62,6 +62,18 @@ describe('a job of which the middleware says that it is over', () => {
   });
 });
 
+it('a job that runs again is quiet since then, although the service no longer reports it', async () => {
+  const { clock, service, reported, tell, watchState } = await follow({ settleAfterMs: 60 * MINUTE_MS });
+  tell('Finished');
+  await clock.passUntil('its end', () => watchState() === 'settled', 5 * MINUTE_MS);
+  await clock.pass(120 * MINUTE_MS);
+  tell('Queued');
+  await reported('Queued');
+  service.failure = DOWN;
+  await clock.pass(50 * MINUTE_MS);
+  expect(watchState()).toBe('watched');
+});
+
 it('a settled job whose next run was over at once is followed again, although the state failed at that moment', async () => {
   const { clock, service, store, grow, mirror, watchState } = await follow();
   const over = (startTime: string) =>
