@@ -52,6 +52,7 @@ describe('the rows of a window', () => {
       expect(/^\[?[0-9;]*$/.test(row.slice(row.lastIndexOf('\u001b') + 1)) && row.includes('\u001b')).toBe(false);
       if (unit.startsWith('\r')) expect(row.endsWith('\r')).toBe(true);
     }
+    expect(all.foldedStates(1).hasMore, 'all of its states are counted').toBe(false);
   });
 
   it('are the same however the bytes came', () => {
