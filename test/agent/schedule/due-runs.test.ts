@@ -61,6 +61,7 @@ it('cancelled runs do not begin, and those under way go on, but not again', asyn
   due.plan('poll');
   due.plan('search', RUN_MS / 2);
   await clock.pass(10);
+  expect(due.areIdle, 'one runs, and one is due').toBe(false);
   due.plan('poll');
   await clock.pass(10);
   due.cancel();

@@ -271,7 +271,7 @@ async function withGrace<T>(clock: Clock, signal: AbortSignal, call: (patient: A
     cancel = clock.timer(GRACE_MS, () => late.abort());
   };
   if (signal.aborted) begin();
-  else signal.addEventListener('abort', begin, { once: true });
+  else signal.addEventListener('abort', begin);
   return call(late.signal).finally(() => {
     cancel();
     signal.removeEventListener('abort', begin);
