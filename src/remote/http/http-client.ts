@@ -300,21 +300,24 @@ function charsetOf(contentType: string): string {
 
 /** When a response was sent, by the clock of the server: the clocks of server and agent may differ. */
 function timeOf(date: string): number | undefined {
-  const sentAt = Date.parse(date);
+  const sentAt = dateOf(date);
   return Number.isNaN(sentAt) ? undefined : sentAt;
 }
+
+/** A number alone is no date, although `Date.parse` reads a year: 3600 is a number of seconds. */
+const dateOf = (text: string) => (/[A-Z]/i.test(text) ? Date.parse(text) : Number.NaN);
 
 /** `Retry-After` in milliseconds: seconds or a date. */
 function retryAfterMsOf(value: string, respondedAt: number): number | undefined {
   const text = value.trim();
   if (text === '') return undefined;
-  const waitMs = /^[0-9]{1,15}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - respondedAt;
+  const waitMs = /^[0-9]{1,15}$/.test(text) ? Number(text) * 1000 : dateOf(text) - respondedAt;
   return Number.isNaN(waitMs) ? undefined : Math.min(Math.max(0, waitMs), MAX_RETRY_AFTER_MS);
 }
 
 /** The calls that a limit of the server allows until its period ends (docs/dev/rest.md 4.5). */
 function quotaOf(remaining: string, reset: string, respondedAt: number): ResponseTiming['quota'] {
-  const resetMs = Date.parse(reset) - respondedAt;
+  const resetMs = dateOf(reset) - respondedAt;
   if (!/^[0-9]{1,15}$/.test(remaining) || !(resetMs > 0)) return undefined;
   return { remaining: Number(remaining), resetMs };
 }

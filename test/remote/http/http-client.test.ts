@@ -67,6 +67,7 @@ describe('an answer', () => {
     ['Thu, 01 Jan 1970 00:00:00 GMT', 0],
     ['Sun, 31 Dec 9999 23:59:59 GMT', 3_600_000],
     ['soon', undefined],
+    ['1.5', undefined],
   ])('with Retry-After: %s', async (value, expected) => {
     const server = await serve(
       startHttpServer((_, response) => response.writeHead(503, { 'retry-after': value }).end()),
@@ -84,6 +85,7 @@ describe('an answer', () => {
     ['-1', '2026-11-26T12:17:43Z', undefined],
     ['59x', '2026-11-26T12:17:43Z', undefined],
     ['59', 'soon', undefined],
+    ['59', '3600', undefined],
     ['59', '', undefined],
   ])(
     'the rest of a limit is reported with X-Rate-Limit-Remaining: %s and -Reset: %s',
