@@ -216,13 +216,15 @@ export class JobStates implements Scheduled {
     });
     this.#pauses.worked(job.jobId);
     if (information === undefined) return job.unreported('report refused');
-    failures.cleared(scopeOf(job));
     await this.#report(job, information);
   }
 
   /** Passes a report to the followed job. If it is not stored yet, its tasks are saved at once, the rest at the end. */
   async #report(job: FollowedJob, information: JobInformation): Promise<void> {
     const { id: jobId, tasks } = information;
+    // Also of a list: what failed of its own report before counts no more.
+    this.#pauses.worked(jobId);
+    this.#context.failures.cleared(scopeOf(job));
     const text = JSON.stringify(information);
     if (job.storedReport === text) return job.reported(information, 0);
     job.storedReport = text;

@@ -325,6 +325,17 @@ describe('a job that no list names, and whose own report fails', () => {
     expect(ofJob(said)).toEqual([expect.stringContaining('operation recovered')]);
   });
 
+  it('is no failing one any more once a list names it', async () => {
+    const { clock, service, said, warnings } = await follow();
+    const ofJob = (lines: readonly string[]) => lines.filter((line) => line.includes(`scope="job ${JOB} report"`));
+    service.unlisted.add(JOB);
+    vi.spyOn(service, 'getJob').mockRejectedValue(failure);
+    await clock.passUntil('its failure', () => ofJob(warnings).length > 0, 5 * MINUTE_MS);
+    service.unlisted.delete(JOB);
+    await clock.pass(MINUTE_MS);
+    expect(ofJob(said)).toEqual([expect.stringContaining('operation recovered')]);
+  });
+
   it('is searched for its tasks after the second failure', async () => {
     const { clock, service, store, watch } = await follow();
     const getJob = vi.spyOn(service, 'getJob').mockRejectedValue(failure);
