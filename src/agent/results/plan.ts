@@ -3,7 +3,7 @@ import path from 'node:path';
 import { keyText } from '../../job.ts';
 import { partsOf } from '../../safe-names.ts';
 import { inSlices } from '../../slices.ts';
-import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
+import type { LiveFileRow, ResultRow, ResultState } from '../../store/rows.ts';
 import { DAY_MS } from '../../system/clock.ts';
 import { type Ledger, NO_STAMP, type Stamps, tooLarge } from './ledger.ts';
 import { type Judge, type Refusals, SkippedNames } from './listing.ts';
@@ -64,7 +64,7 @@ interface PlanOptions {
 
 const MAY_BE_LIVE =
   'has the path of a live file, and waits for the proof: at the end of the job at the latest, or by `agent sync`';
-const NEVER_CAME = 'it had not arrived when the service listed no file of the job any more';
+const UNFINISHED: Partial<Record<ResultState, string>> = { listed: 'it had not arrived', 'in-flux': 'it was changing' };
 /** Maximum rows of files that are here and no longer listed. */
 const MAX_REMOVED = 200_000;
 
@@ -117,8 +117,9 @@ class Planning {
     const { ledger, left, judge } = this.#options;
     // Its files may be away, not removed: what never came is not complete by that.
     if (this.#isNothingListed && (row.state === 'failed' || row.state === 'refused')) return;
-    if (this.#isNothingListed && row.state === 'listed' && row.reason !== MAY_BE_LIVE) {
-      ledger.postponed(row, 'failed', NEVER_CAME);
+    const unfinished = row.reason === MAY_BE_LIVE ? undefined : UNFINISHED[row.state];
+    if (this.#isNothingListed && unfinished !== undefined) {
+      ledger.postponed(row, 'failed', `${unfinished} when the service listed no file of the job any more`);
       return;
     }
     if (this.skipped.takeFormer(row, left)) return;
