@@ -21,6 +21,8 @@ interface Response {
   readonly body?: string | Buffer;
   /** Whether the body has no end. */
   readonly isOpen?: boolean;
+  /** Whether the connection breaks inside the body. */
+  readonly isBroken?: boolean;
 }
 
 const PROTOCOLS = {
@@ -30,12 +32,16 @@ const PROTOCOLS = {
 type Protocol = keyof typeof PROTOCOLS;
 
 /** A listing of a service that sends this. */
-async function listed(protocol: Protocol, { status, type = '', body = '', isOpen = false }: Response) {
+async function listed(
+  protocol: Protocol,
+  { status, type = '', body = '', isOpen = false, isBroken = false }: Response,
+) {
   const server = closedAtEnd(
     await startHttpServer(async (request, response) => {
       await bodyOf(request);
       response.writeHead(status, type === '' ? {} : { 'content-type': type });
-      if (isOpen) response.write(body);
+      if (isBroken) response.write(body, () => response.destroy());
+      else if (isOpen) response.write(body);
       else response.end(body);
     }),
   );
@@ -104,6 +110,16 @@ describe.each(['soap', 'rest'] as const)('by %s', (protocol) => {
     const parts = got.remote.readParts(JOB, [{ taskId: TASK, file: 'stdout', offset: 0 }], signal);
     expect(await failureOf(parts)).toMatchObject({ code: 'malformed' });
     await until(() => got.server.open() === 0);
+  });
+
+  test.each([
+    [401, 'session-lost'],
+    [403, 'session-lost'],
+    [413, 'request-too-long'],
+    [500, 'interrupted'],
+  ])('a refusal whose body breaks has the code of its status, if that is clear: %i', async (status, code) => {
+    const { names } = await listed(protocol, { status, type: 'text/html', body: '<html>', isBroken: true });
+    await expect(names).rejects.toMatchObject({ code });
   });
 
   test('of a refusal, so many bytes are read, and no more is waited for', async () => {

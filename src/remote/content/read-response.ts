@@ -2,7 +2,7 @@
 import { JobtailError } from '../../errors.ts';
 import { isIdempotent, type Operation } from '../../operations.ts';
 import type { Secrets } from '../../redact.ts';
-import { type HttpMessage, type HttpResponse, readBeginning } from '../http/http-client.ts';
+import { type HttpMessage, type HttpResponse, readRefusal } from '../http/http-client.ts';
 import type { Count, ServiceCallsOptions } from '../session-calls.ts';
 import { malformed, titleOf } from '../wrong-responses.ts';
 import type { Lifted } from './lifted.ts';
@@ -105,7 +105,7 @@ async function pushInSlices<Parsed>(reader: Reader<Parsed>, chunk: Buffer): Prom
 }
 
 async function readHead(response: HttpResponse, { format, count }: ResponseReading<unknown>): Promise<Buffer> {
-  const head = await readBeginning(response, format.maxRefusalBytes);
+  const head = await readRefusal(response, format.maxRefusalBytes);
   count.bytes += head.length;
   return head;
 }

@@ -274,6 +274,18 @@ export async function readBeginning(response: HttpResponse, enoughBytes: number)
   return Buffer.concat(chunks, length);
 }
 
+/** Statuses that are clear without a body, in whose place a server may close the connection. */
+const CLEAR_STATUSES: readonly number[] = [401, 403, 413];
+
+/** As `readBeginning`, of a refusal: nothing if the body breaks, and the status alone is clear. */
+export async function readRefusal(response: HttpResponse, enoughBytes: number): Promise<Buffer> {
+  return await readBeginning(response, enoughBytes).catch((thrown: unknown) => {
+    const isBroken = thrown instanceof JobtailError && thrown.code === 'interrupted';
+    if (isBroken && CLEAR_STATUSES.includes(response.status)) return Buffer.alloc(0);
+    throw thrown;
+  });
+}
+
 function parseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) {

@@ -7,7 +7,7 @@ import type { Grant } from '../../agent/ports/server.ts';
 import { HEADER_AUTH_NEEDED, type OperationSettings } from '../../auth.ts';
 import { JobtailError } from '../../errors.ts';
 import type { Secrets } from '../../redact.ts';
-import { type HttpSender, readBeginning, readBody } from '../http/http-client.ts';
+import { type HttpSender, readBody, readRefusal } from '../http/http-client.ts';
 import { signInRefusal } from './refusal.ts';
 
 const MAX_RESPONSE_BYTES = 64 * 1024;
@@ -43,7 +43,7 @@ export async function callOperation(auth: OperationSettings, options: OperationO
   const response = await http.request({ method: 'POST', url, headers, body: bodyOf(auth, secret), signal });
   const { status, contentType } = response;
   if (status < 200 || status > 299) {
-    const text = (await readBeginning(response, MAX_QUOTED_BYTES)).toString();
+    const text = (await readRefusal(response, MAX_QUOTED_BYTES)).toString();
     throw signInRefusal(response, text, { url, secrets, secretPlace });
   }
   const text = new TextDecoder().decode(await readBody(response, MAX_RESPONSE_BYTES));

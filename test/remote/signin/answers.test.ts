@@ -77,6 +77,15 @@ it('a failure of the program itself holds nothing of the request', async () => {
   expect(error).toMatchObject({ code: 'internal', message: expect.stringContaining('"Password":"***"') });
 });
 
+it('a refusal whose body breaks is a refusal, so it is not repeated at once', async () => {
+  const headers = { 'Content-Type': 'text/html', 'Content-Length': '100', Connection: 'close' };
+  service.answer = () => ({ status: 401, headers, body: '<html>' });
+  const { session } = signIn(await settings());
+  for (let times = 0; times < 2; times += 1)
+    await expect(session.current(NEVER)).rejects.toMatchObject({ code: 'sign-in-refused' });
+  expect(service.received).toHaveLength(1);
+});
+
 it('a failed sign-in is that of the client if nobody listens', async () => {
   const { session } = signIn(await settings(), { baseUrl: 'http://127.0.0.1:1' });
   const error = await failureOf(session.current(NEVER), [SECRETS.SECRET]);
