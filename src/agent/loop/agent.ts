@@ -47,6 +47,8 @@ export class Agent {
   readonly #forgetting: Forgetting;
   /** The revision of the last read change of the store. */
   #revision = -1;
+  /** Whether the last read of the store failed. */
+  #isUnread = false;
   #rule: string | undefined;
   #cancelRefresh: () => void = () => {};
 
@@ -86,8 +88,11 @@ export class Agent {
     const { clock, limits, failures } = this.#context;
     try {
       this.#readStore();
-      failures.cleared(STATE);
+      // A failed write is over when one succeeds.
+      if (this.#isUnread) failures.cleared(STATE);
+      this.#isUnread = false;
     } catch (thrown) {
+      this.#isUnread = true;
       failures.failed(STATE, asJobtailError(thrown));
     }
     this.#cancelRefresh();

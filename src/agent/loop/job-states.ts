@@ -275,14 +275,15 @@ export class JobStates implements Scheduled {
   }
 
   async #note(delayMs: number): Promise<void> {
-    const { clock, store } = this.#context;
+    const { clock, store, failures: logged } = this.#context;
     const requestedAt = clock.now();
     const failures = this.#backOff.failures;
     const error = this.#failing?.stored ?? null;
     const counts = { listed: this.#listed, waiting: this.#waiting };
     const row = { requestedAt, nextRequestAt: requestedAt + Math.round(delayMs), failures, error, ...counts };
     if (this.#options.signal.aborted) return;
-    await this.#context.poll.commitTogether(() => store.jobInformation.saveListing(row)).catch(() => {});
+    const noted = this.#context.poll.commitTogether(() => store.jobInformation.saveListing(row));
+    await noted.then(() => logged.cleared(STATE)).catch(() => {});
   }
 }
 

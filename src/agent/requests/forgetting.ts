@@ -40,8 +40,10 @@ export class Forgetting {
   #begin(request: RequestRow): void {
     const { jobId } = request;
     if (this.#underWay.has(jobId)) return;
+    const { failures } = this.#options.context;
     const done = this.#execute(request)
-      .catch((thrown: unknown) => this.#options.context.failures.failed(STATE, asJobtailError(thrown)))
+      .then(() => failures.cleared(STATE))
+      .catch((thrown: unknown) => failures.failed(STATE, asJobtailError(thrown)))
       .finally(() => this.#underWay.delete(jobId));
     this.#underWay.set(jobId, done);
   }

@@ -70,7 +70,9 @@ export class ServiceRequests {
     };
     try {
       const answer = await this.#call(request, signal).catch(refused);
-      if (answer !== undefined) requests.answer(requestId, JSON.stringify(answer));
+      if (answer === undefined) return;
+      requests.answer(requestId, JSON.stringify(answer));
+      this.#context.failures.cleared(STATE);
     } catch (thrown) {
       this.#context.failures.failed(STATE, asJobtailError(thrown));
     } finally {
