@@ -130,6 +130,9 @@ it('a view goes on when the password of the database has changed', needs('postgr
     await fleet.query(`UPDATE jobtail.jobs SET owner = '${owner}', waiting_since = NULL, mirror = 'other'`);
     expect([...(await view.read([])).places]).toEqual([['1', { owner, isElsewhere }]]);
   }
+  fs.writeFileSync(path.join(directory, '.jobtail-mirror'), 'other');
+  await fleet.query(`UPDATE jobtail.jobs SET owner = 'bert'`);
+  expect([...(await view.read([])).places]).toEqual([['1', { owner: 'bert', isElsewhere: false }]]);
   const connections = () => fleet.query(`SELECT 1 FROM pg_stat_activity WHERE usename = 'reader'`);
   expect(await connections()).toHaveLength(1);
   await view.close();

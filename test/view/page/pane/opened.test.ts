@@ -225,6 +225,9 @@ it('what became of a copy is shown for two seconds, also after another copy', as
   }
   await vi.advanceTimersByTimeAsync(1);
   expect([pane.notice.value, copied]).toEqual(['', [LINE, LINE.repeat(2)]]);
+  vi.stubGlobal('navigator', { clipboard: { writeText: () => Promise.reject(new Error('not allowed')) } });
+  await pane.copy();
+  expect(pane.notice.value).toBe('this browser refuses to copy');
 });
 
 it('a pause of the page ends after its time, or when its signal fires, and leaves nothing behind', async () => {
