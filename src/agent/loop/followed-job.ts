@@ -179,7 +179,9 @@ export class FollowedJob implements OneJob {
     // Saved before the last pass: a settled job is not reported again.
     if (event === 'reported deleted' && this.#life.stage !== 'deleted') saveDeleted(information, context);
     this.happened(event);
-    if (newTasks > 0) this.#plan('poll');
+    if (newTasks === 0) return;
+    this.happened('growth');
+    this.#plan('poll');
   }
 
   tryAgain(isMended: (policy: ErrorPolicy) => boolean): void {

@@ -98,6 +98,7 @@ it.each([true, false])(
 it.each<[string, (remote: FailingRemote, service: ModelJobService, watch: () => void) => void]>([
   ['finds it watched once more', (_remote, _service, watch) => watch()],
   ['finds it active', (_, service) => service.set(jobOf(JOB, 'Running', { tasks: tasksOf(TASK) }))],
+  ['finds another task', (_, service) => service.set(jobOf(JOB, 'Finished', { tasks: tasksOf(TASK, '9002') }))],
   ['brings one more byte', (remote) => remote.files.set(keyText(STDOUT), Buffer.from('a line\n.'))],
 ])('a last pass that %s does not settle its job', async (_, changes) => {
   const remote = new FailingRemote();
