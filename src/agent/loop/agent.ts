@@ -47,18 +47,16 @@ export class Agent {
   readonly #forgetting: Forgetting;
   /** The revision of the last read change of the store. */
   #revision = -1;
-  /** Whether the last read of the store failed. */
   #isUnread = false;
   #rule: string | undefined;
   #cancelRefresh: () => void = () => {};
 
   constructor(options: AgentOptions) {
     this.#options = options;
-    const { context } = options;
+    const { context, hide } = options;
     this.#context = context;
     const { jobService, remote, results, calls, log } = context;
     this.#jobStates = jobService === null ? undefined : this.#newJobStates(jobService);
-    const { hide } = options;
     this.#serviceRequests = new ServiceRequests(this.#context, {
       jobService: context.bare.jobService && queuedJobService(context.bare.jobService, calls, 'asked'),
       verify: (jobId, isComplete, signal) => verifyJob(jobId, { ...context, hide, isComplete, signal }),
@@ -180,9 +178,8 @@ export class Agent {
     // Another one is left after its pass.
     const isLeft = (jobId: JobId) => this.#jobs.has(jobId) && !passes.some((request) => request.jobId === jobId);
     const other = [...asked, ...before].filter((jobId) => !(asked.has(jobId) && before.has(jobId)));
-    const rows = new Map(
-      [...changed, ...other.flatMap((jobId) => jobs.get(jobId) ?? [])].map((job) => [job.jobId, job]),
-    );
+    const all = [...changed, ...other.flatMap((jobId) => jobs.get(jobId) ?? [])];
+    const rows = new Map(all.map((job) => [job.jobId, job]));
     return [...rows.values()].filter(({ jobId }) => asked.has(jobId) || isLeft(jobId));
   }
 
@@ -212,12 +209,9 @@ export class Agent {
     if (key === this.#rule) return;
     this.#rule = key;
     if (rule === undefined) return;
+    const fields = { code: 'config', hint: NO_SERVICE } as const;
     if (this.#jobStates !== undefined) this.#jobStates.soon();
-    else
-      log.error(
-        { code: 'config', hint: NO_SERVICE },
-        'the jobs of the user cannot be followed: there is no job service',
-      );
+    else log.error(fields, 'the jobs of the user cannot be followed: there is no job service');
   }
 
   #newJobStates(service: JobService): JobStates {

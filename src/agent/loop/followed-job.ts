@@ -148,9 +148,9 @@ export class FollowedJob implements OneJob {
     const last = jobService === null ? undefined : store.jobInformation.get(jobId);
     const event = lastReported(last);
     if (event !== undefined) this.happened(event);
-    const quietMs = Math.max(0, clock.now() - quietBefore(job, last));
-    this.#life = { ...this.#life, quietSince: clock.monotonic() - quietMs };
-    this.stall.followed(job, last);
+    const quietSince = clock.monotonic() - Math.max(0, clock.now() - quietBefore(job, last));
+    this.#life = { ...this.#life, quietSince };
+    this.stall.followed(last, quietSince);
     this.#last = last?.information;
     log.info({ jobId, source }, 'job followed');
   }
@@ -211,11 +211,7 @@ export class FollowedJob implements OneJob {
       if (kind === 'poll') await this.#poll.run(signal);
       else if (kind === 'results') await runResults(this, (names) => this.#search.listed(names), signal);
       else if (kind === 'search') await this.#search.run(signal);
-      else {
-        await this.#pass.run(signal);
-        this.#resume();
-        return;
-      }
+      else return await this.#pass.run(signal).then(() => this.#resume());
       failures.logged.cleared(failures.scopeOf(kind));
       if (failures.isFailing(kind)) await failures.succeeded([kind], { grew: false });
     } catch (thrown) {

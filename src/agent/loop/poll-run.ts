@@ -79,9 +79,7 @@ export class PollRun {
     await this.#note(polled);
     const outcomes = [...polled.outcomes.values()];
     const hasResponse = outcomes.length > 0;
-    this.#mayBeArchive = [...polled.outcomes].some(
-      ([name, outcome]) => outcome === 'changing' && !name.endsWith('/progress'),
-    );
+    this.#mayBeArchive = [...polled.outcomes].some(([file, is]) => is === 'changing' && !file.endsWith('/progress'));
     if (!this.#hasFiles && outcomes.some((outcome) => outcome !== 'absent')) {
       this.#hasFiles = true;
       // The first results come with the first live files.

@@ -130,25 +130,19 @@ export class RunFailures {
 
   #note({ grew, refused = 0, withinMs, stalledMs }: FinishedRun): Promise<void> {
     const jobId = this.#jobId;
-    const { clock, store } = this.#context;
-    const { commitTogether } = this.#context.poll;
+    const { clock, store, poll } = this.#context;
     const polledAt = clock.now();
     const [first] = DUE_RUNS.flatMap((kind) => this.#failing.get(kind) ?? []);
-    return commitTogether(() => {
+    return poll.commitTogether(() => {
       const before = first === undefined ? null : (store.jobs.get(jobId)?.error ?? null);
       const stored = storedErrorFrom(first?.error, before, polledAt);
       const retry = first?.retryAt === undefined ? {} : { retryAt: first.retryAt };
       const error = stored === null ? null : { ...stored, ...retry };
       const grownAt = grew ? polledAt : null;
-      const stall = stalledMs == null ? stalledMs : Math.round(polledAt - stalledMs);
-      store.jobs.endRun(jobId, {
-        polledAt,
-        grownAt,
-        refused,
-        failures: first?.backOff.failures ?? 0,
-        error,
-        ...(stall === undefined ? {} : { stalledAt: stall }),
-      });
+      const failures = first?.backOff.failures ?? 0;
+      const stalledAt = stalledMs == null ? stalledMs : Math.round(polledAt - stalledMs);
+      const stall = stalledAt === undefined ? {} : { stalledAt };
+      store.jobs.endRun(jobId, { polledAt, grownAt, refused, failures, error, ...stall });
     }, withinMs);
   }
 }

@@ -21,11 +21,9 @@ export class Stall {
     this.#isStalled = stalledAt !== null;
   }
 
-  /** `last`: the report that was stored before. */
-  followed({ grownAt, watchedAt }: JobRow, last: JobInformationRow | undefined): void {
-    const { clock } = this.#context;
-    const since = Math.max(watchedAt, grownAt ?? watchedAt, last?.since ?? watchedAt);
-    this.#grewAt = clock.monotonic() - Math.max(0, clock.now() - since);
+  /** `last`: the report that was stored before; `quietSince`: when there was growth or another state last. */
+  followed(last: JobInformationRow | undefined, quietSince: number): void {
+    this.#grewAt = quietSince;
     this.#jobState = last?.information.state ?? null;
   }
 
