@@ -72,6 +72,10 @@ it('cancelled runs do not begin, and those under way go on, but not again', asyn
   due.cancel(['search']);
   await clock.pass(3 * RUN_MS);
   expect(steps.slice(1)).toEqual([`poll at ${3 * RUN_MS + 30}`]);
+  due.plan('results', 10);
+  due.endAll();
+  await clock.pass(3 * RUN_MS);
+  expect(steps).toHaveLength(2);
 });
 
 it.each(['by the runs', 'by the job'])('runs under way are stopped %s, and their end is waited for', async (by) => {
