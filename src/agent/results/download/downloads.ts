@@ -27,7 +27,7 @@ interface DownloadsOptions {
   readonly onFallback?: ((jobId: JobId, reason: string) => void) | undefined;
 }
 
-/** After so many failed files in a row, the service is the cause. */
+/** After so many failed files in a row, the service is the cause; of files that failed before, the rest is left for later. */
 const MAX_IN_A_ROW = 3;
 /** A file on which the service hung gets this many times the time at the next attempt. */
 const PATIENCE = 10;
@@ -78,6 +78,9 @@ export class Downloads {
       if (reason === undefined) usual.push(result);
       else ledger.notSent(result.row, reason);
     }
+    // A file that always fails must neither hold up others nor end each sync: first what did not fail before.
+    const failedSince = ({ row }: DueResult) => (row.state === 'failed' ? row.dueAt : 0);
+    usual.sort((a, b) => failedSince(a) - failedSince(b));
     const left: Left = new Map();
     await this.#byService(usual, canStop ? left : undefined);
     const leftGone = await this.#byDirect([...left.keys()]);
@@ -170,14 +173,16 @@ export class Downloads {
   /** Fetches by DownloadFileFromCluster, some at a time; without `left`, all that it sends. */
   async #byService(files: readonly DueResult[], left: Left | undefined): Promise<void> {
     const queue = files.values();
-    const { signal: caller, limits } = this.#options;
+    const { signal: caller, limits, ledger } = this.#options;
     const stop = new LinkedAbort(caller);
     const { signal } = stop;
     const { silentMs } = limits;
     const work = async () => {
       for (const result of queue) {
         if (signal.aborted) return;
-        if (left !== undefined && this.#isServiceOut) left.set(result, undefined);
+        const isLater = result.row.state === 'failed' && this.#failuresInARow >= MAX_IN_A_ROW;
+        if (left !== undefined && (this.#isServiceOut || isLater)) left.set(result, undefined);
+        else if (isLater) ledger.stillFailed();
         else await this.#fetchOne(result, { left, silentMs, signal });
       }
     };
@@ -223,7 +228,7 @@ export class Downloads {
       const isStillIrregular = isIrregular(row) && error.policy.isRefusal && isStillNoFile(row, error.inPlace);
       if (left !== undefined && !isStillIrregular && (isRefused || mayComeDirectly(error))) {
         // No other file is requested behind one on which the service hangs.
-        this.#isServiceOut ||= hasHung || !this.#isOfOneFile(error);
+        this.#isServiceOut ||= hasHung || !this.#isOfOneFile(error, row);
         const next = result.notSent();
         const onMissed = (works: boolean) => {
           if (hasHung) ledger.hung(row, silentMs);
@@ -235,7 +240,7 @@ export class Downloads {
         return;
       }
       if (isBehind) ledger.waitedBehind(row);
-      if (isBehind || (!hasHung && !this.#isOfOneFile(error))) throw error;
+      if (isBehind || (!hasHung && !this.#isOfOneFile(error, row))) throw error;
       if (error.inPlace !== undefined) ledger.noFile(row, error.inPlace);
       else if (isStillIrregular) ledger.stillLeftOut(row);
       else if (hasHung) ledger.hung(row, silentMs);
@@ -292,11 +297,11 @@ export class Downloads {
     ledger.postponed(row, 'left-out', tooLarge(limits.maxFileBytes));
   }
 
-  #isOfOneFile(error: JobtailError): boolean {
-    const { ofOneFile } = error.policy;
+  #isOfOneFile({ policy }: JobtailError, { state }: DueResult['row']): boolean {
+    const { ofOneFile } = policy;
     if (ofOneFile === 'yes') return true;
     this.#failuresInARow += 1;
-    return ofOneFile === 'perhaps' && this.#failuresInARow < MAX_IN_A_ROW;
+    return ofOneFile === 'perhaps' && (state === 'failed' || this.#failuresInARow < MAX_IN_A_ROW);
   }
 }
 
