@@ -13,6 +13,7 @@ import { Rule } from '../../../src/notify/rules.ts';
 import { saveOutage } from '../../../src/store/outage.ts';
 import { taskOf } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
+import { until } from '../../support/e2e-until.ts';
 import { SILENT } from '../../support/errors.ts';
 
 const page = fs.readFileSync(fileURLToPath(new URL('../../../docs/json.md', import.meta.url)), 'utf8');
@@ -86,9 +87,10 @@ it('docs/json.md has each key that a command prints, and no other', async (conte
   add('errors', await read('errors'));
   add('notify --test', await read('notify', '--test'));
   add('version', (await place.plain(['version', '--json'])).stdout);
+  const copies = path.join(place.mirror, jobId, 'results', task.specificationId);
+  await until('the results', () => ['a.dat', 'b.dat'].every((name) => fs.existsSync(path.join(copies, name))));
   agent.signal('SIGTERM');
   await agent.ended;
-  const copies = path.join(place.mirror, jobId, 'results', task.specificationId);
   fs.writeFileSync(path.join(copies, 'a.dat'), 'dat!');
   fs.rmSync(path.join(copies, 'b.dat'));
   add('verify', await read('verify', jobId));
