@@ -21,6 +21,8 @@ import type { SearchRun } from './search-run.ts';
 
 const ANSWERS_MS = 24 * 60 * 60_000;
 
+const isActive = (report: JobInformation | undefined) => phaseOf(report?.state ?? null) === 'active';
+
 const answer = ({ requests }: Store, { requestId }: RequestRow, text: PassAnswer) =>
   requests.answer(requestId, JSON.stringify(text));
 
@@ -61,8 +63,7 @@ export class PassRun {
     try {
       const reported = await reportedNow(jobId, { ...context, signal });
       // It was started again since the last list.
-      const isActive = phaseOf(reported?.state ?? null) === 'active';
-      if (isActive && isFollowed(this.#job.life)) this.#job.happened('reported active');
+      if (isActive(reported) && isFollowed(this.#job.life)) this.#job.happened('reported active');
       isLast &&= this.#isLast;
       const summary =
         reported?.state === DELETED ? this.#deleted(signal) : await this.#complete(reported, remote, isLast, signal);
@@ -101,8 +102,7 @@ export class PassRun {
     const onCompared = () => {
       if (!isLast && isFollowed(this.#job.life)) this.#job.due.admitPolls(context.limits.intervals.minIntervalMs);
     };
-    const isActive = phaseOf(reported?.state ?? null) === 'active';
-    return await completePass(polls, { ...context, remote, isLast, isActive, signal, onCompared });
+    return await completePass(polls, { ...context, remote, isLast, isActive: isActive(reported), signal, onCompared });
   }
 
   get #isLast(): boolean {

@@ -49,21 +49,27 @@ export function findRoutes(parts: ViewParts): readonly HttpRoute[] {
       const failed = failedJobs(parts);
       const { errorPatterns: patterns } = parts.settings;
       const isFailed = (jobId: JobId) => failed.has(jobId);
-      return searched(context, (files, signal) => errorLines({ files, patterns, isFailed, signal }));
+      return searched(context, (files, signal) =>
+        errorLines(files.length, (onUnreadable) => errorsIn({ files, patterns, isFailed, onUnreadable, signal })),
+      );
     }),
   ];
 }
 
 /** What was found so far, at most every `SHOW_MS`, and once at the end. */
-async function* errorLines(search: Omit<Parameters<typeof errorsIn>[0], 'onUnreadable'>): AsyncGenerator<ErrorGroups> {
-  const { files } = search;
+async function* errorLines(
+  files: number,
+  search: (onUnreadable: (error: string) => void) => AsyncIterable<ErrorProgress>,
+): AsyncGenerator<ErrorGroups> {
   let unreadable: string | undefined;
-  const onUnreadable = (error: string) => (unreadable ??= error);
+  const onUnreadable = (error: string) => {
+    unreadable ??= error;
+  };
   const shown = ({ tasks, filesDone }: ErrorProgress, isDone: boolean, cut?: string): ErrorGroups => {
     const groups = groupsOf(tasks.values()).slice(0, MAX_GROUPS);
     return {
       tasks: tasks.size,
-      files: files.length,
+      files,
       filesDone,
       isDone,
       ...(cut !== undefined && { cut }),
@@ -77,10 +83,10 @@ async function* errorLines(search: Omit<Parameters<typeof errorsIn>[0], 'onUnrea
       })),
     };
   };
-  let last: ErrorProgress = { tasks: new Map(), files: files.length, filesDone: 0 };
+  let last: ErrorProgress = { tasks: new Map(), files, filesDone: 0 };
   let shownAt = 0;
   try {
-    for await (last of errorsIn({ ...search, onUnreadable })) {
+    for await (last of search(onUnreadable)) {
       if (performance.now() - shownAt < SHOW_MS) continue;
       yield shown(last, false);
       shownAt = performance.now();
