@@ -1,9 +1,11 @@
-/** The rules of the configuration: the events of each, and the lines that its pattern matches. */
+/** The rules of the configuration: the events that each takes, and their deliveries. */
 
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { patterned } from '../agent/patterns.ts';
 import type { Config } from '../config/config.ts';
+import type { JobId } from '../job.ts';
 import type { NotifyEvent } from '../notification.ts';
+import type { DeliveryRow } from '../store/outbox.ts';
 import type { LiveFileRow } from '../store/rows.ts';
 import { type EventOf, newEvent } from './events.ts';
 
@@ -54,3 +56,13 @@ function targetOf({ command, url, mail }: RuleSettings): string {
   if (url !== null) return `url ${new URL(url).origin}`;
   return `mail ${mail}`;
 }
+
+export function deliveryOf({ id: rule }: Rule, event: NotifyEvent, now: number): DeliveryRow {
+  const { jobId } = event;
+  const at = { madeAt: now, dueAt: now, attempts: 0, lastError: null };
+  return { deliveryId: randomUUID(), jobId: (jobId as JobId | undefined) ?? null, rule, event, ...at };
+}
+
+/** One for each rule that takes the event. */
+export const deliveriesOf = (rules: readonly Rule[], events: readonly NotifyEvent[], now: number): DeliveryRow[] =>
+  events.flatMap((event) => rules.filter((rule) => rule.takes(event)).map((rule) => deliveryOf(rule, event, now)));
