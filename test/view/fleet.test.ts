@@ -4,7 +4,6 @@ import { JobtailError } from '../../src/errors.ts';
 import type { JobId } from '../../src/job.ts';
 import { Store } from '../../src/store/store.ts';
 import { type FleetRead, JobStores } from '../../src/view/fleet.ts';
-import { factsOf } from '../../src/view/page/service/server-words.ts';
 import { until } from '../support/e2e-until.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
@@ -119,21 +118,4 @@ it('each of two requests for the results of a job waits for the read that has th
   reads[1]?.end();
   await Promise.all(both);
   expect([answered, reads.length]).toEqual([[1, 2], 2]);
-});
-
-it('what the agent detected of a server is shown in words', () => {
-  const words = (name: string, value: string) => factsOf([{ name, value }]);
-  expect([words('text-encoding', 'utf-8'), words('text-encoding', 'x')].flat()).toEqual([
-    ['text', ['decoded as UTF-8']],
-    ['text', ['not decoded as UTF-8']],
-  ]);
-  expect(['0', '2', '-3'].flatMap((shift) => words('task-shift', shift))).toEqual(
-    ['', ' - 2', ' + 3'].map((more) => ['directories', [`named by the id of the task${more}`]]),
-  );
-  const paths = ['listed', 'relative'].flatMap((value) => words('rest-path', value)[0]?.[1]);
-  expect(paths).toEqual(['requested by their listed names', 'requested by their listed names below the id of the job']);
-  const [one, two] = ['a', 'b'].map((name) => ({ name: `rest-address-${name}`, value: `GET /${name}` }));
-  expect(factsOf([one, { name: 'batch', value: '1' }, two].flatMap((each) => each ?? []))).toEqual([
-    ['addresses', ['/a', '/b']],
-  ]);
 });

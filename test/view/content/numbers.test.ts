@@ -1,32 +1,7 @@
 /** Numbers of lines that are alike. */
 import { describe, expect, it } from 'vitest';
-import { shapeOf } from '../../../src/number-lines.ts';
 import { numbersOf, shapeAt, thinnedRows } from '../../../src/view/content/numbers.ts';
 import { sourceOf } from '../../support/view-models.ts';
-
-describe('the shape of a line', () => {
-  it.each([
-    ['residual  6.667e-3', ['residual']],
-    ['step 10/100 residual: 6.6e-3 time=12.5s', ['step', '#2', 'residual', 'time']],
-    ['2026-03-01T12:00:01.5Z INFO iter 5 loss 0.1', ['iter', 'loss']],
-    ['\u001b[32menergy (eV)\u001b[0m -13.6', ['energy (eV)']],
-    ['t = 1.0D+03, E: -5.', ['t', 'E']],
-    ['  1.0   2.0', ['#1', '#2']],
-    ['nan', ['#1']],
-  ])('%j has names for its numbers', (line, columns) => {
-    expect(shapeOf(line, '')?.columns).toEqual(columns);
-  });
-
-  it.each(['node-7 of v1.2.3', 'id 1a2bcdef', 'INFO', '', '12:00:01 started'])('%j has none', (line) => {
-    expect(shapeOf(line, '')).toBeUndefined();
-  });
-
-  it('takes the head of a CSV file', () => {
-    expect(shapeOf('1,2.5,-3', 'step,loss,µ')?.columns).toEqual(['step', 'loss', 'µ']);
-    expect(shapeOf('1,2.5,-3', 'step,loss')?.columns).toEqual(['#1', '#2', '#3']);
-    expect(shapeOf('1,2.5 done', 'step,loss')?.columns).toEqual(['#1', '#2']);
-  });
-});
 
 describe('the numbers', () => {
   const lines = (from: number, to: number) =>
