@@ -18,7 +18,7 @@ const OF_ERRORS =
 
 /**
  * Defaults of `errors.patterns`; case is ignored. Each has a text of four characters or more, by which lines are
- * searched. test/search/error-lines.ts has lines of real programs.
+ * searched. test/search/lines.txt has lines of real programs.
  */
 const ERROR_PATTERNS = [
   // The level of a log, or the name of what was thrown, whatever follows.

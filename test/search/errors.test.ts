@@ -6,8 +6,9 @@ import { expect, it } from 'vitest';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { type ErrorProgress, errorsIn, groupsOf, likenessOf } from '../../src/search/errors.ts';
 import { hasMirrors, lossOf, type MirrorChoice, mirrorsIn } from '../../src/search/mirrors.ts';
+import { textsIn } from '../../src/search/texts.ts';
+import { expectCases } from '../support/errors.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
-import { ERRORS, OTHERS } from './error-lines.ts';
 
 /** The errors of mirrors, given by job, task and name. */
 async function errorsOf(mirrors: Readonly<Record<string, string>>, patterns: readonly string[] | null = null) {
@@ -91,24 +92,27 @@ it('a coloured error is one with the same error without colours', async () => {
   expect(groups).toMatchObject([{ tasks: 2, first: { text: 'fatal: no mesh' } }]);
 });
 
-let search: Promise<ReadonlySet<string | undefined>> | undefined;
-
-/** Each line is all that a task wrote. */
-async function searchAll() {
-  const lines = [...ERRORS, ...OTHERS];
+it('the search for errors takes for errors, and for alike, what is written; a pattern needs these texts', async () => {
+  const cases = path.join(import.meta.dirname, 'lines.txt');
+  const written = fs.readFileSync(cases, 'utf8').replaceAll('\\u001b', '\u001b');
+  const lines = [...written.matchAll(/^> error (.*)$/gm)].map(([, line]) => line);
+  // Each line is all that a task wrote.
   const tasks = await errorsOf(Object.fromEntries(lines.map((line, at) => [`1/${at + 1}/stderr`, `${line}\n`])));
-  return new Set(tasks.map(({ taskId }) => lines[Number(taskId) - 1]));
-}
-
-/** The lines that one search takes for errors. */
-const found = () => {
-  search ??= searchAll();
-  return search;
-};
-
-it.each(ERRORS)('the search for errors takes for an error: %s', async (line) => expect(await found()).toContain(line));
-
-it.each(OTHERS)('the search for errors takes for none: %s', async (line) => expect(await found()).not.toContain(line));
+  const errors = new Set(tasks.map(({ taskId }) => lines[Number(taskId) - 1]));
+  const texts = (source: string, ignoreCase: boolean) => {
+    const { texts: needed, isWhole } = textsIn(source, ignoreCase);
+    return `${JSON.stringify(needed)}${isWhole ? ', and no more' : ''}`;
+  };
+  const like = (line: string) => (likenessOf(line) === line ? '' : `: ${likenessOf(line)}`);
+  const functions: Readonly<Record<string, (text: string) => string>> = {
+    error: (line) => (errors.has(line) ? 'yes' : 'no') + like(line),
+    ...{ like: likenessOf, texts: (source) => texts(source, false), itexts: (source) => texts(source, true) },
+  };
+  await expectCases(cases, (line) => {
+    const [name = '', ...words] = line.replaceAll('\\u001b', '\u001b').split(' ');
+    return [functions[name]?.(words.join(' ')) ?? 'no such function'];
+  });
+});
 
 it('the search for errors finds the first and the last one of each task, over its files', async () => {
   const tasks = await errorsOf({
@@ -176,21 +180,6 @@ it('groups tasks whose errors are alike, the largest group first', async () => {
     [1, 'only here: fatal', '1/1 stderr:1'],
     [1, 'its end: fatal', '1/1 stderr:2'],
   ]);
-});
-
-it.each([
-  ['at 2026-03-01 12:00:05,123', 'at 2026-03-01 13:10:00,9'],
-  ['cannot open /scratch/a/b.dat', 'cannot open /home/c'],
-  ['address 0x7ffe12 of 550e8400-e29b-41d4-a716-446655440000', 'address 0x1 of 00000000-0000-4000-8000-00000000000a'],
-  ['commit 0f3a9c21bb failed', 'commit 1234567890 failed'],
-  ["don't find module 'numpy'", "don't find module 'torch'"],
-  ['key "a b" is missing', 'key "c" is missing'],
-])('the search for errors takes for alike: %s', (one, other) => expect(likenessOf(one)).toBe(likenessOf(other)));
-
-it('different errors are in different groups', () => {
-  expect(likenessOf('out of memory')).not.toBe(likenessOf('out of time'));
-  expect(likenessOf('facade failed')).toBe('facade failed');
-  expect(likenessOf('"a b"  in /x/y at 0x7f, 3.5 %')).toBe('<text> in <path> at <n>, <n> %');
 });
 
 it('a directory that is not there yet has no mirrors', () => {
