@@ -1,6 +1,6 @@
 /**
- * The HTTP application of the agent: the view, the socket of members and the interface for programs are each a list of
- * routes of it, behind a gate that decides who may ask.
+ * The HTTP application of the agent: the view, the sockets and the metrics are each a list of routes of it, behind gates
+ * that decide who may ask.
  */
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';

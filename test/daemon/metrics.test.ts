@@ -5,9 +5,9 @@ import net from 'node:net';
 import { Registry } from 'prom-client';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { StoreTotals } from '../../src/daemon/metrics.ts';
-import { type MetricsServer, serveMetrics } from '../../src/daemon/metrics-port.ts';
+import { serveMetrics } from '../../src/daemon/metrics-routes.ts';
 import { JobtailError } from '../../src/errors.ts';
-import { until } from '../support/e2e-until.ts';
+import type { Served } from '../../src/http/server.ts';
 import { needs } from '../support/needs.ts';
 import { complaintsOf, metricsOf, scrape, TOTALS } from '../support/service-scrape.ts';
 
@@ -81,142 +81,86 @@ describe('the metrics', () => {
 });
 
 describe('the server', () => {
-  async function start(
-    verdicts: { unhealthy?: string; unready?: string; requestMs?: number } = {},
-  ): Promise<MetricsServer> {
-    const server = await serveMetrics({
-      host: '127.0.0.1',
-      port: 0,
-      metrics: () => metricsOf().text(),
-      unhealthy: () => verdicts.unhealthy,
-      unready: () => verdicts.unready,
-      ...(verdicts.requestMs === undefined ? {} : { requestMs: verdicts.requestMs }),
-    });
-    onTestFinished(() => server.close());
+  const served = async (options: Partial<Parameters<typeof serveMetrics>[1]> = {}, port = 0) => {
+    const usual = { metrics: () => metricsOf().text(), unhealthy: () => undefined, unready: () => undefined };
+    const server = await serveMetrics({ host: '127.0.0.1', port }, { ...usual, ...options });
+    onTestFinished(() => server.close().catch(() => {}));
     return server;
-  }
-  /** A connection that sends `text`, and then nothing more and reads nothing; until the test is over. */
-  const holdConnection = async ({ port }: MetricsServer, text: string) => {
-    const socket = net.connect({ port, host: '127.0.0.1' }).on('error', () => {});
-    onTestFinished(() => void socket.destroy());
-    await once(socket, 'connect');
-    socket.write(text);
-    if (text !== HELD['reads no answer']) socket.resume();
-    return socket;
   };
-  const get = async ({ port }: MetricsServer, path: string, method = 'GET') => {
+  const get = async ({ port }: Served, path: string, method = 'GET') => {
     const response = await fetch(`http://127.0.0.1:${port}${path}`, { method });
     return { status: response.status, text: await response.text(), type: response.headers.get('content-type') };
   };
 
   it('answers what it has, and nothing else', async () => {
-    const server = await start();
+    const server = await served();
     expect(await get(server, '/metrics')).toMatchObject({ status: 200, text: expect.stringContaining('jobtail_jobs') });
     expect(await get(server, '/metrics?x=1')).toMatchObject({ status: 200, type: Registry.PROMETHEUS_CONTENT_TYPE });
     expect(await get(server, '/metrics', 'HEAD')).toMatchObject({ status: 200, text: '' });
     expect(await get(server, '/healthz')).toMatchObject({ status: 200, text: 'ok\n' });
     expect(await get(server, '/readyz')).toMatchObject({ status: 200, text: 'ok\n' });
-    expect(await get(server, '/')).toMatchObject({ status: 404 });
-    expect(await get(server, '/metrics', 'POST')).toMatchObject({ status: 405 });
+    expect(await get(server, '/')).toMatchObject({ status: 404, text: expect.stringContaining('there is /metrics') });
+    expect(await get(server, '/metrics', 'POST')).toMatchObject({ status: 404 });
   });
 
-  it('adds up anew for each response', async () => {
+  it('adds up anew for each response, but once for those at the same time', async () => {
     let sums = 0;
-    const server = await serveMetrics({
-      ...{ host: '127.0.0.1', port: 0, unhealthy: () => undefined, unready: () => undefined },
-      metrics: async () => `${++sums}`,
+    const server = await served({
+      metrics: async () => {
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        return `${++sums}`;
+      },
     });
-    onTestFinished(() => server.close());
-    for (const text of ['1', '2']) expect(await get(server, '/metrics')).toMatchObject({ text });
+    const both = await Promise.all([get(server, '/metrics'), get(server, '/metrics')]);
+    expect([...both, await get(server, '/metrics')].map(({ text }) => text)).toEqual(['1', '1', '2']);
   });
 
-  it('ends the connection longest without a request, where there are too many', async () => {
-    const server = await start();
-    const hold = () => holdConnection(server, '');
-    for (let round = 0; round < 40; round++) {
-      const left = await hold();
-      left.destroy();
-    }
-    const held = await Promise.all(Array.from({ length: 32 }, hold));
-    const [first, second] = held;
-    first?.write('GET /healthz HTTP/1.1\r\nHost: here\r\n\r\n');
-    await until('its response', () => (first?.bytesRead ?? 0) > 0);
-    await hold();
-    await until('the end of one', () => held.some((socket) => socket.destroyed));
-    expect(held.map((socket) => socket.destroyed)).toEqual(held.map((socket) => socket === second));
-  });
-
-  it('says why there are no numbers', async () => {
-    const server = await serveMetrics({
-      host: '127.0.0.1',
-      port: 0,
-      metrics: async () => Promise.reject(new JobtailError('store', '/state/agent.db is locked by another process')),
-      unhealthy: () => undefined,
-      unready: () => undefined,
+  it('reports why there are no numbers, and why the agent is not healthy or not ready', async () => {
+    const locked = new JobtailError('store', '/state/agent.db is locked by another process');
+    const server = await served({
+      metrics: () => Promise.reject(locked),
+      unhealthy: () => 'it stands',
+      unready: () => 'the service does not answer',
     });
-    onTestFinished(() => server.close());
-    expect(await get(server, '/metrics')).toMatchObject({
-      status: 500,
-      text: '/state/agent.db is locked by another process\n',
-    });
-  });
-
-  it('says why the agent is not healthy or not ready', async () => {
-    const server = await start({ unhealthy: 'it stands', unready: 'the service does not answer' });
+    expect(await get(server, '/metrics')).toMatchObject({ status: 503, text: expect.stringContaining(locked.message) });
     expect(await get(server, '/healthz')).toMatchObject({ status: 503, text: 'it stands\n' });
     expect(await get(server, '/readyz')).toMatchObject({ status: 503, text: 'the service does not answer\n' });
   });
 
   const HELD = {
-    'says nothing': '',
+    'sends nothing': '',
     'sends half a request': 'GET /metrics HTTP/1.1\r\nHost: here\r\n',
     'announces a body that never comes': 'GET /metrics HTTP/1.1\r\nHost: here\r\nContent-Length: 9\r\n\r\n',
-    'reads no answer': 'GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n'.repeat(100),
+    'reads no response': 'GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n',
   };
 
-  it.for(Object.entries(HELD))('has a place for a health check although each other client %s', async ([, sent]) => {
-    const server = await start();
-    for (let round = 0; round < 3; round++) {
-      const held = await Promise.all(Array.from({ length: 100 }, () => holdConnection(server, sent)));
-      const open = () => held.filter((socket) => !socket.destroyed);
-      // Who gets a response and does not read it hears of no end.
-      if (!sent.includes('\r\n\r\n')) await until('at most 32 connections', async () => open().length <= 32);
+  it.for(Object.entries(HELD))(
+    'has a place for a health check, and waits not for ever, although each other client %s',
+    async ([, sent]) => {
+      const server = await served({ requestMs: 1_000, metrics: async () => 'a'.repeat(100_000) });
+      const hold = async () => {
+        const socket = net.connect({ port: server.port, host: '127.0.0.1' }).on('error', () => {});
+        onTestFinished(() => void socket.destroy());
+        await once(socket, 'connect');
+        socket.write(sent);
+        return sent === HELD['reads no response'] ? socket : socket.resume();
+      };
+      const held = await Promise.all(Array.from({ length: 300 }, hold));
       expect(await get(server, '/healthz')).toMatchObject({ status: 200, text: 'ok\n' });
-      expect(await get(server, '/metrics')).toMatchObject({ status: 200 });
-    }
-  });
-
-  it.for(Object.entries(HELD))('waits not for ever for one that %s', async ([, sent]) => {
-    const server = await start({ requestMs: 200 });
-    const sockets = await Promise.all(Array.from({ length: 8 }, () => holdConnection(server, sent)));
-    const areEnded = () => {
-      // Who reads nothing hears of the end when it writes.
-      if (sent === HELD['reads no answer']) for (const socket of sockets) socket.write('G');
-      expect(sockets.every((socket) => socket.destroyed)).toBe(true);
-    };
-    await vi.waitFor(areEnded, { timeout: 20_000 });
-  });
+      const areEnded = () => {
+        // Who reads nothing learns of the end when it writes.
+        if (sent === HELD['reads no response']) for (const socket of held) socket.write('G');
+        expect(held.every((socket) => socket.destroyed)).toBe(true);
+      };
+      await vi.waitFor(areEnded, { timeout: 20_000 });
+    },
+  );
 
   it('ends at once, also while a client holds a connection, and frees the port', async () => {
-    const first = await start();
+    const first = await served();
     await get(first, '/healthz');
     await first.close();
-    const again = await serveMetrics({
-      host: '127.0.0.1',
-      port: first.port,
-      metrics: async () => '',
-      unhealthy: () => undefined,
-      unready: () => undefined,
-    });
-    await expect(
-      serveMetrics({
-        ...again,
-        host: '127.0.0.1',
-        metrics: expect.unreachable,
-        unhealthy: () => '',
-        unready: () => '',
-      }),
-    ).rejects.toThrow('EADDRINUSE');
-    await again.close();
+    const again = await served({}, first.port);
+    await expect(served({}, again.port)).rejects.toThrow('EADDRINUSE');
   });
 });
