@@ -6,6 +6,7 @@ import type { JobRow, RequestRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import {
   completePass,
+  NotCompared,
   type PassAnswer,
   type PassSummary,
   passOfDeleted,
@@ -124,7 +125,8 @@ export class PassRun {
   async #failed(job: JobRow, failure: JobtailError, signal: AbortSignal): Promise<void> {
     const { jobId, context, failures } = this.#job;
     const { store, clock } = context;
-    const event = failureOf('pass', failure, failures.hasRespondedToOthers('pass')) ?? 'pass failed';
+    const ofService = failureOf('pass', failure, failures.hasRespondedToOthers('pass')) ?? 'pass failed';
+    const event = failure instanceof NotCompared ? 'pass refused' : ofService;
     this.#job.happened(event);
     // An outage gives nothing up, however often the pass was refused before; and a job that is active goes on.
     if (event !== 'pass refused' || !isGivenUp(this.#job.life, clock.monotonic()) || !this.#isLast) throw failure;

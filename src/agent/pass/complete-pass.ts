@@ -4,7 +4,7 @@
  * (docs/dev/soap.md 3), so a file is complete after two polls in a row, with a pause, that bring nothing. If all
  * mirrors are verified and the job stays followed, one poll is enough.
  */
-import { EXIT, type JobtailError } from '../../errors.ts';
+import { EXIT, JobtailError } from '../../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
 import { listedOrNone } from '../../live-paths.ts';
 import { isVerified } from '../../proven.ts';
@@ -76,9 +76,16 @@ const UNFINISHED: Partial<Record<PollOutcome, string>> = {
   unclear: 'it goes on changing',
 };
 
+/** A file could not be compared at the end of its job, although the service responded to other calls of the pass. */
+export class NotCompared extends JobtailError {
+  constructor({ code, message, hint, retryAfterMs }: JobtailError) {
+    super(code, message, { hint, retryAfterMs });
+  }
+}
+
 /**
- * Rejects if the service fails and, after everything else is done, if this machine could not store a file, or a file
- * could not be compared at the end of the job, and may be later.
+ * Rejects if the service fails and, after everything else is done, if this machine could not store a file, or with
+ * `NotCompared`.
  */
 export async function completePass(polls: JobPolls, options: CompletePassOptions): Promise<PassSummary> {
   const { store } = options;
@@ -96,10 +103,10 @@ export async function completePass(polls: JobPolls, options: CompletePassOptions
   }
   options.onCompared?.();
   const results = store.jobs.get(jobId)?.results ? await syncResults(jobId, listed, options) : null;
-  const ofMachine = [...polled.errors.values()].filter(({ policy }) => policy.exitCode === EXIT.local);
+  const ofMachine = [...polled.errors.values()].find(({ policy }) => policy.exitCode === EXIT.local);
+  if (ofMachine !== undefined) throw ofMachine;
   // A last pass is made again for what may still be compared.
-  const [failure] = [...ofMachine, ...(options.isLast ? failures : [])];
-  if (failure !== undefined) throw failure;
+  if (options.isLast && failures[0] !== undefined) throw new NotCompared(failures[0]);
   const rows = store.liveFiles.ofJob(jobId);
   const isListingEmpty = results?.listed === 0 && rows.some(({ position }) => position > 0);
   return {

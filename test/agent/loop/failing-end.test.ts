@@ -141,21 +141,32 @@ it('a job that is reported as active during the last pass that would give it up 
   expect(unprovenIn(store, JOB)).toEqual([]);
 });
 
-it.each<ErrorCode>(['timeout', 'interrupted', 'unavailable'])(
-  'a live file whose text always fails with %s keeps no other file of its job waiting, and delays its end for 15 minutes',
-  async (code) => {
+it.each<[string, ErrorCode]>(
+  ['whose text', 'whose raw file'].flatMap((which) =>
+    (['timeout', 'interrupted', 'unavailable'] as const).map((code) => [which, code] as [string, ErrorCode]),
+  ),
+)(
+  'a live file %s always fails with %s keeps no other file of its job waiting, and delays its end for 15 minutes',
+  async (which, code) => {
     const remote = new FailingRemote();
     remote.files.set(keyText({ ...STDOUT, file: 'stderr' }), Buffer.from('an error\n'));
-    const read = remote.readParts.bind(remote);
+    const [read, download] = [remote.readParts.bind(remote), remote.downloadFile.bind(remote)];
+    const fail = (isIt: boolean) => {
+      if (isIt) throw new JobtailError(code, 'the file is too heavy');
+    };
     remote.readParts = async (jobId, wanted, signal) => {
-      if (wanted.some((one) => keyText(one) === keyText(STDOUT) && one.offset !== BEHIND_EVERY_END))
-        throw new JobtailError(code, 'the text is too heavy');
+      const isStdout = wanted.some((one) => keyText(one) === keyText(STDOUT) && one.offset !== BEHIND_EVERY_END);
+      fail(which === 'whose text' && isStdout);
       return await read(jobId, wanted, signal);
+    };
+    remote.downloadFile = async (jobId, path, ...more) => {
+      fail(which === 'whose raw file' && path.endsWith('stdout.txt'));
+      return await download(jobId, path, ...more);
     };
     const { clock, store, job } = await follow(remote, false);
     await clock.passUntil('the other file', () => store.liveFiles.ofJob(JOB).some(({ position }) => position === 9));
     await clock.passUntil('its end', () => job()?.state === 'settled', 30 * MINUTE_MS);
-    expect(unprovenIn(store, JOB)).toHaveLength(1);
+    expect(unprovenIn(store, JOB)).toContain(`task ${TASK} stdout: the file is too heavy`);
   },
 );
 
