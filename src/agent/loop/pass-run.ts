@@ -58,6 +58,8 @@ export class PassRun {
     const requests = store.requests.open('pass').filter((request) => request.jobId === jobId);
     // If no command waits for it, a pass must not delay running jobs.
     const isWanted = requests.length > 0 || this.#job.life.stage === 'ending';
+    // Its job ended while the pass waited for other runs.
+    if (!isWanted && !isFollowed(this.#job.life)) return;
     const remote = isWanted ? context.remote : context.waiting.wanted;
     for (const { requestId } of requests) served.add(requestId);
     let isLast = this.#isLast;

@@ -158,6 +158,28 @@ it('a job that is unwatched during its settling pass is ended, not settled', asy
   await clock.passUntil('the pass that ends it', () => store.jobs.get(JOB)?.state === 'ended');
 });
 
+it('a job that is unwatched at once has no last pass, though one waited for its results', async () => {
+  const { clock, remote, store, agent, said, put } = await place({ sections: '' });
+  remote.listChangedFiles = async () => ['/large'];
+  let isStopped = false;
+  let isDownloading = false;
+  remote.downloadFile = async (_job, _path, _sink, signal) => {
+    isDownloading = true;
+    await sleep(clock, 60 * MINUTE_MS, signal).finally(() => (isStopped = true));
+    return 0;
+  };
+  put(() => {}, { tasks: [TASK as TaskId], results: true });
+  await clock.passUntil('the download', () => isDownloading, MINUTE_MS);
+  for (const state of ['ending', 'ended'] as const) {
+    store.jobs.unwatch(JOB, state);
+    agent.refresh();
+    await clock.pass(1_000);
+  }
+  const { calls } = remote;
+  await clock.pass(10 * MINUTE_MS);
+  expect([isStopped, remote.calls - calls, said.filter((line) => line.startsWith('complete'))]).toEqual([true, 0, []]);
+});
+
 it('a job that is watched again while a pass that was stopped still ends is followed on', async () => {
   const jobService = new ModelJobService();
   jobService.set(jobOf(JOB, 'Finished', { tasks: tasksOf(TASK) }));
