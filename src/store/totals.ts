@@ -10,15 +10,19 @@ export interface LiveSums {
   readonly error: StoredError | null;
 }
 
-interface Sums {
+interface WatchedSums {
   readonly failingJobs: number;
   readonly stalledJobs: number;
+  readonly grownAt: number | null;
+  /** Of those that are polled: the last pass of an unwatched job may download its results for hours. */
+  readonly oldestPollAt: number | null;
+}
+
+interface Sums {
   readonly liveFiles: number;
   readonly failingFiles: number;
   readonly generations: number;
   readonly refusedEntries: number;
-  readonly grownAt: number | null;
-  readonly oldestPollAt: number | null;
   readonly deliveriesWaiting: number;
   readonly deliveriesGivenUp: number;
 }
@@ -33,30 +37,27 @@ export class Totals {
   /** Takes tens of milliseconds when thousands of jobs are watched. */
   read() {
     const sums = this.#sql.sums<Sums>(`
-      WITH watched AS (SELECT * FROM jobs WHERE state IN ('watched', 'ending')),
-        files AS (SELECT * FROM live_files WHERE job_id IN (SELECT job_id FROM watched))
-      SELECT (SELECT count(*) FROM watched WHERE error IS NOT NULL) AS failingJobs,
-        (SELECT count(stalled_at) FROM watched) AS stalledJobs,
-        (SELECT count(*) FROM files) AS liveFiles,
+      WITH files AS (
+        SELECT * FROM live_files WHERE job_id IN (SELECT job_id FROM jobs WHERE state IN ('watched', 'ending')))
+      SELECT (SELECT count(*) FROM files) AS liveFiles,
         (SELECT count(*) FROM files WHERE error IS NOT NULL) AS failingFiles,
         (SELECT coalesce(sum(generation - 1), 0) FROM live_files) AS generations,
         (SELECT coalesce(sum(refused), 0) FROM jobs) AS refusedEntries,
-        (SELECT max(grown_at) FROM watched) AS grownAt,
-        (SELECT min(coalesce(polled_at, watched_at)) FROM watched) AS oldestPollAt,
         (SELECT count(due_at) FROM outbox) AS deliveriesWaiting,
         (SELECT count(*) - count(due_at) FROM outbox) AS deliveriesGivenUp`);
     const jobs = this.#counts('SELECT state, count(*) AS count FROM jobs GROUP BY state');
     const results = this.#counts(
       'SELECT state, sum(kept + without_row) AS count FROM result_counts GROUP BY state HAVING count > 0',
     );
-    return { ...sums, jobs, results };
+    return { ...this.watched(), ...sums, jobs, results };
   }
 
   /** Totals of the watched jobs for the log, every few seconds; takes about a millisecond. */
-  watched(): Pick<Sums, 'failingJobs' | 'grownAt' | 'oldestPollAt'> & { readonly watchedJobs: number } {
+  watched(): WatchedSums {
     return this.#sql.sums(`
-      SELECT count(*) AS watchedJobs, count(error) AS failingJobs, max(grown_at) AS grownAt,
-        min(coalesce(polled_at, watched_at)) AS oldestPollAt FROM jobs WHERE state IN ('watched', 'ending')`);
+      SELECT count(error) AS failingJobs, count(stalled_at) AS stalledJobs, max(grown_at) AS grownAt,
+        min(coalesce(polled_at, watched_at)) FILTER (WHERE state = 'watched') AS oldestPollAt
+      FROM jobs WHERE state IN ('watched', 'ending')`);
   }
 
   /** The live files of every job, or of one. Takes about a millisecond for a thousand of them. */
