@@ -5,6 +5,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { check } from '../../src/cli/commands/check.ts';
+import { forget } from '../../src/cli/commands/forget.ts';
 import { grep } from '../../src/cli/commands/grep.ts';
 import { forEach, untilStopped } from '../../src/cli/process.ts';
 import { EXIT, JobtailError } from '../../src/errors.ts';
@@ -41,6 +42,21 @@ it('the first failure of several jobs decides, and the others are tried', async 
   expect(tried).toEqual(['1', '2', '3']);
   expect(process.exitCode).toBe(new JobtailError('sign-in-refused', '').policy.exitCode);
   expect(process.exitCode).not.toBe(EXIT.usage);
+});
+
+it('a job that is not proven changes no exit code of a failure before it', async () => {
+  const { file, store } = await ownState();
+  const request = { tasks: null, files: ['stdout'], results: true, settleAfterMs: null, source: 'command' } as const;
+  store.jobs.watch({ jobId: '2' as JobId, ...request }, 1);
+  store.jobs.setState('2' as JobId, 'settled');
+  for (const [jobs, code] of [
+    ['12', EXIT.notFound],
+    ['2', EXIT.failed],
+  ] as const) {
+    process.exitCode = undefined;
+    await forget([...jobs] as JobId[], { config: file, dryRun: true });
+    expect(process.exitCode, printed).toBe(code);
+  }
 });
 
 it.each(['SIGINT', 'SIGTERM'] as const)('%s between two steps of a command stops the next one', async (name) => {

@@ -7,16 +7,20 @@ import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { freePort } from '../../simulator/free-port.ts';
 import { jobsUrlBeside, namespaceOf } from '../../src/cli/check/description.ts';
+import { check } from '../../src/cli/commands/check.ts';
 import { init } from '../../src/cli/commands/init.ts';
 import { answersOf, configText } from '../../src/cli/init/answers.ts';
 import { serviceAt } from '../../src/cli/init/service.ts';
 import { putFile } from '../../src/cli/put-file.ts';
 import { readYaml } from '../../src/config/yaml.ts';
+import { EXIT } from '../../src/errors.ts';
 import { packageFile } from '../../src/system/package-file.ts';
 import { SmallDisk } from '../support/e2e-mount.ts';
 import { until } from '../support/e2e-until.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { closedAtEnd, startHttpServer } from '../support/wire-server.ts';
+
+vi.mock(import('../../src/cli/commands/check.ts'), () => ({ check: vi.fn() }));
 
 /** The origin of a server that answers so. */
 async function originOf(answer: http.RequestListener): Promise<string> {
@@ -314,6 +318,41 @@ it('init --service sets the directories of the unit, or of its instance, and the
   }
   for (const unit of ['agent.service', 'agent@.service'])
     expect(fs.readFileSync(packageFile(`systemd/${unit}`), 'utf8')).toMatch(/^LoadCredential=password:/m);
+});
+
+it('a secret that is entered again leaves the configuration of a unit readable for its user', async () => {
+  const directory = temporaryDirectory();
+  const file = path.join(directory, 'config.yaml');
+  const input = Object.assign(new PassThrough(), { isTTY: true });
+  vi.spyOn(process, 'stdin', 'get').mockReturnValue(input as never);
+  const printed = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+  const { exitCode } = process;
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+    process.exitCode = exitCode;
+  });
+  const signIns = vi.mocked(check).mockImplementationOnce(async () => {
+    process.exitCode = EXIT.signIn;
+  });
+  const flags = { protocol: 'rest', method: 'password', service: true, check: true, output: file } as const;
+  const initialized = init({ ...flags, url: await originOf((_, response) => response.end('{}')) });
+  for (const [question, text] of [
+    ...[
+      ['User name: ', 'alic'],
+      ['Password', 'wrong'],
+      ['User name [alic]', 'alice'],
+      ['The secret again', 'right'],
+    ],
+  ] as const) {
+    await until(question, () => printed.mock.calls.some(([shown]) => String(shown).includes(question)) || undefined);
+    input.write(`${text}\n`);
+  }
+  await initialized;
+  expect(signIns).toHaveBeenCalledTimes(2);
+  expect(fs.readFileSync(path.join(directory, 'password'), 'utf8')).toBe('right\n');
+  expect(readYaml(fs.readFileSync(file, 'utf8')).value).toMatchObject({ auth: { username: 'alice' } });
+  expect(fs.statSync(file).mode & 0o777).toBe(0o644);
 });
 
 describe('a file that a command writes', () => {

@@ -16,7 +16,7 @@ import { openOwnStore } from '../../src/daemon/own-state.ts';
 import { JobtailError } from '../../src/errors.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { LinkedAbort } from '../../src/linked-abort.ts';
-import { Requests } from '../../src/store/jobs.ts';
+import { JobInformations, Requests } from '../../src/store/jobs.ts';
 import type { StoredError, WatchRequest } from '../../src/store/rows.ts';
 import { restConfig } from '../config/files.ts';
 import { until } from '../support/e2e-until.ts';
@@ -267,6 +267,16 @@ it('wait reports what is still to come when its time is up', async () => {
   expect([job.printed(), process.exitCode]).toEqual([
     `job ${JOB} is Finished, and its last complete pass is not done, and the time is up\n` +
       `job ${other} is not reported yet, and the time is up\n`,
+    12,
+  ]);
+  // A state that cannot be read at that moment changes nothing of it.
+  const read = vi.spyOn(JobInformations.prototype, 'get').mockReturnValueOnce(undefined);
+  read.mockImplementation(() => {
+    throw new JobtailError('store', 'it is away');
+  });
+  await wait([JOB], { config: job.file, timeout: 2_000 });
+  expect([job.printed().split('\n').at(-2), process.exitCode]).toEqual([
+    `job ${JOB} cannot be read now (it is away), and the time is up`,
     12,
   ]);
 });

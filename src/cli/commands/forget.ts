@@ -119,7 +119,7 @@ function isChosen(jobId: JobId, isNamed: boolean, { store, options }: Removal): 
   if (reason === undefined) return true;
   const what = `job ${jobId} is not proven: ${withoutStop(reason)}${more.length === 0 ? '' : `, and ${countOf(more.length, 'other reason')}`}`;
   process.stderr.write(`agent: ${printableLines(what)}: it stays (--unproven removes it, too)\n`);
-  process.exitCode = EXIT.failed;
+  process.exitCode ||= EXIT.failed;
   return false;
 }
 

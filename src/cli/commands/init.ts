@@ -30,7 +30,7 @@ export async function init(options: InitOptions): Promise<void> {
     return;
   }
   process.stdout.write('\n');
-  await checkUntilSignedIn(file, complete);
+  await checkUntilSignedIn(file, complete, options);
   if (process.exitCode === undefined || process.exitCode === EXIT.ok) process.stdout.write(nextStep(file, options));
 }
 
@@ -43,7 +43,7 @@ function usualPlace({ service }: InitOptions): string {
 }
 
 /** A refused user name or secret can be entered again, three times. */
-async function checkUntilSignedIn(file: string, { sections, secret }: Answers): Promise<void> {
+async function checkUntilSignedIn(file: string, { sections, secret }: Answers, options: InitOptions): Promise<void> {
   let { auth = {}, ...others } = sections;
   for (let attempt = 1; ; attempt++) {
     process.exitCode = undefined;
@@ -57,7 +57,7 @@ async function checkUntilSignedIn(file: string, { sections, secret }: Answers): 
       if (username !== null) auth = { ...auth, username: await ask('', { text: 'User name', suggestion: username }) };
       const text = await ask('', { text: 'The secret again (not shown)', secret: true });
       putFile(secret.file, `${text}\n`);
-      putFile(file, configText({ ...others, auth }));
+      putFile(file, configText({ ...others, auth }), modeFor(options));
     });
   }
 }
@@ -70,9 +70,11 @@ function nextStep(file: string, { service }: InitOptions): string {
   return `\nnext: agent jobs${given}, then agent watch JOB --foreground${given}, or agent run${given} as a daemon\n`;
 }
 
-/** Both files are private; the configuration of a service is readable for its user. */
+/** The configuration of a service is readable for its user. */
+const modeFor = ({ service }: InitOptions) => (service ? 0o644 : 0o600);
+
 async function write(file: string, { sections, secret }: Answers, options: InitOptions): Promise<void> {
-  const texts = new Map([[file, { text: configText(sections), mode: options.service ? 0o644 : 0o600 }]]);
+  const texts = new Map([[file, { text: configText(sections), mode: modeFor(options) }]]);
   if (secret !== undefined) texts.set(secret.file, { text: `${secret.text}\n`, mode: 0o600 });
   const there = [...texts.keys()].filter((each) => fs.existsSync(each));
   if (there.length > 0 && !options.force)

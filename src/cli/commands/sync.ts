@@ -17,7 +17,7 @@ export async function sync(jobId: JobId, options: JsonOption): Promise<void> {
   const config = await configurationAsOwner(options);
   const summary = await runCompletePass(config, jobId, 'sync');
   process.stdout.write(options.json === true ? jsonReport({ jobId, ...summary }) : summaryText(jobId, summary));
-  if (!summaryIsWhole(summary)) process.exitCode = EXIT.failed;
+  if (!summaryIsWhole(summary)) process.exitCode ||= EXIT.failed;
 }
 
 export async function unwatch(jobId: JobId, options: ConfigOption & { readonly now?: boolean }): Promise<void> {
@@ -36,7 +36,7 @@ async function endWithPass(config: Config, jobId: JobId): Promise<void> {
   try {
     const summary = await runCompletePass(config, jobId, 'unwatch');
     process.stdout.write(summaryText(jobId, summary));
-    if (!summaryIsWhole(summary)) process.exitCode = EXIT.failed;
+    if (!summaryIsWhole(summary)) process.exitCode ||= EXIT.failed;
   } catch (thrown) {
     // If the service has no such job, the last pass can never succeed, and the job would stay in the list.
     if (!asJobtailError(thrown).policy.isRefusal) throw thrown;

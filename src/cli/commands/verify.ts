@@ -32,7 +32,7 @@ export async function verify(jobId: JobId, options: VerifyArguments): Promise<vo
   for (const one of files.slice(printed)) onVerified(one);
   if (json) process.stdout.write(jsonReport(verificationReport(jobId, verification)));
   else process.stdout.write(`${conclusionOf(files)}\n${cluster === null ? NEVER_LISTED : clusterLine(cluster)}\n`);
-  if (!files.every(isHere)) process.exitCode = EXIT.failed;
+  if (!files.every(isHere)) process.exitCode ||= EXIT.failed;
 }
 
 interface WantedJob {

@@ -18,6 +18,7 @@ import { commandLog, untilStopped } from '../process.ts';
 import { type Ended, endOf, exitCodeOf, waitReport, withoutLost } from '../show/ends.ts';
 import { failedTaskLines, hiddenResultsLines, showJobState } from '../show/job-text.ts';
 import { startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
+import type { JobReport } from '../show/status-report.ts';
 import type { FollowedJobs } from '../stored-jobs.ts';
 import { untilOver } from '../waiting.ts';
 import { refuseNoJob } from './watch.ts';
@@ -202,14 +203,17 @@ async function requireEnds(config: Config, jobIds: readonly JobId[], jobs: Follo
 async function missingOf(jobs: FollowedJobs, jobIds: readonly JobId[]): Promise<string> {
   let text = '';
   for (const jobId of jobIds) {
-    const { jobState = null, reportedAt = null } = (await jobs.job(jobId)) ?? {};
-    const isAtItsEnd = phaseOf(jobState) === 'over';
-    const what = isAtItsEnd
-      ? `is ${showJobState(jobState)}, and its last complete pass is not done`
-      : `is not ${reportedAt === null ? 'reported yet' : 'over'}`;
-    text += `job ${jobId} ${what}, and the time is up\n`;
+    const job = await jobs.job(jobId).catch(asJobtailError);
+    text += `job ${jobId} ${whyMissing(job)}, and the time is up\n`;
   }
   return text;
+}
+
+function whyMissing(job: JobReport | JobtailError | undefined): string {
+  if (job instanceof JobtailError) return `cannot be read now (${printable(job.message)})`;
+  const { jobState = null, reportedAt = null } = job ?? {};
+  if (phaseOf(jobState) === 'over') return `is ${showJobState(jobState)}, and its last complete pass is not done`;
+  return `is not ${reportedAt === null ? 'reported yet' : 'over'}`;
 }
 
 /** Since when no agent runs, in milliseconds of the monotonic clock; undefined if one does. @throws JobtailError after too long */
