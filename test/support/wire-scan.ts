@@ -11,7 +11,7 @@ import { XmlReader } from '../../src/remote/soap/xml-reader.ts';
 import { anyCharacter } from './property-runs.ts';
 import { NAMESPACE, SOAP_1_1, SOAP_1_2 } from './wire-envelopes.ts';
 
-export const MAX_BYTES = 10_000_000;
+const MAX_BYTES = 10_000_000;
 
 interface Scanned<Rest> {
   readonly rest: Rest;

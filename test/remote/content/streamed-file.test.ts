@@ -61,3 +61,14 @@ test('a file that does not begin has no length, and is named as missing', () => 
   file.begin();
   expect([file.length, file.requireLength('why')]).toEqual([0, 0]);
 });
+
+test('a sink that hangs does not outlive the signal', async () => {
+  const stop = new AbortController();
+  const file = new StreamedFile(() => new Promise(() => {}), stop.signal);
+  file.begin();
+  file.bytes(Buffer.alloc(1));
+  file.end();
+  const flushed = file.flush();
+  stop.abort();
+  await expect(flushed).rejects.toMatchObject({ code: 'aborted', message: 'the download was stopped' });
+});

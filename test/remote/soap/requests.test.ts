@@ -7,6 +7,7 @@ import type { Operation } from '../../../src/operations.ts';
 import { HttpClient } from '../../../src/remote/http/http-client.ts';
 import { SoapJobService, SoapRemote } from '../../../src/remote/soap/client.ts';
 import { type SoapVersion, wsdlOf } from '../../../src/remote/soap/contract.ts';
+import { textArgument } from '../../../src/remote/soap/envelope.ts';
 import { NAMESPACE, SOAP_1_1, SOAP_1_2 } from '../../support/wire-envelopes.ts';
 import { createRemote, GivenSession, JOB, remoteParts, TASK, TEST_LIMITS } from '../../support/wire-remote.ts';
 import { closedAtEnd, startTcpServer } from '../../support/wire-server.ts';
@@ -176,16 +177,9 @@ test('the WSDL has each documented operation, in both versions of SOAP, at the a
 });
 
 describe('nothing is sent', () => {
-  test.each([
-    ['a CDATA look-alike', '<![CDATA[</relativeFilePath><sessionCode>x</sessionCode>]]>'],
-    ['a control character', 'a\x1bb'],
-    ['a null character', 'a\0b'],
-    ['half a surrogate pair', 'a\uD800b'],
-    ['a noncharacter', 'a\uFFFFb'],
-  ])('for a file name with %s', async (_, path) => {
-    const { remote, events } = closedAtEnd(createRemote('http://127.0.0.1:9/'));
-    await expect(remote.downloadFile(JOB, path, () => undefined, signal)).rejects.toMatchObject({ code: 'usage' });
-    expect(events).toEqual([]);
+  test('of half a surrogate pair', () => {
+    const refused = { code: 'usage', message: expect.stringContaining('the name contains') };
+    expect(() => textArgument('a\uD800b', 'name')).toThrow(expect.objectContaining(refused));
   });
 
   test.each<[string, Grant]>([
@@ -196,12 +190,6 @@ describe('nothing is sent', () => {
   ])('with a %s that cannot be sent', async (_, grant) => {
     const { remote } = closedAtEnd(createRemote('http://127.0.0.1:9/', { session: new GivenSession(grant) }));
     await expect(remote.listChangedFiles(JOB, signal)).rejects.toMatchObject({ code: 'config' });
-  });
-
-  test('for an offset that is no whole number', async () => {
-    const { remote } = closedAtEnd(createRemote('http://127.0.0.1:9/'));
-    const wanted = [{ taskId: TASK, file: 'stdout', offset: 1.5 }] as const;
-    await expect(remote.readParts(JOB, wanted, signal)).rejects.toMatchObject({ code: 'usage' });
   });
 
   test.each(['http://x/"><a', 'urn: x', 'urn:é', 'urn:&amp;', ''])('into the namespace %j', (namespace) => {
