@@ -29,6 +29,8 @@ interface MirrorProofOptions extends DownloadOptions {
 }
 
 const NO_FILE = 'the service lists no file that fits';
+/** Empty live files in one call: one that cannot be read makes it fail. */
+const ASKED_TOGETHER = 64;
 /** After so many failed downloads in a row, the service is the cause. */
 const MAX_FAILURES = 3;
 
@@ -169,19 +171,22 @@ async function proveUnlisted(
 
 /** The live files without an entry in a response: they do not exist. Empty mirrors are compared by that alone. */
 export async function absentFiles(rows: readonly LiveFileRow[], { remote, jobId, signal }: DownloadOptions) {
-  const empty = rows.filter(({ position }) => position === 0);
   const absent = new Set<string>();
-  if (empty.length === 0) return absent;
-  try {
-    const wanted = empty.map(({ taskId, file }) => ({ taskId, file, offset: 0, enoughBytes: 1 }));
-    const { parts, beginning } = await remote.readParts(jobId, wanted, signal);
-    for (const { content } of parts) await content.release();
-    await beginning?.release();
-    const found = new Set(parts.map(keyText));
-    // A cut response does not name the file whose text it was.
-    if (beginning === undefined) for (const row of empty) if (!found.has(keyText(row))) absent.add(keyText(row));
-  } catch (thrown) {
-    if (!asJobtailError(thrown).policy.isRefusal) throw thrown;
+  const empty = rows.filter(({ position }) => position === 0);
+  for (const some of slicesOf(empty, ASKED_TOGETHER)) {
+    try {
+      const wanted = some.map(({ taskId, file }) => ({ taskId, file, offset: 0, enoughBytes: 1 }));
+      const { parts, beginning } = await remote.readParts(jobId, wanted, signal);
+      for (const { content } of parts) await content.release();
+      await beginning?.release();
+      const found = new Set(parts.map(keyText));
+      // A cut response does not name the file whose text it was.
+      if (beginning === undefined) for (const row of some) if (!found.has(keyText(row))) absent.add(keyText(row));
+    } catch (thrown) {
+      // One of them, or their number, may be the cause.
+      const { policy } = asJobtailError(thrown);
+      if (policy.ofOneFile === 'no' && !policy.isDivisible) throw thrown;
+    }
   }
   return absent;
 }
