@@ -1,6 +1,6 @@
 /** What `agent status` and `agent wait` show of the state that an agent left. */
 import { expect, it } from 'vitest';
-import { despiteOutages, waitForAgent } from '../../src/cli/commands/wait.ts';
+import { despiteOutages } from '../../src/cli/commands/wait.ts';
 import { endOf, exitCodeOf, withoutLost } from '../../src/cli/show/ends.ts';
 import { reportOf } from '../../src/cli/show/status-report.ts';
 import { JobtailError } from '../../src/errors.ts';
@@ -114,21 +114,12 @@ it('a job whose first poll has committed bytes, but has not ended, has grown', a
   expect(reportOf(config, store, undefined).jobs).toMatchObject([{ grownAt: 1_000 }]);
 });
 
-it('an absence of the agent of two minutes ends the command, and shorter ones with a return between them do not', () => {
-  let since: number | undefined;
-  const at = (now: number, isThere = false) => {
-    since = waitForAgent(isThere, since, now);
-    return since;
-  };
-  expect([at(5_000), at(124_900), at(124_950, true), at(125_000)]).toEqual([5_000, 5_000, undefined, 125_000]);
-  expect(() => at(245_000)).toThrow('no agent is running');
-});
-
 it('an outage of the database of a fleet of two minutes ends the command as another failure does, and a shorter one does not', async () => {
   let now = 5_000;
   let failure: JobtailError | undefined;
   const isOver = despiteOutages(
     () => (failure === undefined ? Promise.resolve(true) : Promise.reject(failure)),
+    ['fleet'],
     () => now,
   );
   const at = async (time: number, code?: 'fleet' | 'store') => {

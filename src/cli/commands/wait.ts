@@ -2,7 +2,7 @@
 import { type Config, type FleetConfig, hasFleet, hasJobService } from '../../config/config.ts';
 import { withStore } from '../../daemon/own-state.ts';
 import { configuredJobs, type SharedState } from '../../daemon/state.ts';
-import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
+import { asJobtailError, type ErrorCode, EXIT, JobtailError } from '../../errors.ts';
 import { isOver, type JobId, LIVE_FILE_NAMES } from '../../job.ts';
 import { phaseOf } from '../../job-information.ts';
 import { jsonReport } from '../../json-report.ts';
@@ -33,7 +33,7 @@ interface WaitOptions extends JsonOption {
 /** Intervals for reading the state of jobs, here and from the database of a fleet. */
 const STATE_MS = 500;
 const FLEET_STATE_MS = 2_000;
-/** Maximum absence of the agent during a restart or an upgrade. */
+/** Maximum absence of the agent, or of the database of its fleet, as during a restart or an upgrade. */
 const MAX_ABSENT_MS = 120_000;
 const FIRST_LINES = 10;
 
@@ -128,18 +128,12 @@ function waitOf(config: Config, jobIds: readonly JobId[], options: WaitOptions) 
   return async (jobs: FollowedJobs, { signal, served, commands = [] }: WaitContext): Promise<() => void> => {
     await requireEnds(config, jobIds, jobs);
     const unanswered = new Set(commands);
-    let absentSince: number | undefined;
     const isOver = async (): Promise<boolean> => {
       // A state that is removed is made anew.
       if (served !== undefined && served.state.ifReadable === undefined) return false;
-      let isThere = true;
       for (const jobId of jobIds.filter((id) => !ended.has(id))) {
         served?.pending.get(jobId)?.renew();
-        const job = await jobs.ended(jobId).catch((thrown: unknown) => {
-          // The agent that is asked starts again.
-          if (!isOfAnother(config) || asJobtailError(thrown).code !== 'store') throw thrown;
-          isThere = false;
-        });
+        const job = await jobs.ended(jobId);
         // The mirrors of a fleet may be on other machines.
         const end = job && endOf(hasFleet(config) ? job : withoutLost(job));
         if (end === undefined) continue;
@@ -150,16 +144,17 @@ function waitOf(config: Config, jobIds: readonly JobId[], options: WaitOptions) 
       for (const command of unanswered) if (await jobs.isExecuted?.(command)) unanswered.delete(command);
       const jobId = jobIds.find((id) => !ended.has(id));
       // Without a fleet, this process serves the state itself.
-      isThere &&= served !== undefined || jobId === undefined || (await jobs.follower(jobId)).by !== 'nobody';
-      absentSince = waitForAgent(isThere, absentSince, performance.now());
+      if (served === undefined && jobId !== undefined && (await jobs.follower(jobId)).by === 'nobody') throw NO_AGENT;
       return false;
     };
+    // The agent of another user may start again.
+    const outages: readonly ErrorCode[] = isOfAnother(config) ? ['fleet', 'store'] : ['fleet'];
     const tick = () => lines?.tick() ?? false;
     const isTimeUp = !(await untilOver({
       signal,
       stateMs,
       endsAt: startedAt + timeout,
-      isOver: despiteOutages(isOver),
+      isOver: despiteOutages(isOver, outages),
       tick,
     }));
     if (isTimeUp && signal.aborted) throw new JobtailError('aborted', 'it was stopped');
@@ -216,19 +211,16 @@ function whyMissing(job: JobReport | JobtailError | undefined): string {
   return `is not ${reportedAt === null ? 'reported yet' : 'over'}`;
 }
 
-/** Since when no agent runs, in milliseconds of the monotonic clock; undefined if one does. @throws JobtailError after too long */
-export function waitForAgent(isThere: boolean, absentSince: number | undefined, now: number): number | undefined {
-  if (isThere) return undefined;
-  if (absentSince === undefined) process.stderr.write('no agent is running: waiting for it (agent run)\n');
-  else if (now - absentSince >= MAX_ABSENT_MS)
-    throw new JobtailError('store', 'no agent is running, and the job is not over', {
-      hint: 'start the agent (agent run), then run the command again',
-    });
-  return absentSince ?? now;
-}
+const NO_AGENT = new JobtailError('fleet', 'no agent is running', {
+  hint: 'start the agent (agent run), then run the command again',
+});
 
-/** Goes on for as long while the database of a fleet is away. @throws also what is no such failure */
-export function despiteOutages(isOver: () => Promise<boolean>, clock = () => performance.now()) {
+/** Goes on for so long during failures with the codes of `outages`. @throws also what is no such failure */
+export function despiteOutages(
+  isOver: () => Promise<boolean>,
+  outages: readonly ErrorCode[],
+  clock = () => performance.now(),
+) {
   let failedSince: number | undefined;
   return async (): Promise<boolean> => {
     try {
@@ -237,7 +229,7 @@ export function despiteOutages(isOver: () => Promise<boolean>, clock = () => per
       return is;
     } catch (thrown) {
       const { code, message } = asJobtailError(thrown);
-      if (code !== 'fleet' || clock() - (failedSince ?? clock()) >= MAX_ABSENT_MS) throw thrown;
+      if (!outages.includes(code) || clock() - (failedSince ?? clock()) >= MAX_ABSENT_MS) throw thrown;
       if (failedSince === undefined) process.stderr.write(`${printable(message)}: waiting for it\n`);
       failedSince ??= clock();
       return false;
