@@ -217,13 +217,11 @@ it('a state of which a part cannot be read is reported once, until it can be', a
 });
 
 describe('the service', () => {
-  it('is reported with what is detected of it, and the agent', async () => {
+  it('is reported with its limits, and the agent', async () => {
     const place = await ViewPlace.serve({ agentPid: process.pid });
-    place.store.capabilities.set('text-encoding', 'utf-8');
     const page = place.look('service=1');
     expect(await page.until('service')).toMatchObject({
       ...{ protocol: 'soap', concurrency: 4, requestsPerMinute: 600, jobService: null },
-      learned: [{ name: 'text-encoding', value: 'utf-8' }],
     });
     const agent = { running: true, pid: process.pid, watchMine: null, serviceError: null };
     expect(await page.until('agent')).toMatchObject(agent);

@@ -175,8 +175,6 @@ export interface ServiceState {
   readonly protocol: 'soap' | 'rest';
   readonly concurrency: number;
   readonly requestsPerMinute: number | null;
-  /** Capabilities of the server, by name. */
-  readonly learned: readonly { readonly name: string; readonly value: string }[];
   /** The last request to the job service; null without one. */
   readonly jobService: ReturnType<typeof shownJobService> | null;
 }

@@ -79,12 +79,8 @@ export class Snapshots {
   service(): ServiceState | undefined {
     return this.#once('service', () => {
       const { hasJobService, ...service } = this.#settings.service;
-      const { capabilities, jobInformation } = this.#store.get();
-      return {
-        ...service,
-        learned: capabilities.all(),
-        jobService: hasJobService ? shownJobService(jobInformation.lastListing()) : null,
-      };
+      const { jobInformation } = this.#store.get();
+      return { ...service, jobService: hasJobService ? shownJobService(jobInformation.lastListing()) : null };
     });
   }
 

@@ -8,12 +8,10 @@ import { LiveFiles } from './job/live-files.tsx';
 import { JobsPage } from './jobs/jobs-page.tsx';
 import { SearchPage } from './jobs/search-page.tsx';
 import { live } from './live.ts';
-import { showInTab } from './navigation.ts';
+import { titleOf } from './navigation.ts';
 import { KeyList } from './pane/key-list.tsx';
 import { takeAllKeys } from './pane/keys.ts';
 import { Banner } from './parts/banner.tsx';
-import { IconButton } from './parts/button.tsx';
-import { startTheme, theme, toggleTheme } from './parts/theme.ts';
 import { ResultsPage } from './results/results-page.tsx';
 import { hashOf, type Route, routeOf } from './route.ts';
 import { ServicePage } from './service/service-page.tsx';
@@ -81,21 +79,17 @@ function Top({ page }: { page: Route['page'] }) {
         {CONDITION_WORDS[live.condition.value.kind]}
       </span>
       <KeyList />
-      <IconButton
-        icon={theme.value === 'dark' ? 'light' : 'dark'}
-        label={theme.value === 'dark' ? 'Light colours' : 'Dark colours'}
-        onClick={toggleTheme}
-      />
     </header>
   );
 }
 
-startTheme();
 sendBy(request);
 live.start();
 addEventListener('hashchange', () => {
   route.value = routeOf(location.hash);
 });
-effect(() => showInTab(route.value));
+effect(() => {
+  document.title = titleOf(route.value);
+});
 takeAllKeys();
 render(<App />, document.getElementById('page') as HTMLElement);

@@ -16,13 +16,12 @@ import * as tasks from '../../../src/view/page/job/tasks.ts';
 import * as list from '../../../src/view/page/jobs/list.ts';
 import { type Columns, clicked } from '../../../src/view/page/parts/sort.ts';
 import { hashOf, type OpenedFile, routeOf } from '../../../src/view/page/route.ts';
-import { factsOf } from '../../../src/view/page/service/server-words.ts';
+import { isBinary } from '../../../src/view/page/text/binary.ts';
 import { csvRows } from '../../../src/view/page/text/csv.ts';
 import { numberText, risingColumn } from '../../../src/view/page/text/plotted.ts';
 import { coloursOf, decode, pieces, plainText, shown } from '../../../src/view/page/text/terminal.ts';
-import { foldOf } from '../../../src/view/page/text/tracebacks.ts';
 import { ago, clock, counted, duration, moment } from '../../../src/view/page/text/units.ts';
-import { levelOf, progressOf, WARNINGS } from '../../../src/view/page/text/values.ts';
+import { levelOf, progressOf } from '../../../src/view/page/text/values.ts';
 import { cpuMs } from '../../support/cpu-cost.ts';
 import { expectCases } from '../../support/errors.ts';
 import { anyCharacter, numRuns } from '../../support/property-runs.ts';
@@ -30,12 +29,9 @@ import { jobSummary, stubPage } from '../../support/view-models.ts';
 
 // Imported by name: the page has types of its own, which the compiler checks elsewhere.
 const GENERATIONS = '../../../src/view/page/job/generations.tsx';
-const BINARY = '../../../src/view/page/results/binary.tsx';
 
 interface Imported {
   resolved(opened: OpenedFile, generations: Generations | undefined): object | undefined;
-  isBinary(beginning: Uint8Array): boolean;
-  hexDump(bytes: Uint8Array): string;
 }
 let imported: Imported;
 
@@ -46,7 +42,7 @@ beforeEach(async () => {
   vi.stubEnv('TZ', 'UTC');
   onTestFinished(() => void vi.unstubAllEnvs());
   stubPage();
-  imported = { ...((await import(GENERATIONS)) as object), ...((await import(BINARY)) as object) } as Imported;
+  imported = (await import(GENERATIONS)) as Imported;
 });
 
 function windowOf(text: string, start = 0): TextWindow {
@@ -116,20 +112,12 @@ const styled = (line: string, before?: string) =>
   });
 
 const FUNCTIONS: Readonly<Record<string, (...of: never[]) => unknown>> = {
-  ...{ ago, clock, coloursOf, counted, csvRows, duration, factsOf, levelOf, moment, numberText, progressOf },
+  ...{ ago, clock, coloursOf, counted, csvRows, duration, levelOf, moment, numberText, progressOf },
   ...{ risingColumn, shapeOf, styled, groupOf: (job: Partial<JobSummary>) => list.groupOf(jobSummary('1', job)) },
   marked: (text: string) =>
     pieces(text).map(({ text: piece, means }) => (means === undefined ? piece : [piece, means])),
   markedBytes: (text: string) => pieces(decode(Buffer.from(text, 'latin1'))).map(({ text: piece }) => piece),
   plainText: (text: string) => plainText(Buffer.from(text)),
-  isWarning: (line: string) => new RegExp(WARNINGS).test(line),
-  /** How many lines are within each fold, and within none. */
-  folds: (text: string) => {
-    const { rows } = windowOf(text);
-    const all = rows.map((_, index) => foldOf(rows, index)).map((fold) => fold && [fold.first, fold.lines]);
-    const texts = all.map((fold) => JSON.stringify(fold ?? null));
-    return [...new Set(texts)].map((text) => `${text}: ${texts.filter((each) => each === text).length}`);
-  },
   route: (hash: string) => [routeOf(hash), hashOf(routeOf(hash))],
   counts: (jobs: readonly Partial<JobSummary>[]) => Object.fromEntries(list.countsOf(jobsOf(jobs).map(list.groupOf))),
   jobs: (jobs: readonly Partial<JobSummary>[]) =>
@@ -163,8 +151,7 @@ const FUNCTIONS: Readonly<Record<string, (...of: never[]) => unknown>> = {
   isOwn: (more: Partial<ShownError>, state: Partial<KnownState>) => isOwn({ ...error, ...more }, conditionWith(state)),
   link: (opened: OpenedFile, generations?: Generations) => imported.resolved(opened, generations),
   kinds: (text: string, byte?: number, start = 0) => kindsNear(windowOf(text, start), byte),
-  isBinary: (text: string) => imported.isBinary(Buffer.from(text, 'latin1')),
-  hexDump: (text: string) => imported.hexDump(Buffer.from(text, 'latin1')).split('\n'),
+  isBinary: (text: string) => isBinary(Buffer.from(text, 'latin1')),
   serviceError: (...jobs: readonly (readonly [number | null, Partial<StoredError>?, 'settled'?])[]) =>
     serviceErrorOf(
       jobs.map(([polledAt, failure, state = 'watched' as const]) => ({

@@ -1,10 +1,9 @@
 /** Everything that is followed, as a table. */
-import { signal, useSignal, useSignalEffect } from '@preact/signals';
-import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
+import { signal } from '@preact/signals';
+import { useEffect, useMemo } from 'preact/hooks';
 import type { JobSummary } from '../../contract/events.ts';
 import { isOwn } from '../condition.ts';
 import { live } from '../live.ts';
-import { isFilterWanted, noteJobOrder } from '../navigation.ts';
 import type { Sort } from '../parts/sort.ts';
 import { Chips, Table } from '../parts/table.tsx';
 import { OwnFailure } from '../parts/words.tsx';
@@ -31,30 +30,19 @@ function shownOf(matching: readonly JobSummary[], now: number): readonly JobSumm
 }
 
 export function JobsPage() {
-  const field = useRef<HTMLInputElement>(null);
   useEffect(() => live.subscribe({ jobs: '1' }), []);
-  useLayoutEffect(() => {
-    if (!isFilterWanted.value) return;
-    isFilterWanted.value = false;
-    field.current?.focus();
-    field.current?.select();
-  }, [isFilterWanted.value]);
   const all = live.jobs.value;
   const { filter, group, sort } = chosen;
   const matching = useMemo(() => matchingOf(all), [all, filter.value]);
   const counts = useMemo(() => countsOf(matching.map(groupOf)), [matching]);
   const shown = useMemo(() => shownOf(matching, live.now.peek()), [matching, group.value, sort.value]);
-  const opensFirst = useSignal(false);
-  // Enter may come before the list does, or before it is drawn for the last key.
-  useSignalEffect(() => {
-    if (!opensFirst.value || live.jobs.value === undefined) return;
-    opensFirst.value = false;
-    const [first] = shownOf(matchingOf(live.jobs.value), live.now.peek());
+  /** Also before the list is drawn for the last key. */
+  const openFirst = () => {
+    const [first] = shownOf(matchingOf(all), live.now.peek());
     if (first === undefined) return;
     location.hash = hashOf({ page: 'live', jobId: first.jobId, files: [] });
     filter.value = '';
-  });
-  noteJobOrder(shown);
+  };
   const condition = live.condition.value;
   const now = live.now.value;
   const hasError = ({ firstError }: JobSummary) => firstError !== null && isOwn(firstError, condition);
@@ -63,7 +51,6 @@ export function JobsPage() {
       <div class="page-head">
         <h1>Jobs</h1>
         <input
-          ref={field}
           type="search"
           placeholder="Filter: number, name, state, error"
           aria-label="Filter jobs"
@@ -71,7 +58,7 @@ export function JobsPage() {
           value={filter.value}
           onInput={(event) => (filter.value = event.currentTarget.value)}
           onKeyDown={(event) => {
-            if (event.key === 'Enter') opensFirst.value = true;
+            if (event.key === 'Enter') openFirst();
           }}
         />
         <Chips counts={counts} chosen={group.value} onChoose={(name) => (group.value = name)} />

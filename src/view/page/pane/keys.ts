@@ -1,5 +1,5 @@
 /** All keys of the page: the help, the menu of a file and the one handler read this list. */
-import { showJobs, stepFiles, stepJobRows, stepJobs, stepPictures } from '../navigation.ts';
+import { stepFiles, stepJobRows, stepPictures } from '../navigation.ts';
 import type { Opened } from './opened.ts';
 
 interface KeyBinding {
@@ -39,20 +39,16 @@ export const KEYS: readonly KeyBinding[] = [
   file('G', 'to the end', ({ file }) => file.jumpToEnd()),
   file('End', 'to the end, and follow', ({ file }) => file.follow()),
   file('l', 'to a line', (_, pane) => focusOn(pane, '.goto')),
-  file('/', 'search; in the list of jobs: filter', openSearch, { onPage: filterJobs }),
+  file('/', 'search; in the list of jobs: filter, then Enter', openSearch, { onPage: filterJobs }),
   file('n', 'the next match', (opened) => opened.step(false)),
   file('N', 'the previous match', (opened) => opened.step(true)),
   file('e', 'the next line that looks like an error', (opened) => opened.stepErrors(false)),
   file('E', 'the previous one', (opened) => opened.stepErrors(true)),
-  file('W', 'the next line that names itself a warning', (opened) => opened.stepWarnings()),
   file('w', 'wrap lines', ({ wraps }) => toggle(wraps), { ...MENU, isOn: ({ wraps }) => wraps.value }),
-  file('t', 'fold tracebacks, or open them', ({ foldsTracebacks }) => toggle(foldsTracebacks)),
   file('p', 'plot the numbers', (opened) => opened.togglePlot(), { ...MENU, isOn: ({ kinds }) => kinds.value != null }),
   file('c', 'copy the selected lines, or the screen, as text', (opened) => opened.copy(), MENU),
-  page('Ctrl+K', 'to a job: type its number or name, then Enter', showJobs),
   page('j k', 'in the list of jobs: down, up; Enter opens', (key) => stepJobRows(key === 'k')),
   page('] [', 'the next file of the job, the previous one', (key) => stepFiles(key === '[')),
-  page('} {', 'the next job of the list, the previous one', (key) => stepJobs(key === '{')),
   page('ArrowRight ArrowLeft', 'the next picture of the results, the previous one', (key) =>
     stepPictures(key === 'ArrowLeft'),
   ),
@@ -60,15 +56,15 @@ export const KEYS: readonly KeyBinding[] = [
 ];
 
 function filterJobs(): void {
-  if (document.querySelector('.jobs-page') !== null) showJobs();
+  focusOn(document.querySelector('.jobs-page'), 'input');
 }
 
 function toggle(signal: { value: boolean }): void {
   signal.value = !signal.value;
 }
 
-export function focusOn(pane: HTMLElement | null, part: '.search-bar input' | '.goto' | '.rows'): void {
-  const element = pane?.querySelector<HTMLElement>(part);
+export function focusOn(area: HTMLElement | null, part: '.search-bar input' | '.goto' | '.rows' | 'input'): void {
+  const element = area?.querySelector<HTMLElement>(part);
   element?.focus({ preventScroll: true });
   // What was typed before gives way to what is typed now.
   if (element instanceof HTMLInputElement) element.select();
@@ -108,17 +104,15 @@ export function takeAllKeys(): void {
   for (const type of ['focusin', 'pointerdown', 'wheel'])
     document.addEventListener(type, use, { passive: true, capture: true });
   document.addEventListener('keydown', (event) => {
-    const isCommand = (event.ctrlKey || event.metaKey) && !event.altKey;
-    if (!isCommand && !isLoose(event)) return;
-    const name = isCommand ? `Ctrl+${event.key.toUpperCase()}` : event.key;
-    const key = KEYS.find(({ keys }) => keys.includes(name));
+    if (!isLoose(event)) return;
+    const key = KEYS.find(({ keys }) => keys.includes(event.key));
     const used = lastUsed?.isConnected === true ? lastUsed : document.querySelector<HTMLElement>('.pane');
     const pane = paneAround(event.target) ?? used;
     const opened = pane === null ? undefined : panes.get(pane);
     if (key?.onFile !== undefined && pane !== null && opened !== undefined) {
       lastUsed = pane;
       void key.onFile(opened, pane);
-    } else if (key?.onPage === undefined || key.onPage(name) === false) return;
+    } else if (key?.onPage === undefined || key.onPage(event.key) === false) return;
     event.preventDefault();
   });
 }

@@ -4,10 +4,9 @@ import type { ContentQuery } from '../../contract/addresses.ts';
 import { askBytes, askPlace, askStretch, pause, RefusedByView } from '../api.ts';
 import { kindsNear, type LineKind } from '../file/numbers.ts';
 import { type ByteSource, OpenFile, type Opening } from '../file/open-file.ts';
-import { Search, type TextQuery } from '../file/search.ts';
+import { Search } from '../file/search.ts';
 import { plainText } from '../text/terminal.ts';
 import { counted } from '../text/units.ts';
-import { WARNINGS } from '../text/values.ts';
 
 /** Of chosen lines that are copied. */
 const MAX_COPIED_BYTES = 16 * 1024 * 1024;
@@ -25,8 +24,6 @@ export class Opened {
   readonly search: Search;
   readonly isSearching = signal(false);
   readonly wraps = signal(true);
-  /** Of a traceback, the first and the last line are shown. */
-  readonly foldsTracebacks = signal(true);
   /** Of the lines that are plotted; undefined if nothing is. */
   readonly kinds = signal<readonly LineKind[] | undefined>(undefined);
   readonly selection = signal<Selection | undefined>(undefined);
@@ -77,18 +74,9 @@ export class Opened {
 
   /** Goes to the next line that looks like an error, or to the one before. */
   async stepErrors(isBack: boolean): Promise<void> {
-    await this.#stepTo({ ...this.search.query.value, text: '', errors: true }, isBack);
-  }
-
-  /** Goes to the next line that names itself a warning. */
-  async stepWarnings(): Promise<void> {
-    await this.#stepTo({ text: WARNINGS, regex: true, matchesCase: true, errors: false }, false);
-  }
-
-  async #stepTo(query: TextQuery, isBack: boolean): Promise<void> {
-    const { text, errors = false } = this.search.query.value;
-    const isShown = this.isSearching.value && text === query.text && errors === query.errors;
-    if (!isShown) this.search.start(query, this.seen.value.from, isBack);
+    const query = this.search.query.value;
+    if (!this.isSearching.value || query.errors !== true)
+      this.search.start({ ...query, text: '', errors: true }, this.seen.value.from, isBack);
     this.isSearching.value = true;
     await this.step(isBack);
   }

@@ -6,7 +6,6 @@ import type { OpenFile } from '../file/open-file.ts';
 import { forgetSizes, MAX_BYTES } from '../file/text-window.ts';
 import { SCROLLED_BY_KEYS, useVirtual } from '../parts/hooks.ts';
 import { decode, plainLine } from '../text/terminal.ts';
-import { foldOf } from '../text/tracebacks.ts';
 import { counted } from '../text/units.ts';
 import { highlight, reveal } from './marks.ts';
 import type { Opened } from './opened.ts';
@@ -22,7 +21,7 @@ const ROOM_BYTES = MAX_BYTES / 2;
 const INTENT_MS = 700;
 
 export function Rows({ opened, label }: { opened: Opened; label: string }) {
-  const { file, selection, foldsTracebacks } = opened;
+  const { file, selection } = opened;
   const search = opened.isSearching.value ? opened.search : undefined;
   const scroller = useRef<HTMLDivElement>(null);
   void file.changes.value;
@@ -40,7 +39,7 @@ export function Rows({ opened, label }: { opened: Opened; label: string }) {
     overscan: 12,
   });
   const aim: Aim = useRef(undefined);
-  useTarget(opened, list, aim);
+  useTarget(file, list, aim);
   useIntent(file, list, scroller, aim);
   const items = list.getVirtualItems();
   const found = search?.current.value;
@@ -78,17 +77,6 @@ export function Rows({ opened, label }: { opened: Opened; label: string }) {
           {items.map(({ index, key }) => {
             const row = rows[index];
             if (row === undefined) return null;
-            const fold = foldsTracebacks.value ? foldOf(rows, index) : undefined;
-            if (fold !== undefined)
-              return (
-                <div key={key} data-index={index} ref={list.measureElement}>
-                  {index === fold.first && (
-                    <button type="button" class="traceback" onClick={() => (foldsTracebacks.value = false)}>
-                      … {counted(fold.lines, 'line')}
-                    </button>
-                  )}
-                </div>
-              );
             return (
               <div key={key} data-index={index} ref={list.measureElement}>
                 <PaneRow
@@ -140,14 +128,12 @@ function visible(list: List): [number, number] {
 }
 
 /** Scrolls to where the file wants it, once the rows are there; the place stays there until the reader moves. */
-function useTarget({ file, foldsTracebacks }: Opened, list: List, aim: Aim): void {
+function useTarget(file: OpenFile, list: List, aim: Aim): void {
   useEffect(
     () =>
       effect(() => {
         const target = file.target.value;
         if (target === undefined) return;
-        if (target !== 'end' && foldOf(file.window.rows, file.window.rowAt(target.byte)) !== undefined)
-          foldsTracebacks.value = false;
         // After the rows that came with it are drawn.
         requestAnimationFrame(() => {
           if (file.target.peek() === target) file.target.value = undefined;

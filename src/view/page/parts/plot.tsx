@@ -1,9 +1,9 @@
 /** Numbers as curves, each with an axis of its own: a small one is no line at the bottom of a large one. */
+import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import { numberText } from '../text/plotted.ts';
 import { clock } from '../text/units.ts';
-import { theme } from './theme.ts';
 
 interface PlotProps {
   readonly label: string;
@@ -30,7 +30,14 @@ export function Plot(props: PlotProps) {
   const plot = useRef<uPlot>(undefined);
   const point = useRef(onPoint);
   point.current = onPoint;
-  const shape = JSON.stringify([names, isLogarithmic, theme.value]);
+  // A canvas does not follow the style sheet.
+  const dark = matchMedia('(prefers-color-scheme: dark)');
+  const isDark = useSignal(dark.matches);
+  useEffect(() => {
+    dark.onchange = () => (isDark.value = dark.matches);
+    return () => (dark.onchange = null);
+  }, []);
+  const shape = JSON.stringify([names, isLogarithmic, isDark.value]);
   useEffect(() => {
     const element = place.current;
     if (element === null) return;

@@ -10,8 +10,8 @@ import { Icon, Passed } from '../parts/button.tsx';
 import { useAnswer, usePassed } from '../parts/hooks.ts';
 import { Fact, Failure, Outside } from '../parts/words.tsx';
 import { hashOf, openedFile } from '../route.ts';
+import { BEGINNING_BYTES, isBinary } from '../text/binary.ts';
 import { bytes, clock, counted, grouped } from '../text/units.ts';
-import { Binary, DUMPED_BYTES, isBinary } from './binary.tsx';
 import { Csv } from './csv.tsx';
 import { STATES } from './entry.tsx';
 
@@ -71,11 +71,18 @@ function Text({ jobId, file: { name, bytes: length } }: ResultViewProps) {
   const asText = useSignal(false);
   const asTable = useSignal(false);
   const content = useMemo(() => ({ job: jobId, result: name }), [jobId, name]);
-  const { answer: beginning, problem } = useAnswer(() => askBytes(content, 0, DUMPED_BYTES), [content]);
+  const { answer: beginning, problem } = useAnswer(() => askBytes(content, 0, BEGINNING_BYTES), [content]);
   if (problem !== undefined) return <Failure error={problem} />;
   if (beginning === undefined) return null;
   if (isBinary(beginning) && !asText.value)
-    return <Binary beginning={beginning} bytes={length} onText={() => (asText.value = true)} />;
+    return (
+      <p class="notice plain">
+        Binary: download it, or
+        <button type="button" class="button" onClick={() => (asText.value = true)}>
+          Show as text
+        </button>
+      </p>
+    );
   if (asTable.value) return <Csv content={content} bytes={length ?? 0} onText={() => (asTable.value = false)} />;
   return (
     <>

@@ -8,7 +8,17 @@ import { Fact, Failure, Outside } from '../parts/words.tsx';
 import { numberText } from '../text/plotted.ts';
 import { ago, bytes, counted, grouped } from '../text/units.ts';
 import { Agents } from './agents.tsx';
-import { CALLS, factsOf } from './server-words.ts';
+
+/** What calls are for, by the name of the operation. */
+const CALLS: Readonly<Record<string, string>> = {
+  DownloadPartsOfJobFilesFromCluster: 'growth of live files',
+  DownloadFileFromCluster: 'downloads',
+  ListChangedFilesForJob: 'lists of files',
+  GetCurrentInfoForJob: 'states of jobs',
+  ListJobsForCurrentUser: 'lists of jobs',
+  GetFileTransferMethod: 'transfer keys',
+  EndFileTransfer: 'ended transfers',
+};
 
 export function ServicePage() {
   useEffect(() => live.subscribe({ service: '1' }), []);
@@ -90,7 +100,6 @@ interface FactsProps {
 function Facts({ service, agent, now }: FactsProps) {
   const { jobService } = service;
   const watchMine = agent?.watchMine;
-  const detected = factsOf(service.learned);
   return (
     <div class="cards">
       <section class="card">
@@ -129,21 +138,6 @@ function Facts({ service, agent, now }: FactsProps) {
           )}
         </dl>
         {jobService?.error != null && <Failure error={jobService.error} />}
-      </section>
-      <section class="card">
-        <h2>Detected server</h2>
-        {detected.length === 0 && <p class="fine">Nothing yet: the agent detects it by the first responses.</p>}
-        <dl class="facts">
-          {detected.map(([word, values]) => (
-            <Fact key={word} word={word}>
-              {values.map((value) => (
-                <div key={value}>
-                  <Outside text={value} />
-                </div>
-              ))}
-            </Fact>
-          ))}
-        </dl>
       </section>
     </div>
   );

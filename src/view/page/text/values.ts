@@ -38,8 +38,6 @@ const LEVELS = {
   debug: ['DEBUG', 'TRACE'],
 } as const;
 type Level = keyof typeof LEVELS;
-/** An expression for lines that are warnings. */
-export const WARNINGS = String.raw`\b(?:WARN|WARNING)\b|^[Ww]arn(?:ing)?\b|\w+Warning:`;
 
 /** In capitals anywhere; else as `[error]`, `error: text` (but not `error: 0.02`), `level=error` or `ValueError: text`. */
 const LEVEL_PATTERNS = Object.entries(LEVELS).map(([level, words]) => {

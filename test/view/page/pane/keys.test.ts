@@ -19,8 +19,8 @@ function openedFile() {
     (...all: readonly unknown[]) =>
       void calls.push([name, ...all].join(' '));
   const file = { following: { value: false }, ...named(['follow', 'pause', 'jumpTo', 'jumpToEnd'], call) };
-  const own = named(['step', 'stepErrors', 'stepWarnings', 'togglePlot', 'copy', 'openSearch'], call);
-  return { opened: { ...own, file, wraps: { value: true }, foldsTracebacks: { value: true } }, calls };
+  const own = named(['step', 'stepErrors', 'togglePlot', 'copy', 'openSearch'], call);
+  return { opened: { ...own, file, wraps: { value: true } }, calls };
 }
 
 const named = <T>(names: readonly string[], make: (name: string) => T) =>
@@ -52,7 +52,7 @@ async function page() {
     return event.defaultPrevented;
   };
   const taken = () => panes.map(({ calls }) => calls.splice(0));
-  return { document, location, panes: panes as [(typeof panes)[0], (typeof panes)[0]], fire, press, taken };
+  return { document, panes: panes as [(typeof panes)[0], (typeof panes)[0]], fire, press, taken };
 }
 
 it('each key of a file does what it is for', async () => {
@@ -63,7 +63,6 @@ it('each key of a file does what it is for', async () => {
     ...{
       e: 'stepErrors false',
       E: 'stepErrors true',
-      W: 'stepWarnings',
       p: 'togglePlot',
       c: 'copy',
       '/': 'openSearch',
@@ -76,14 +75,13 @@ it('each key of a file does what it is for', async () => {
   opened.file.following.value = true;
   press('f');
   press('w');
-  press('t');
-  expect([taken()[0], opened.wraps.value, opened.foldsTracebacks.value]).toEqual([['pause'], false, false]);
+  expect([taken()[0], opened.wraps.value]).toEqual([['pause'], false]);
   press('l');
   expect(document.activeElement).toBe(element.querySelector('.goto'));
 });
 
 it('a key acts on the file around the focus, else on the one that was used last, and is left to fields', async () => {
-  const { document, location, panes, fire, press, taken } = await page();
+  const { document, panes, fire, press, taken } = await page();
   const [first, second] = panes;
   const isTaken = (expected: readonly (readonly string[])[], target?: unknown) => {
     expect(press('g', {}, target)).toBe(true);
@@ -111,9 +109,6 @@ it('a key acts on the file around the focus, else on the one that was used last,
     ['ArrowRight', {}, document.body],
   ] as const)
     expect([press(key, more, target), taken()]).toEqual([false, [[], []]]);
-  // Also from a field.
-  location.hash = '#/service';
-  expect([press('k', { ctrlKey: true }, document.querySelector('#filter')), location.hash]).toEqual([true, '#/']);
   // A file that was closed has no keys.
   fire('pointerdown', second.element);
   second.stop();
