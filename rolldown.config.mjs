@@ -46,7 +46,7 @@ const program = defineConfig({
       groups: [
         {
           name: 'basics',
-          test: /src\/(?:[^/]*|cli\/unread-output|system\/(?:no-debugger|package-file|regular-files|working-directory))\.ts$/,
+          test: /src\/(?:[^/]*|system\/(?:no-debugger|package-file|regular-files|working-directory))\.ts$/,
         },
         { name: 'start', test: /src\/cli\/(?:execute|process)\.ts$/ },
         { name: 'configuration', test: /src\/cli\/configuration\.ts$/ },

@@ -65,9 +65,13 @@ function rootsWith(ofService: string | null, ofRule: string | null): HttpTls {
   if (ofService === null && ofRule === null) return {};
   const usual = [ofService, process.env['NODE_EXTRA_CA_CERTS'] ?? ''].filter((file) => file && fs.existsSync(file));
   const files = [...usual, ofRule].filter((file) => file !== null);
+  return { ca: [...tls.rootCertificates, ...files.map(certificatesIn)] };
+}
+
+function certificatesIn(file: string): string {
   try {
-    return { ca: [...tls.rootCertificates, ...files.map((file) => fs.readFileSync(file, 'utf8'))] };
-  } catch (error) {
-    throw new JobtailError('config', `notify[].caFile: ${ofRule}: the file cannot be read`, { cause: error });
+    return fs.readFileSync(file, 'utf8');
+  } catch (cause) {
+    throw new JobtailError('config', `the certificates in ${file} cannot be read`, { cause });
   }
 }

@@ -97,9 +97,12 @@ it('a receiver with a CA of its own is trusted by the rule that names it, and wh
   expect(await post(strict.url, { proxy: null }, { caFile })).toMatchObject({
     hint: 'let the receiver accept requests without a client certificate',
   });
-  expect(await post(url, { proxy: null }, { caFile: missing })).toMatchObject({
-    message: `notify[].caFile: ${missing}: the file cannot be read`,
-  });
+  for (const unread of [missing, directory]) {
+    vi.stubEnv('NODE_EXTRA_CA_CERTS', unread);
+    const keys = { caFile: unread === missing ? missing : caFile };
+    const message = `the certificates in ${unread} cannot be read`;
+    expect(await post(url, { proxy: null }, keys)).toMatchObject({ message });
+  }
 });
 
 it('the user of the proxy is sent to it, and only to it', async () => {

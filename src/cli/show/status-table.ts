@@ -97,10 +97,10 @@ function failuresOf(job: JobReport, alike: readonly JobReport[]): string[] {
   return [...failureLines(`job ${job.jobId}, task ${file.taskId} ${file.file}: `, file.error), ...more];
 }
 
-export function detail(all: ShownReport, columns: number): string {
+export function detail(all: ShownReport, columns: number, maxJobs = Number.POSITIVE_INFINITY): string {
   const report = withoutPromises(all);
   const lines = [...whoRuns(report, columns), ...agentLines(report)];
-  for (const job of report.jobs) {
+  for (const job of report.jobs.slice(0, maxJobs)) {
     const ages = [`last growth ${ageOf(job.grownAt)}`, `last poll ${ageOf(job.polledAt)}`];
     lines.push(`job ${job.jobId}: ${listed(stateOf(job), ownerText(job), ...ages, named('poll age', pollAgeOf(job)))}`);
     if (job.error !== null) lines.push(...failureLines('', job.error));
@@ -257,7 +257,7 @@ function resultsOf({ results }: JobReport): string {
 }
 
 /** Older states have `soap`, for either protocol. */
-const wayOf = (way: string) => (/^(?:service|soap)$/.test(way) ? 'the service' : way);
+const wayOf = (way: string) => (/^(?:service|soap)$/.test(way) ? 'the service' : printable(way));
 
 type ShownAgent = FleetPart['agents'][number];
 

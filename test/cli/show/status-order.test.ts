@@ -82,6 +82,18 @@ it('a page of one job is cut, and its lines are counted; one that fits is whole'
   expect(fittingLines(page('a\nb\n'), 3)).toEqual(['a', 'b', '(every second; Ctrl-C ends)']);
 });
 
+it('a page of two named jobs has the first alone where both do not fit, and its texts are safe', () => {
+  const { results } = jobOf('501', 'watched');
+  // As in a row of the database of a fleet.
+  const lastSync = { way: '\u001b[2J', endedAt: 1, updatedAt: 1, done: 1, wanted: 1, bytes: 1, bytesPerSecond: 1 };
+  const hostile = { ...results, lastSync: { ...lastSync, startedAt: 1, wantedBytes: null, fallback: null } };
+  const report = reportOf([jobOf('501', 'watched', { results: hostile }), jobOf('502', 'watched')]);
+  const lines = fittingLines({ jobs: 2, render: (maxJobs) => detail(report, 100, maxJobs) }, 7);
+  expect(lines.at(-1)).toBe('(1 job more; every second; Ctrl-C ends)');
+  expect(lines.join('\n')).toMatch(/^job 501: [\s\S]*by \\u\{001B\}\[2J$/m);
+  expect(lines.join('\n')).not.toContain('502');
+});
+
 it('times have whole seconds, and a job that runs has no end', () => {
   expect(showTime(jobTimeOf('2026-03-01T23:47:24.1449898'))).toBe('2026-03-01 23:47:24');
   const endTime = jobTimeOf('0001-01-01T00:00:00');
