@@ -10,6 +10,7 @@ import { type Answer, type Exchange, sendAnswer, sendText } from '../exchange.ts
 import type { FaultRule, FaultSubject } from '../faults.ts';
 import type { SandboxPlace } from '../place.ts';
 import { HttpRefusal, ServiceFault } from '../refusals.ts';
+import { userWith } from '../signin/credentials.ts';
 import type { SandboxUser } from '../signin/sessions.ts';
 import { type Target, targetAt } from './addresses.ts';
 import { Arguments } from './arguments.ts';
@@ -20,7 +21,7 @@ import { jsonOf } from './json.ts';
 import { maxBytesOf, type RestRequest, readRequest, runOperation } from './operations.ts';
 import { AnsweredProblem, type Problem, problemOf, RestFailure } from './problems.ts';
 import { releaseOf } from './releases.ts';
-import { handleSignIn, signedIn } from './sign-in.ts';
+import { handleSignIn } from './sign-in.ts';
 import { validate } from './validation.ts';
 
 interface RestContext {
@@ -108,7 +109,9 @@ function userOf(request: RestRequest, { exchange, release, place }: RestContext)
   const apiKey = release.headers ? exchange.request.headers[API_KEY_HEADER] : undefined;
   if (typeof apiKey === 'string') {
     const [, username = '', secret = ''] = /^([^:]*):(.*)$/s.exec(apiKey) ?? [];
-    return signedIn({ username, secret, kind: 'password' }, place);
+    const user = userWith({ username, secret, kind: 'password' }, place.users);
+    if (user === undefined) throw new RestFailure('wrongKey', username);
+    return user;
   }
   const user = place.sessions.userOf({ sessionCode, authorization });
   if (user === undefined) {

@@ -67,7 +67,7 @@ function answerTo({ user, secret }: SignedIn, method: SignInMethod, release: Rel
 }
 
 /** Who shows a name and a secret. Throws what the releases answer to a wrong one of either. */
-export function signedIn(credentials: Credentials, { users }: Pick<SandboxPlace, 'users'>): SandboxUser {
+function signedIn(credentials: Credentials, { users }: Pick<SandboxPlace, 'users'>): SandboxUser {
   const user = userWith(credentials, users);
   if (user !== undefined) return user;
   const { username } = credentials;

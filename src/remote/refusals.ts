@@ -66,8 +66,6 @@ const LOST: Meaning = {
   hint: 'signing in again did not help: a wrong job id, or a job of another user, may look like a lost session',
 };
 
-/** Of all releases that take a key (docs/dev/rest.md 4.1). */
-const REFUSED_USER = /\bauthentication of user\b[\s\S]{0,200}\bnot successful\b/i;
 const KEY_REFUSED: Meaning = {
   code: 'sign-in-refused',
   hint: 'check auth.username and the password: each request carries both',
@@ -95,7 +93,7 @@ export function refusalOf(refused: RefusedCall, { secrets, isSessionFault }: Ref
   const { operation, status, retryAfterMs, problem, how = `status ${status}`, hasKey = false } = refused;
   const { title, words } = problem;
   const isLost = isSessionLost(status, problem, isSessionFault);
-  const isKeyRefused = hasKey && REFUSED_USER.test(startOf(problem));
+  const isKeyRefused = hasKey && FAILURES.wrongKey.sign.test(startOf(problem));
   const { code, hint } = isKeyRefused ? KEY_REFUSED : isLost ? LOST : meaningOf(refused);
   const detail = secrets.safeText(title === '' || title === words ? words : `${title}: ${words}`, MAX_WORDS);
   const message = `the service answered ${operation} with ${how}${detail === '' ? '' : `: ${detail}`}`;

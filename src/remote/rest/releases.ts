@@ -189,6 +189,7 @@ const UNEXPECTED_EVER: From<Wording> = {
 const NOT_PRESENT = "Session code '{0}' is not present in the HEAppE.";
 const EXPIRED = "Session code '{0}' already expired at '{1}'.";
 const SESSION_TITLE = 'Session Code Authentication Problem';
+const UNAUTHORIZED = wording(401, 'Unauthorized Access', 'Unauthorized');
 const WRONG_SECRET = "Authentication of user '{0}' was not successful.";
 const WRONG_SECRET_EVER: From<Wording> = {
   '2.0': early('Authentication of user {0} was not successful due to wrong credentials.'),
@@ -228,7 +229,7 @@ export const FAILURES = {
       '4.0': titled('Session code "{0}" is not present in the database.'),
       '4.2.0': wording(500, 'External Problem', NOT_PRESENT),
       '4.2': wording(401, SESSION_TITLE, NOT_PRESENT),
-      '6.2': wording(401, 'Unauthorized Access', 'Unauthorized'),
+      '6.2': UNAUTHORIZED,
       '6.4': wording(401, SESSION_TITLE, NOT_PRESENT),
     },
     new RegExp(`${SESSION}(?:not valid|invalid|not present)\\b`, 'i'),
@@ -249,6 +250,12 @@ export const FAILURES = {
     '4.3',
     WRONG_SECRET_EVER,
     /\b(?:wrong|invalid|incorrect|bad)\b.{0,40}\b(?:password|credentials?|token|user ?name)\b|\bnot successful\b/i,
+  ),
+  /** Only with a key: an unknown session has the same words. {0}: the user. */
+  wrongKey: failure(
+    '4.1',
+    { ...WRONG_SECRET_EVER, '6.2': UNAUTHORIZED, '6.3': UNAUTHORIZED },
+    /^unauthorized access unauthorized$|\bauthentication of user\b[\s\S]{0,200}\bnot successful\b/i,
   ),
   unknownUser: failure('4.3', {
     ...WRONG_SECRET_EVER,

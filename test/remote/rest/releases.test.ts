@@ -31,6 +31,7 @@ describe('the agent recognizes, in the words of each release,', () => {
     sessionExpired: ['session-lost', '11111111', '2026-11-28'],
     wrongSecret: ['sign-in-refused', 'alice'],
     unknownUser: ['sign-in-refused|http-status', 'alice'],
+    wrongKey: ['sign-in-refused', 'alice'],
     invalid: ['fault', 'Path contains some illegal characters\n'],
     tooLongName: ['fault', '50'],
     nullList: ['fault'],
@@ -64,6 +65,7 @@ describe('the agent recognizes, in the words of each release,', () => {
         operation: 'DownloadFileFromCluster',
         problem: problemOf(text),
         urlKey: '',
+        hasKey: kind === 'wrongKey',
       } as const;
       const error = isSignIn
         ? signInRefusal(answer, text, { url: '', secrets, secretPlace: '' })
