@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import type http from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { serveHttp } from '../../src/http/server.ts';
 import { resultsParts } from '../../src/safe-names.ts';
@@ -165,7 +166,12 @@ describe('a request', () => {
     // The page is asked for again each time, and what it loads is kept.
     expect(headers['cache-control']).toBe('no-store');
     const [asset = ''] = /assets\/[\w.-]+/.exec(text) ?? [];
-    expect((await place.ask(`/${asset}`)).headers['cache-control']).toContain('immutable');
+    const plain = await place.ask(`/${asset}`);
+    expect(plain.headers['cache-control']).toContain('immutable');
+    for (const time of ['first', 'second']) {
+      const packed = await place.ask(`/${asset}`, { headers: { 'accept-encoding': 'gzip, br' } });
+      expect(gunzipSync(packed.body), time).toEqual(plain.body);
+    }
   });
 });
 

@@ -15,13 +15,16 @@ export function pageFile(context: HttpContext, page: PageFiles, name: string): R
     vary: 'accept-encoding',
     ...(isPacked ? { 'content-encoding': 'gzip' } : {}),
   };
-  return context.body(new Uint8Array(isPacked ? file.packed : file.bytes), { headers });
+  if (!isPacked) return context.body(new Uint8Array(file.bytes), { headers });
+  file.packed ??= gzipSync(file.bytes);
+  return context.body(new Uint8Array(file.packed), { headers });
 }
 
 interface PageFile {
   readonly type: string;
   readonly bytes: Buffer;
-  readonly packed: Buffer;
+  /** Once it has been requested so. */
+  packed?: Buffer;
 }
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -40,8 +43,7 @@ export function pageFilesIn(directory: string): PageFiles {
     const type = TYPES[path.extname(name)];
     const file = path.join(directory, name);
     if (type === undefined || !fs.statSync(file).isFile()) continue;
-    const bytes = fs.readFileSync(file);
-    files.set(name, { type, bytes, packed: gzipSync(bytes) });
+    files.set(name, { type, bytes: fs.readFileSync(file) });
   }
   return files;
 }
