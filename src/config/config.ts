@@ -42,14 +42,17 @@ export function hasJobService(service: Service): boolean {
   return service.protocol === 'rest' || service.jobsUrl !== null;
 }
 
-/** Origins that are neither encrypted nor on this machine, whatever proxy is before them. */
-export function plainOrigins({ service }: Pick<Config, 'service'>): string[] {
-  return plainIn(addressesOf(service));
-}
-
-/** The same of the addresses of notifications. */
-export function plainHooks({ notify }: Pick<Config, 'notify'>): string[] {
-  return plainIn(notify.flatMap(({ url }) => url ?? []));
+/** What goes unencrypted to another machine, whatever proxy is before it. */
+export function plainConnections({ service, notify }: Pick<Config, 'service' | 'notify'>) {
+  const ofService = plainIn(addressesOf(service)).map((origin) => ({
+    scope: 'the service',
+    text: `${origin} is not encrypted: passwords and session codes are sent unencrypted`,
+  }));
+  const ofHooks = plainIn(notify.flatMap(({ url }) => url ?? [])).map((origin) => ({
+    scope: 'notifications',
+    text: `${origin} is not encrypted: names of jobs, lines of output and the address itself are sent unencrypted`,
+  }));
+  return [...ofService, ...ofHooks];
 }
 
 function plainIn(addresses: readonly string[]): string[] {
@@ -58,20 +61,11 @@ function plainIn(addresses: readonly string[]): string[] {
   return [...new Set(plain.map(({ origin }) => origin))];
 }
 
-export const plainText = (origin: string) =>
-  `${origin} is not encrypted: passwords and session codes are sent unencrypted`;
-export const plainHookText = (origin: string) =>
-  `${origin} is not encrypted: names of jobs, lines of output and the address itself are sent unencrypted`;
 export const PLAIN_HINT = 'use https:// if the service has it';
 
-export function warnOfPlainHttp(
-  config: Pick<Config, 'service' | 'notify'>,
-  log: { warn(fields: object, text: string): void },
-): void {
-  const warn = (scope: string, err: string) =>
+export function warnOfPlainHttp(config: Config, log: { warn(fields: object, text: string): void }): void {
+  for (const { scope, text: err } of plainConnections(config))
     log.warn({ scope, code: 'config', err, hint: PLAIN_HINT }, 'connection not encrypted');
-  for (const origin of plainOrigins(config)) warn('the service', plainText(origin));
-  for (const origin of plainHooks(config)) warn('notifications', plainHookText(origin));
 }
 
 /** Whether all rows of a fleet go through a network in plain text. */

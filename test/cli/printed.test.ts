@@ -451,15 +451,9 @@ it('agent check prints what it detects of a service, what is wrong, and what to 
   onTestFinished(() => void other.close());
   const port = (other.address() as AddressInfo).port;
   const at = (ms: number) => ({ date: new Date(Date.now() + ms).toUTCString() });
-  const sections = { retention: { settledDays: 30 } };
-  for (const [date, more] of [
-    [at(-600_000), {}],
-    [at(600_000), {}],
-    [{ date: '?' }, {}],
-    [{ date: '?' }, sections],
-  ]) {
-    headers = date as typeof headers;
-    await run({ baseUrl: `http://localhost:${port}` }, more as Sections);
+  for (const date of [at(-600_000), at(600_000), { date: '?' }]) {
+    headers = date;
+    await run({ baseUrl: `http://localhost:${port}` });
   }
   await run({}, { service: { proxy: `http://127.0.0.1:${port}` } });
   await sandbox.stop();

@@ -6,10 +6,7 @@ import {
   PLAIN_DATABASE,
   PLAIN_DATABASE_HINT,
   PLAIN_HINT,
-  plainHooks,
-  plainHookText,
-  plainOrigins,
-  plainText,
+  plainConnections,
 } from '../../config/config.ts';
 import { secretFilesOf } from '../../config/secrets.ts';
 import { onlyOfAgent } from '../../daemon/state.ts';
@@ -51,7 +48,7 @@ export function checkConfigFile(config: Config): Finding[] {
       const readHint = `run chmod 600 ${secret}, unless the group needs access`;
       return warnIf((mode & 0o044) !== 0, `${who} can read the secret in ${secret}`, readHint);
     }),
-    ...plainOrigins(config).map((origin) => warning(plainText(origin), PLAIN_HINT)),
+    ...plainConnections(config).map(({ text }) => warning(text, PLAIN_HINT)),
   ];
 }
 
@@ -92,16 +89,13 @@ function modeOfFile(file: string): number {
   }
 }
 
-/** The rules of notifications: where they send to, and whether it can be encrypted and signed. */
+/** The rules of notifications: where they send to, and whether it can be signed. */
 export async function checkNotify({ notify }: Config, signal: AbortSignal): Promise<Finding[]> {
   const targets = new Set(notify.map((settings) => new Rule(settings).target));
   for (const { secretFile } of notify) {
     if (secretFile !== null) await signingKey(secretFile, signal);
   }
-  return [
-    ok(`${countOf(notify.length, 'rule')}: ${[...targets].join(', ')}; agent notify --test sends an event`),
-    ...plainHooks({ notify }).map((origin) => warning(plainHookText(origin), PLAIN_HINT)),
-  ];
+  return [ok(`${countOf(notify.length, 'rule')}: ${[...targets].join(', ')}; agent notify --test sends an event`)];
 }
 
 export function checkAgent({ state }: Config): Finding[] {

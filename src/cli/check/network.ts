@@ -57,10 +57,7 @@ export async function checkConnection(config: Config, url: URL, signal: AbortSig
       return undefined;
     },
   );
-  return [
-    ...found,
-    config.service.proxy === null ? clockOf(date, config) : note('its clock is not compared: it is the proxy'),
-  ];
+  return [...found, config.service.proxy === null ? clockOf(date) : note('its clock is not compared: it is the proxy')];
 }
 
 function certificateOf(socket: TLSSocket): Finding[] {
@@ -74,13 +71,8 @@ function certificateOf(socket: TLSSocket): Finding[] {
 }
 
 /** By the `Date` header of any response. */
-function clockOf(date: string | undefined, { retention }: Config): Finding {
+function clockOf(date: string | undefined): Finding {
   const offMs = Date.parse(date ?? '') - Date.now();
-  if (Number.isNaN(offMs) && retention.settledMs !== null)
-    return warning(
-      'it sends no time, so retention removes nothing',
-      'let it, or the proxy before it, send the header Date',
-    );
   if (Number.isNaN(offMs)) return note('its clock is not compared: it sends no time');
   if (Math.abs(offMs) < CLOCK_MS) return ok('its clock is that of this machine');
   const off = `${Math.abs(Math.round(offMs / 1000))} s ${offMs < 0 ? 'behind' : 'ahead of'} this machine`;

@@ -175,7 +175,6 @@ async function checkWithoutJobs({ service, ...config }: Config, signal: AbortSig
 const UNHEALTHY = v.object({ IsHealthy: v.literal(false) });
 const HEALTH = v.object({
   IsHealthy: v.boolean(),
-  Version: v.nullish(v.string()),
   Component: v.nullish(v.record(v.string(), v.unknown())),
 });
 
@@ -186,13 +185,11 @@ export async function healthOf(config: Config, signal: AbortSignal): Promise<Fin
   const answer = await answerOf(`${service.baseUrl}${service.path}/Health`, signal, await wayTo(config));
   const { success, output } = v.safeParse(HEALTH, answer && jsonOf(answer.text));
   if (!success) return [note('not reported by this server (V6.0 and later have a page for it)')];
-  const version = (output.Version ?? '').slice(0, MAX_SHOWN_WORD);
-  const shown = version === '' ? [] : [note(`version set by its operator: ${JSON.stringify(version)} (not used)`)];
-  if (output.IsHealthy) return [ok('the server reports that it is healthy'), ...shown];
+  if (output.IsHealthy) return [ok('the server reports that it is healthy')];
   const parts = Object.entries(output.Component ?? {}).filter(([, part]) => v.is(UNHEALTHY, part));
   const names = parts.map(([name]) => name.slice(0, MAX_SHOWN_WORD)).join(', ');
   const what = names === '' ? '' : `: ${names}`;
-  return [warning(`the server reports that it is not healthy${what}`, 'ask its operator'), ...shown];
+  return [warning(`the server reports that it is not healthy${what}`, 'ask its operator')];
 }
 
 const REQUESTED = {

@@ -216,15 +216,12 @@ function whoRuns(report: ShownReport, columns: number): string[] {
   return [agentLine(report), ...outage, ...diskLines(report.disks ?? []), ...clock, ...decoding];
 }
 
-function agentLine({ agent, disks = [] }: Pick<ShownReport, 'agent' | 'disks'>): string {
+function agentLine({ agent }: Pick<ShownReport, 'agent'>): string {
   if (agent.command !== undefined)
     return pc.yellow(
       `no agent is running (agent run); a command (pid ${agent.command}) follows what commands wait for`,
     );
-  // One that waits for space at its start has no lock yet.
-  const isFull = disks.some(({ error }) => error?.code === 'disk-full');
-  if (!agent.running)
-    return pc.yellow(`no agent is running${isFull ? ', or one waits for disk space' : ''} (agent run)`);
+  if (!agent.running) return pc.yellow('no agent is running (agent run)');
   return `an agent is running${agent.pid === null ? '' : ` (pid ${agent.pid}${agent.host ?? ''})`}`;
 }
 
