@@ -8,7 +8,7 @@ import { Agent } from '../agent/loop/agent.ts';
 import type { AgentContext } from '../agent/loop/context.ts';
 import { ALONE, type KnownJobs, type Ownership } from '../agent/ownership.ts';
 import type { PassContext } from '../agent/pass/complete-pass.ts';
-import { JobPolls, type PollContext } from '../agent/poll/poll.ts';
+import type { PollContext } from '../agent/poll/poll.ts';
 import type { Log } from '../agent/ports/host.ts';
 import type { JobService, Remote } from '../agent/ports/server.ts';
 import { DirectLiveFiles } from '../agent/results/download/direct-bytes.ts';
@@ -35,7 +35,6 @@ export interface Engine {
   readonly agent: Agent;
   callsWaiting(): number;
   readonly pass: PassContext;
-  polls(jobId: JobId): JobPolls;
 }
 
 export interface EngineOptions {
@@ -114,7 +113,7 @@ export function buildEngine(options: EngineOptions): Engine {
     onProgress,
     ...resultEvents(options, results.transfer !== 'auto'),
   });
-  const pass: PassContext = {
+  const context: AgentContext = {
     store,
     clock,
     remote: queuedRemote(remote, calls, 'live'),
@@ -122,9 +121,6 @@ export function buildEngine(options: EngineOptions): Engine {
     direct: directBytes,
     mirrorDirectory: mirror.directory,
     pauseMs: poll.minIntervalMs,
-  };
-  const context: AgentContext = {
-    ...pass,
     jobService: jobService && queuedJobService(jobService, calls, 'live'),
     log,
     random,
@@ -135,7 +131,7 @@ export function buildEngine(options: EngineOptions): Engine {
     bare: { remote, jobService },
     waiting: {
       patient: queuedRemote(remote, calls, 'patient'),
-      raw: queuedRemote(remote, calls, 'raw'),
+      raw: whole,
       wanted: queuedRemote(remote, calls, 'wanted'),
     },
     batchLimit,
@@ -153,10 +149,5 @@ export function buildEngine(options: EngineOptions): Engine {
     ownership,
     knownJobs: options.knownJobs,
   });
-  return {
-    agent,
-    callsWaiting: () => calls.waiting,
-    polls: (jobId) => new JobPolls(jobId, pollContext),
-    pass,
-  };
+  return { agent, callsWaiting: () => calls.waiting, pass: context };
 }

@@ -156,9 +156,9 @@ export class FollowedJob implements OneJob {
   }
 
   /** The middleware refuses to report the job, or is not available. */
-  unreported(event: 'report refused' | 'not reported'): void {
+  unreported(isRefused: boolean): void {
     if (!this.isFollowed) return;
-    this.happened(event);
+    if (isRefused) this.happened('report refused');
     this.#search.reported(undefined);
   }
 
@@ -233,10 +233,9 @@ export class FollowedJob implements OneJob {
 
   #failed(kind: DueRun, error: JobtailError): void {
     const { context, failures, due } = this;
-    const ofPoll = kind === 'results' ? undefined : failureOf('poll', error, failures.hasRespondedToOthers(kind));
+    const event = failureOf('poll', error, failures.hasRespondedToOthers(kind));
     // In an outage, a search misses the tasks of a job whose polls have no file to ask for.
-    const event = kind === 'poll' || ofPoll === 'poll failed' ? ofPoll : 'listing refused';
-    if (event !== undefined && kind !== 'pass') this.happened(event);
+    if (event !== undefined && (kind === 'poll' || (kind === 'search' && event === 'poll failed'))) this.happened(event);
     const delayMs = failures.failed(kind, error);
     if (kind === 'poll') this.checkEnd();
     try {

@@ -141,8 +141,6 @@ const NEXT = {
   'reported unclear': { unclear: 0, active: 9, stored: 9, over: 9, deleted: 0, ending: 0, settled: 0, ended: 0 },
   'reported deleted': { unclear: 10, active: 10, stored: 10, over: 10, deleted: 0, ending: 0, settled: 0, ended: 0 },
   'report refused': { unclear: 0, active: 0, stored: 11, over: 0, deleted: 0, ending: 0, settled: 0, ended: 0 },
-  'not reported': { unclear: 0, active: 0, stored: 0, over: 0, deleted: 0, ending: 0, settled: 0, ended: 0 },
-  'listing refused': { unclear: 0, active: 0, stored: 0, over: 0, deleted: 0, ending: 0, settled: 0, ended: 0 },
   'poll failed': { unclear: 12, active: 12, stored: 12, over: 12, deleted: 0, ending: 0, settled: 0, ended: 0 },
   'poll refused': { unclear: 12, active: 12, stored: 12, over: 13, deleted: 0, ending: 0, settled: 0, ended: 0 },
   'quiet poll': { unclear: 13, active: 13, stored: 13, over: 13, deleted: 0, ending: 0, settled: 0, ended: 0 },

@@ -203,7 +203,7 @@ export class JobStates implements Scheduled {
     for (const { thing: job, error } of failed) {
       this.#context.failures.failed(scopeOf(job), error, 0, true);
       const failures = this.#pauses.failed(job.jobId, error);
-      if (failures >= LASTING_FAILURES) job.unreported(failures < REFUSED_FAILURES ? 'not reported' : 'report refused');
+      if (failures >= LASTING_FAILURES) job.unreported(failures >= REFUSED_FAILURES);
     }
   }
 
@@ -215,7 +215,7 @@ export class JobStates implements Scheduled {
       failures.failed(scopeOf(job), error, 0, true);
     });
     this.#pauses.worked(job.jobId);
-    if (information === undefined) return job.unreported('report refused');
+    if (information === undefined) return job.unreported(true);
     await this.#report(job, information);
   }
 
@@ -266,7 +266,7 @@ export class JobStates implements Scheduled {
     if (stored !== null) this.#failing = { error, stored };
     failures.failed(error.code === 'store' ? STATE : SCOPE, error);
     if (this.#backOff.failures < LASTING_FAILURES) return;
-    for (const job of this.#options.followed()) job.unreported('not reported');
+    for (const job of this.#options.followed()) job.unreported(false);
   }
 
   get #intervalMs(): number {
