@@ -10,9 +10,6 @@ export interface ErrorPolicy {
   readonly outage: string | null;
   /** Whether it clears without an operator. */
   readonly passes: boolean;
-  /** Whether another sign-in and a repeated call may succeed. */
-  readonly signIn: boolean;
-  readonly secretMends: boolean;
   /** Whether one of several files in a call, or their number, may be the cause. */
   readonly isDivisible: boolean;
   /** Whether the service certainly did nothing for the request. */
@@ -51,8 +48,6 @@ const USUAL: ErrorPolicy = {
   isOfService: false,
   outage: null,
   passes: false,
-  signIn: false,
-  secretMends: false,
   isDivisible: false,
   nothingDone: false,
   endsPoll: false,
@@ -69,8 +64,7 @@ const policy = (exitCode: number, unusual: Partial<ErrorPolicy> = {}): ErrorPoli
 const service = (outage: string, unusual: Partial<ErrorPolicy> = {}): ErrorPolicy =>
   policy(EXIT.service, { isOfService: true, outage, ...unusual });
 
-const signIn = (outage: string): ErrorPolicy =>
-  service(outage, { exitCode: EXIT.signIn, secretMends: true, nothingDone: true });
+const signIn = (outage: string): ErrorPolicy => service(outage, { exitCode: EXIT.signIn, nothingDone: true });
 
 const answer = (unusual: Partial<ErrorPolicy> = {}): ErrorPolicy =>
   policy(EXIT.service, { isDivisible: true, ofOneFile: 'yes', ...unusual });
@@ -108,7 +102,7 @@ export const ERROR_POLICIES = {
   stuck: policy(EXIT.service),
   'not-found': policy(EXIT.notFound, { nothingDone: true, isRefusal: true, ofOneFile: 'yes' }),
   // Signing in
-  'session-lost': policy(EXIT.signIn, { signIn: true, secretMends: true, nothingDone: true }),
+  'session-lost': policy(EXIT.signIn, { nothingDone: true }),
   'sign-in-refused': signIn('refuses the sign-in'),
   'secret-unavailable': signIn('cannot be signed in to: the secret cannot be read'),
   // Neither
@@ -154,6 +148,17 @@ export class JobtailError extends Error {
   get policy(): ErrorPolicy {
     return ERROR_POLICIES[this.code];
   }
+}
+
+/** An error as the answer to a request, in JSON. */
+export interface RequestRefusal {
+  readonly error: string;
+  readonly code?: string;
+  readonly hint?: string | undefined;
+}
+
+export function refusalOf({ message, code, hint }: JobtailError): RequestRefusal {
+  return { error: message, code, hint };
 }
 
 /** The host of a direct transfer refuses the key that the service gave for it. */

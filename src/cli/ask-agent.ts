@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { withoutNextSignIn } from '../auth.ts';
 import type { Config } from '../config/config.ts';
 import { SharedState, watchIfConfigured } from '../daemon/state.ts';
-import { ERROR_POLICIES, type ErrorCode, JobtailError } from '../errors.ts';
+import { ERROR_POLICIES, type ErrorCode, JobtailError, type RequestRefusal } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { RENEWED_MS } from '../store/jobs.ts';
 import { lockHolder } from '../store/lock.ts';
@@ -37,14 +37,8 @@ export async function answerFrom<T>({ read, isThere }: PolledAnswer<T>, signal: 
   return undefined;
 }
 
-interface RefusedRequest {
-  readonly error: string;
-  readonly code?: string;
-  readonly hint?: string | undefined;
-}
-
 /** @throws JobtailError what the agent answers as an error */
-export function resultOf<T extends object>(answer: T | RefusedRequest): T {
+export function resultOf<T extends object>(answer: T | RequestRefusal): T {
   if (!('error' in answer)) return answer;
   const { error, code = '', hint } = answer;
   throw new JobtailError(code in ERROR_POLICIES ? (code as ErrorCode) : 'job-unknown', withoutNextSignIn(error), {
@@ -177,7 +171,7 @@ async function answerTo<T extends object>(
   try {
     pending.renew();
     const text = await answerFrom({ read: () => pending.renew(), isThere }, signal);
-    return text === undefined ? undefined : resultOf(JSON.parse(text) as T | RefusedRequest);
+    return text === undefined ? undefined : resultOf(JSON.parse(text) as T | RequestRefusal);
   } finally {
     pending.end();
   }

@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { Agent } from '../agent/loop/agent.ts';
 import { Retention } from '../agent/retention.ts';
 import { type Config, hasFleet, warnOfPlainHttp } from '../config/config.ts';
-import { asJobtailError, JobtailError } from '../errors.ts';
+import { asJobtailError, EXIT, JobtailError } from '../errors.ts';
 import type { FleetMember } from '../fleet/member.ts';
 import { LinkedAbort } from '../linked-abort.ts';
 import { UnderWay } from '../notify/deliveries.ts';
@@ -129,7 +129,7 @@ export class Daemon {
     const reporters = {
       onWake: () => this.#engine?.agent.refresh(),
       onConfig: (how: { readonly asked: boolean }) => reload.check(how),
-      onSecret: () => this.#engine?.agent.tryAgain((policy) => policy.secretMends),
+      onSecret: () => this.#engine?.agent.tryAgain(({ exitCode }) => exitCode === EXIT.signIn),
     };
     const hangup = () => reload.check({ asked: true });
     try {

@@ -133,7 +133,7 @@ export class SessionCalls {
   }
 }
 
-const isLost = (error: unknown) => error instanceof JobtailError && error.policy.signIn;
+const isLost = (error: unknown) => error instanceof JobtailError && error.code === 'session-lost';
 
 export interface ServiceCallsOptions extends SessionCallsOptions {
   readonly http: HttpClient;

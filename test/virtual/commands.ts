@@ -7,6 +7,7 @@ import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
 import { isHere, proofs, type Verified } from '../../src/agent/pass/verification.ts';
 import { resultsDirectory } from '../../src/agent/results/results.ts';
 import { openSharedStore } from '../../src/daemon/state.ts';
+import { EXIT } from '../../src/errors.ts';
 import { type JobId, LIVE_FILE_NAMES } from '../../src/job.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Settings } from './agent.ts';
@@ -321,5 +322,5 @@ export async function reload(world: World, changes: Partial<Settings>, isAsked =
 export function mendSecret({ agent, directory, isUp, service }: World): void {
   service.refusals = new WeakMap();
   writeFileSync(path.join(directory, 'password'), 'hunter-secret-0502\n');
-  if (isUp) agent.engine.agent.tryAgain((policy) => policy.secretMends);
+  if (isUp) agent.engine.agent.tryAgain(({ exitCode }) => exitCode === EXIT.signIn);
 }

@@ -235,7 +235,8 @@ export class FollowedJob implements OneJob {
     const { context, failures, due } = this;
     const event = failureOf('poll', error, failures.hasRespondedToOthers(kind));
     // In an outage, a search misses the tasks of a job whose polls have no file to ask for.
-    if (event !== undefined && (kind === 'poll' || (kind === 'search' && event === 'poll failed'))) this.happened(event);
+    if (event !== undefined && (kind === 'poll' || (kind === 'search' && event === 'poll failed')))
+      this.happened(event);
     const delayMs = failures.failed(kind, error);
     if (kind === 'poll') this.checkEnd();
     try {

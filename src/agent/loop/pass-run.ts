@@ -1,5 +1,5 @@
 /** The complete passes of one followed job: those that end it, which are retried, and those that commands request. */
-import { asJobtailError, type JobtailError } from '../../errors.ts';
+import { asJobtailError, type JobtailError, refusalOf } from '../../errors.ts';
 import { type JobId, keyText } from '../../job.ts';
 import { type JobInformation, phaseOf } from '../../job-information.ts';
 import type { JobRow, RequestRow } from '../../store/rows.ts';
@@ -77,8 +77,7 @@ export class PassRun {
     } catch (thrown) {
       const failure = asJobtailError(thrown);
       if (signal.aborted) throw failure;
-      const { message, code, hint } = failure;
-      for (const request of requests) answer(store, request, { error: message, code, hint });
+      for (const request of requests) answer(store, request, refusalOf(failure));
       if (isLast) await this.#failed(job, failure, signal);
       // The command has its answer, and does not retry. One that serves the state prints that answer, not the log as well.
       else if (context.asked === undefined) failures.logged.failed(failures.scopeOf('pass'), failure, 0, true);

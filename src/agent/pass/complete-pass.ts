@@ -4,7 +4,7 @@
  * (docs/dev/soap.md 3), so a file is complete after two polls in a row, with a pause, that bring nothing. If all
  * mirrors are verified and the job stays followed, one poll is enough.
  */
-import { EXIT, JobtailError } from '../../errors.ts';
+import { EXIT, JobtailError, type RequestRefusal } from '../../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
 import { listedOrNone } from '../../live-paths.ts';
 import { isVerified } from '../../proven.ts';
@@ -56,9 +56,7 @@ export interface PassSummary {
 }
 
 /** What a command that requested a pass is answered. */
-export type PassAnswer =
-  | { readonly summary: PassSummary }
-  | { readonly error: string; readonly code?: string; readonly hint?: string | undefined };
+export type PassAnswer = { readonly summary: PassSummary } | RequestRefusal;
 
 const MAX_POLLS = 12;
 /** Of a job that stays followed: a command does not wait for its end. */

@@ -1,5 +1,5 @@
 /** Removes jobs from the state of a running agent: those that commands name, and those that `Retention` names. */
-import { asJobtailError, stopped } from '../../errors.ts';
+import { asJobtailError, type RequestRefusal, refusalOf, stopped } from '../../errors.ts';
 import { untilAborted } from '../../in-turn.ts';
 import { isOver, type JobId } from '../../job.ts';
 import type { RequestRow } from '../../store/rows.ts';
@@ -7,8 +7,6 @@ import type { RemovedFiles } from '../../system/remove-tree.ts';
 import { STATE } from '../failures.ts';
 import { forgetJob } from '../forget.ts';
 import type { RequestContext } from './service-requests.ts';
-
-export type ForgetAnswer = RemovedFiles | { readonly error: string; readonly code: string; readonly hint?: string };
 
 interface ForgettingOptions {
   readonly context: RequestContext;
@@ -52,7 +50,7 @@ export class Forgetting {
   async #execute({ jobId }: RequestRow): Promise<void> {
     const { requests } = this.#options.context.store;
     const open = requests.open('forget').filter((request) => request.jobId === jobId);
-    const answer = (text: ForgetAnswer) => {
+    const answer = (text: RemovedFiles | RequestRefusal) => {
       for (const { requestId } of open) requests.answer(requestId, JSON.stringify(text));
     };
     const deleteFiles = open.some(({ kind }) => kind === 'forget-files');
@@ -60,10 +58,9 @@ export class Forgetting {
       const removed = await this.forget(jobId, deleteFiles, answer);
       this.#options.context.log.info({ jobId, deleteFiles, ...removed }, 'job removed');
     } catch (thrown) {
-      const { message, code, hint } = asJobtailError(thrown);
+      const error = asJobtailError(thrown);
       // The next agent executes a request that is stopped.
-      if (code === 'aborted') return;
-      answer({ error: message, code, ...(hint !== undefined && { hint }) });
+      if (error.code !== 'aborted') answer(refusalOf(error));
     }
   }
 

@@ -1,5 +1,5 @@
 /** Calls to the service that commands request from the running agent, so that they wait in its queue. */
-import { asJobtailError } from '../../errors.ts';
+import { asJobtailError, refusalOf } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { ServiceRequestRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
@@ -18,12 +18,6 @@ export interface RequestContext {
   readonly mirrorDirectory: string;
   /** Creates the notifications of what happened so far. */
   readonly catchUp: () => Promise<void>;
-}
-
-export interface RequestRefusal {
-  readonly error: string;
-  readonly code: string;
-  readonly hint?: string | undefined;
 }
 
 interface ServiceCalls {
@@ -63,14 +57,10 @@ export class ServiceRequests {
   async #answer(request: ServiceRequestRow, signal: AbortSignal): Promise<void> {
     const { requests } = this.#context.store;
     const { requestId } = request;
-    const refused = (thrown: unknown): RequestRefusal | undefined => {
-      const { code, message, hint } = asJobtailError(thrown);
-      // The next agent serves a request that is stopped.
-      return signal.aborted ? undefined : { error: message, code, hint };
-    };
     try {
-      const answer = await this.#call(request, signal).catch(refused);
-      if (answer === undefined) return;
+      const answer = await this.#call(request, signal).catch((thrown: unknown) => refusalOf(asJobtailError(thrown)));
+      // The next agent serves a request that is stopped.
+      if (signal.aborted) return;
       requests.answer(requestId, JSON.stringify(answer));
       this.#context.failures.cleared(STATE);
     } catch (thrown) {

@@ -1,6 +1,6 @@
 /** The end of a job whose last pass fails: it is retried with back-off, its error stays visible, and it is given up. */
 import { expect, it, vi } from 'vitest';
-import { type ErrorCode, JobtailError } from '../../../src/errors.ts';
+import { type ErrorCode, EXIT, JobtailError } from '../../../src/errors.ts';
 import { BEHIND_EVERY_END, keyText, type TaskId } from '../../../src/job.ts';
 import { unprovenIn } from '../../../src/proven.ts';
 import { sleep } from '../../../src/system/clock.ts';
@@ -207,7 +207,7 @@ it('a run that fails with a requested pause is retried after it', async () => {
   // A wait that is longer than any back-off is in the log.
   expect(warnings).toEqual([expect.stringContaining(`retryAt=${new Date(retryAt).toISOString()}`)]);
   remote.failing = undefined;
-  agent.tryAgain((policy) => policy.secretMends);
+  agent.tryAgain(({ exitCode }) => exitCode === EXIT.signIn);
   await clock.pass(MINUTE_MS);
   expect(job()?.error).not.toBeNull();
   agent.tryAgain((policy) => policy.isOfService);

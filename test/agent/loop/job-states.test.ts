@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
 import { mirrorPath } from '../../../src/agent/live/mirror/mirror.ts';
-import { JobtailError } from '../../../src/errors.ts';
+import { EXIT, JobtailError } from '../../../src/errors.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../../src/job.ts';
 import { jobTimeOf } from '../../../src/job-information.ts';
 import type { WatchRequest } from '../../../src/store/rows.ts';
@@ -205,7 +205,7 @@ it('a list that a refused secret failed is requested again at once when that is 
   agent.tryAgain(() => false);
   await clock.pass(SECOND_MS);
   expect(service.lists).toBe(lists + 1);
-  agent.tryAgain(({ secretMends }) => secretMends);
+  agent.tryAgain(({ exitCode }) => exitCode === EXIT.signIn);
   await clock.pass(SECOND_MS);
   expect(service.lists).toBe(lists + 2);
 });
