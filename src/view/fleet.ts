@@ -1,5 +1,5 @@
 /** Where the rows of a job are: here, or in a copy of the database of the fleet while a page is open. */
-import { asJobtailError } from '../errors.ts';
+import { asJobtailError, JobtailError } from '../errors.ts';
 import { notThere } from '../http/refused.ts';
 import type { JobId } from '../job.ts';
 import { printable } from '../printable.ts';
@@ -34,12 +34,12 @@ export class JobStores {
   readonly #source: FleetSource | null;
   /** Jobs whose results a page shows, and until when they are read. */
   readonly #listed = new Map<JobId, number>();
-  /** Those of them that the last read was for. */
+  /** Those of them that the copy has. */
   #withResults: ReadonlySet<JobId> = new Set();
   #read: FleetRead | undefined;
   #placesText = '';
-  /** Undefined without a fleet, and before the first read. */
-  state: FleetState | undefined;
+  /** Null without a fleet; undefined before the first read. */
+  state: FleetState | null | undefined;
   #reading: Promise<void> | undefined;
   #readAt = Number.NEGATIVE_INFINITY;
   #dueAt = 0;
@@ -47,11 +47,12 @@ export class JobStores {
   constructor(own: () => Store, source: FleetSource | null) {
     this.#own = own;
     this.#source = source;
+    this.state = source && undefined;
   }
 
-  /** Whether the jobs of the other agents are here, or cannot be read. */
+  /** Whether the jobs of all agents are here. */
   get isComplete(): boolean {
-    return this.#source === null || this.state !== undefined;
+    return this.state === null || this.state?.error === null;
   }
 
   /** Changes with the rows of other agents. */
@@ -93,14 +94,19 @@ export class JobStores {
     if (this.#source !== null && performance.now() >= this.#dueAt) void this.#readNow(this.#source);
   }
 
-  /** For a request: what it shows is not older than some seconds; of `listed`, also the results one by one. */
+  /**
+   * For a request: what it shows is not older than some seconds, unless the fleet cannot be read; of `listed`, also the
+   * results one by one. @throws JobtailError if these cannot be read
+   */
   async ready(listed: JobId | undefined): Promise<void> {
     if (this.#source === null) return;
     const isNew = () => listed !== undefined && !this.#withResults.has(listed) && !this.#isOwn(listed);
     if (listed !== undefined) this.#listed.set(listed, performance.now() + LISTED_MS);
     if (isNew() || performance.now() - this.#readAt > OLD_MS) await this.#readNow(this.#source);
     // That read may have begun before this request.
-    if (isNew()) await this.#readNow(this.#source);
+    if (isNew() && this.isComplete) await this.#readNow(this.#source);
+    const error = this.state?.error;
+    if (isNew() && error != null) throw new JobtailError('fleet', error.message, { hint: error.hint ?? undefined });
   }
 
   async close(): Promise<void> {
@@ -131,6 +137,7 @@ export class JobStores {
       const read = await source.read(withResults);
       const { name, agents, waitingJobs, places } = read;
       this.#read = read;
+      this.#withResults = new Set(withResults);
       this.#placesText = JSON.stringify([...places]);
       this.state = { name, agents, waitingJobs, error: null };
       pauseMs = Math.max(PAUSE_MS, PAUSE_SHARE * (performance.now() - begunAt));
@@ -139,7 +146,6 @@ export class JobStores {
       const { error = null, ...known } = this.state ?? { name: '', agents: [], waitingJobs: 0 };
       this.state = { ...known, error: error ?? { message, hint, since: Date.now() } };
     }
-    this.#withResults = new Set(withResults);
     this.#readAt = performance.now();
     this.#dueAt = this.#readAt + pauseMs;
   }

@@ -63,7 +63,7 @@ it('jobs of this agent are read here, those of others in the copy, and an outage
   expect(() => stores.withBytes(ELSEWHERE)).toThrow('the agent b\\u{001B}ert has them');
   expect(stores.placeOf('9' as JobId)).toEqual({ owner: null, isElsewhere: false });
   failure = new JobtailError('fleet', 'connection refused', { hint: 'start it' });
-  await stores.ready(ELSEWHERE);
+  await expect(stores.ready(ELSEWHERE), 'no results are no empty list').rejects.toThrow('connection refused');
   expect(reads[2]).toEqual([OTHER, OWN, ELSEWHERE]);
   const error = { message: 'connection refused', hint: 'start it', since: expect.any(Number) };
   expect(stores.state).toEqual({ ...state, error });
@@ -88,7 +88,7 @@ it('jobs of this agent are read here, those of others in the copy, and an outage
   expect([reads.at(-2), reads.at(-1)]).toEqual([[OTHER, OWN, ELSEWHERE], []]);
   const failed = new JobStores(() => own, source);
   await failed.ready(undefined);
-  expect([failed.isComplete, failed.state]).toEqual([true, { name: '', agents: [], waitingJobs: 0, error }]);
+  expect([failed.isComplete, failed.state], 'an unknown job is not missing').toEqual([false, { name: '', agents: [], waitingJobs: 0, error }]);
   await stores.close();
   expect(close).toHaveBeenCalledOnce();
   const alone = new JobStores(() => own, null);

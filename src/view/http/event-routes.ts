@@ -24,7 +24,7 @@ export function eventRoutes(parts: ViewParts): readonly HttpRoute[] {
         whenOther('hello', () => hello),
         whenOther('stateError', () => snapshots.stateError),
         whenOther('agent', () => snapshots.agent()),
-        whenOther('fleet', () => (stores.isComplete ? (stores.state ?? null) : undefined)),
+        whenOther('fleet', () => stores.state),
         ...(query.flag('jobs') ? [jobsTopic(snapshots)] : []),
         ...jobs.map((jobId) => jobTopic(snapshots, jobId)),
         ...mirrors.map((mirror) => whenOther('length', () => lengthOf(parts, mirror))),

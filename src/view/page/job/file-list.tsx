@@ -25,6 +25,8 @@ const MAX_PANES = 6;
 
 interface FileListProps {
   readonly jobId: string;
+  /** False while nothing of the job came. */
+  readonly isKnown: boolean;
   readonly tasks: readonly TaskRow[];
   readonly opened: readonly OpenedFile[];
 }
@@ -36,7 +38,7 @@ const keyOf = ({ task, file }: Item) => `${task.taskId}/${file?.file ?? ''}`;
 /** Stays as it is while a user looks at another job. */
 const order = signal<Sort<keyof typeof COLUMNS>>(FAILED_FIRST);
 
-export function FileList({ jobId, tasks, opened }: FileListProps) {
+export function FileList({ jobId, isKnown, tasks, opened }: FileListProps) {
   const filter = useSignal('');
   const group = useSignal<Group | undefined>(undefined);
   const hasEmpty = useSignal(false);
@@ -114,7 +116,7 @@ export function FileList({ jobId, tasks, opened }: FileListProps) {
             : { file: <Entry jobId={jobId} file={file} opened={opened} /> }
         }
       >
-        {tasks.length === 0 && (
+        {isKnown && tasks.length === 0 && (
           <p class="fine">The agent has found no live file yet: they appear when a task starts.</p>
         )}
         {tasks.length > 0 && shown.length === 0 && <p class="fine">No task matches: clear the filter.</p>}

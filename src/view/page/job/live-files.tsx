@@ -28,7 +28,7 @@ export function LiveFiles({ route }: { route: LiveRoute }) {
   const shown = job?.isElsewhere === true ? [] : opened;
   return (
     <div class="live-files">
-      <FileList jobId={jobId} tasks={tasks} opened={opened} />
+      <FileList jobId={jobId} isKnown={files !== undefined} tasks={tasks} opened={opened} />
       <div class={`panes panes-${Math.min(shown.length, 3)}`}>
         {shown.map((file) => (
           <LivePane
