@@ -70,6 +70,15 @@ export const liveParts = (jobId: JobId, { taskId, file }: LiveFileKey): string[]
   return [whole(jobId), 'live', whole(taskId), `${file}.log`];
 };
 
+/** The numbers of former generations of a mirror among these names, the youngest first: of `stdout.log.1`, `.2`, ... */
+export const formerNumbers = (names: readonly string[], mirror: string): number[] =>
+  names
+    .filter((name) => name.startsWith(`${mirror}.`))
+    .map((name) => name.slice(mirror.length + 1))
+    .filter((number) => /^[1-9][0-9]{0,3}$/.test(number))
+    .map(Number)
+    .sort((a, b) => a - b);
+
 export const resultsParts = (jobId: JobId): string[] => [whole(jobId), 'results'];
 
 /** The job whose directory of live files or results a path is in, wherever the mirrors are. */

@@ -3,7 +3,7 @@ import vm from 'node:vm';
 import * as v from 'valibot';
 import { API_KEY, AUTH_METHODS, type AuthSettings, SECRET_NAMES, type SecretName, secretNameOf } from '../auth.ts';
 import { parseLong } from '../job.ts';
-import { processorMs } from '../system/processor-time.ts';
+import { processorMs } from '../system/clock.ts';
 import {
   command,
   credentialName,

@@ -1,7 +1,7 @@
 /** A thread for the regular expressions of people, which is ended when one takes too long: it might never end. */
 import { Worker, type WorkerOptions } from 'node:worker_threads';
+import { processorMs } from '../system/clock.ts';
 import { packageFile } from '../system/package-file.ts';
-import { processorMs } from '../system/processor-time.ts';
 
 /** For one request, which usually takes milliseconds. */
 const MAX_MS = 5_000;

@@ -11,7 +11,7 @@ import {
   parseTaskId,
   type TaskId,
 } from '../job.ts';
-import { liveParts } from '../safe-names.ts';
+import { formerNumbers, liveParts } from '../safe-names.ts';
 import type { SearchedFile } from './search.ts';
 
 export interface MirrorFile extends SearchedFile {
@@ -89,8 +89,7 @@ function mirrorsOf(directory: string, jobId: JobId, taskId: TaskId, choice: Mirr
   const names = allGenerations && isDirectory(inTask) ? namesIn(inTask) : [];
   return LIVE_FILE_NAMES.filter((file) => files.length === 0 || files.includes(file)).flatMap((file) => {
     const base = path.basename(of(file));
-    const older = names.flatMap((name) => (name.startsWith(`${base}.`) ? generationOf(name.slice(base.length)) : []));
-    return [0, ...older.sort((a, b) => a - b)].flatMap((generation) => {
+    return [0, ...formerNumbers(names, base)].flatMap((generation) => {
       const at = generation === 0 ? of(file) : `${of(file)}.${generation}`;
       const stat = isDirectory(inTask) ? fs.lstatSync(at, { throwIfNoEntry: false }) : undefined;
       if (stat?.isFile() !== true || stat.mtimeMs < since) return [];
@@ -98,5 +97,3 @@ function mirrorsOf(directory: string, jobId: JobId, taskId: TaskId, choice: Mirr
     });
   });
 }
-
-const generationOf = (suffix: string) => (/^\.[1-9][0-9]{0,3}$/.test(suffix) ? [Number(suffix.slice(1))] : []);

@@ -57,3 +57,9 @@ export class Throttle {
     if (this.#freeAt > now) await sleep(this.#clock, this.#freeAt - now, signal);
   }
 }
+
+/** Milliseconds of the processor that this process has had: on a busy machine, those of the clock are over before. */
+export function processorMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+}

@@ -88,7 +88,10 @@ it('jobs of this agent are read here, those of others in the copy, and an outage
   expect([reads.at(-2), reads.at(-1)]).toEqual([[OTHER, OWN, ELSEWHERE], []]);
   const failed = new JobStores(() => own, source);
   await failed.ready(undefined);
-  expect([failed.isComplete, failed.state], 'an unknown job is not missing').toEqual([false, { name: '', agents: [], waitingJobs: 0, error }]);
+  expect([failed.isComplete, failed.state], 'an unknown job is not missing').toEqual([
+    false,
+    { name: '', agents: [], waitingJobs: 0, error },
+  ]);
   await stores.close();
   expect(close).toHaveBeenCalledOnce();
   const alone = new JobStores(() => own, null);

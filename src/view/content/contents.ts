@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import { changed, notThere } from '../../http/refused.ts';
 import { isLiveFileName, type JobId, type LiveFileKey, parseTaskId } from '../../job.ts';
 import { beginsGeneration } from '../../mismatch.ts';
-import { liveParts, resultPath, resultsParts } from '../../safe-names.ts';
+import { formerNumbers, liveParts, resultPath, resultsParts } from '../../safe-names.ts';
 import type { ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { Generations } from '../contract/addresses.ts';
@@ -79,11 +79,9 @@ export class Contents {
   /** `stdout.log.1`, `.2`, ...: the youngest first. */
   #formerNames(jobId: JobId, live: LiveFileKey): string[] {
     const parts = liveParts(jobId, live);
-    const mirror = `${parts.at(-1)}.`;
-    const numbers = namesBelow(this.#root, parts.slice(0, -1))
-      .filter((name) => name.startsWith(mirror) && /^[1-9][0-9]{0,3}$/.test(name.slice(mirror.length)))
-      .map((name) => Number(name.slice(mirror.length)));
-    return numbers.sort((a, b) => a - b).map((number) => `${mirror}${number}`);
+    const mirror = parts.at(-1) ?? '';
+    const numbers = formerNumbers(namesBelow(this.#root, parts.slice(0, -1)), mirror);
+    return numbers.map((number) => `${mirror}.${number}`);
   }
 
   #openFormer(jobId: JobId, live: LiveFileKey, name: string): FileContent | undefined {

@@ -3,7 +3,6 @@
  * it is requested. A file of 2 GiB has 2,048 numbers. The indexes of the contents that were opened last are kept.
  */
 import { setImmediate as otherWork } from 'node:timers/promises';
-import { crc32 } from 'node:zlib';
 import { NEWLINE } from '../../bytes.ts';
 import { type FileContent, SLICE_BYTES, type Source } from './content.ts';
 
@@ -12,8 +11,6 @@ const BLOCK_BYTES = 1024 * 1024;
 export class LineIndex {
   /** Line ends before each block that is reached. */
   #before: number[] = [0];
-  /** CRC-32 of what was counted of each of these blocks. */
-  #checksums: number[] = [0];
   #counted = 0;
   #lines = 0;
 
@@ -29,18 +26,14 @@ export class LineIndex {
 
   /** Counts on to the end of the source, slice by slice. Only one at a time. */
   async *count(source: Source): AsyncGenerator<void> {
-    this.#forgetChanged(source);
+    // What was cut off may have been replaced by other bytes: a mirror loses its uncommitted tail after a kill.
+    if (source.bytes < this.#counted) this.#forget();
     while (this.#counted < source.bytes) {
       const end = Math.min(source.bytes, this.#counted + SLICE_BYTES, this.#before.length * BLOCK_BYTES);
       const bytes = source.readShared(this.#counted, end);
       this.#lines += lineEndsIn(bytes);
-      const block = this.#before.length - 1;
-      this.#checksums[block] = crc32(bytes, this.#checksums[block]);
       this.#counted = end;
-      if (end === this.#before.length * BLOCK_BYTES) {
-        this.#before.push(this.#lines);
-        this.#checksums.push(0);
-      }
+      if (end === this.#before.length * BLOCK_BYTES) this.#before.push(this.#lines);
       yield;
       await otherWork();
     }
@@ -71,21 +64,10 @@ export class LineIndex {
     return start + at;
   }
 
-  /** What was counted may have been cut off meanwhile, and other bytes came in its place: near the end, if anywhere. */
-  #forgetChanged(source: Source): void {
-    const isSame = (block: number) => {
-      const [start, end] = [block * BLOCK_BYTES, Math.min((block + 1) * BLOCK_BYTES, this.#counted)];
-      return end <= source.bytes && crc32(source.readShared(start, end)) === this.#checksums[block];
-    };
-    let block = this.#before.length - 1;
-    // Nothing of the last one may be counted yet.
-    if (isSame(Math.max(0, this.#counted === block * BLOCK_BYTES ? block - 1 : block))) return;
-    while (block > 0 && !isSame(block - 1)) block--;
-    this.#before.length = block + 1;
-    this.#checksums.length = block + 1;
-    this.#checksums[block] = 0;
-    this.#counted = block * BLOCK_BYTES;
-    this.#lines = this.#before[block] ?? 0;
+  #forget(): void {
+    this.#before = [0];
+    this.#counted = 0;
+    this.#lines = 0;
   }
 }
 

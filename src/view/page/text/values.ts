@@ -11,14 +11,9 @@ const PERCENT = /(?<![\w.,-])([0-9]+(?:[.,][0-9]+)?)\s*%/g;
 /** `12 of 150`, `12/150`, `krok 12 z 150`, `12 von 150`: words that stand between a count and its end. */
 const COUNT = /(?<![\w.,/-])([0-9]+)\s*(?:\/|of|out of|von|z|de|di|из)\s*([0-9]+)(?![\w/-]|[.,][0-9])/giu;
 
-/** Undefined if the last line with any value does not have it. */
-export function progressOf(text: string): ProgressValue | undefined {
-  const words =
-    text
-      .trimEnd()
-      .split(/[\r\n]/)
-      .at(-1)
-      ?.trim() ?? '';
+/** Undefined if the line has no such value. */
+export function progressOf(line: string): ProgressValue | undefined {
+  const words = line.trim();
   const percent = [...words.matchAll(PERCENT)].at(-1);
   if (percent !== undefined) return within(Number(percent[1]?.replace(',', '.')) / 100, words);
   for (const [, done = '', of = ''] of [...words.matchAll(COUNT)].reverse()) {
