@@ -60,7 +60,7 @@ export function whyNotWritable(directory: string, file = directory): JobtailErro
 /** Undefined where there are no such files: on network file systems, FUSE and FAT. */
 function withoutName(directory: string): number | undefined {
   try {
-    return fs.openSync(directory, constants.O_WRONLY | O_TMPFILE, 0o600);
+    return fs.openSync(directory, constants.O_WRONLY | O_TMPFILE);
   } catch (thrown) {
     const { code = '' } = thrown as NodeJS.ErrnoException;
     if (/^(EOPNOTSUPP|ENOTSUP|EISDIR|ENOENT|EINVAL|ENOSYS)$/.test(code)) return undefined;

@@ -65,6 +65,8 @@ export async function scrape(totals = TOTALS): Promise<string> {
   observer.emit('jobStatesRead', 'failed');
   observer.emit('mismatch', 'truncated');
   observer.emit('reloaded', 'taken');
+  // The second has the same.
+  await metrics.text();
   return metrics.text();
 }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -107,9 +108,12 @@ describe.each([
 
   it('leave nothing of a new file that is not whole, and nothing else than what is there', async () => {
     const directory = temporaryDirectory();
+    const file = path.join(directory, 'new');
+    // It comes in one buffer, again and again.
+    const piece = Buffer.alloc(AT_ONCE_BYTES / 2);
     const make = (pieces: number, error?: Error) =>
-      writeNewFile(calls, path.join(directory, 'new'), 0o640, async (write) => {
-        for (let piece = 0; piece < pieces; piece++) await write(Buffer.alloc(AT_ONCE_BYTES));
+      writeNewFile(calls, file, 0o640, async (write) => {
+        for (let number = 0; number < pieces; number++) await write(piece.fill(number));
         if (error !== undefined) throw error;
       });
     const away = new Error('the server went away');
@@ -117,9 +121,17 @@ describe.each([
       await expect(make(pieces, away)).rejects.toBe(away);
       expect([fs.readdirSync(directory), openFilesIn(directory)]).toEqual([[], 0]);
     }
-    expect(await make(3)).toMatchObject({ bytes: 3 * AT_ONCE_BYTES });
+    for (const pieces of [0, 2, 3]) {
+      fs.rmSync(file, { force: true });
+      const bytes = Buffer.concat(Array.from({ length: pieces }, (__, number) => Buffer.from(piece.fill(number))));
+      expect(await make(pieces)).toEqual({
+        bytes: bytes.length,
+        sha256: createHash('sha256').update(bytes).digest('hex'),
+      });
+      expect([bytes.equals(fs.readFileSync(file)), fs.statSync(file).mode & 0o777]).toEqual([true, 0o640]);
+    }
     await expect(make(4)).rejects.toMatchObject({ code: 'EEXIST' });
-    expect([fs.statSync(path.join(directory, 'new')).size, openFilesIn(directory)]).toEqual([3 * AT_ONCE_BYTES, 0]);
+    expect([fs.statSync(file).size, openFilesIn(directory)]).toEqual([3 * piece.length, 0]);
   });
 });
 
@@ -215,7 +227,8 @@ it('a reserve on a disk is kept to the byte; without one, nothing is asked', asy
   expect([await reserve.hasRoomFor(8_192), await reserve.hasRoomFor(8_193)]).toEqual([true, false]);
   await reserve.require(8_192);
   const message = 'less than mirror.minFreeBytes would stay free in /mirror';
-  await expect(reserve.require(8_193)).rejects.toMatchObject({ code: 'disk-full', message });
+  const hint = 'free some space, or lower mirror.minFreeBytes; the agent goes on by itself';
+  await expect(reserve.require(8_193)).rejects.toMatchObject({ code: 'disk-full', message, hint });
   expect(asked).toEqual(Array(4).fill('/mirror'));
   expect(await new DiskReserve('/mirror', 0, { statfs }).hasRoomFor(1e15)).toBe(true);
   expect(asked).toHaveLength(4);

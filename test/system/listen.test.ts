@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { freePort } from '../../simulator/free-port.ts';
 import { listenAt } from '../../src/system/listen.ts';
-import { groupId, groupName, userName } from '../../src/system/owners.ts';
+import { groupId, groupName, ownUserName, userName } from '../../src/system/owners.ts';
 import { until } from '../support/e2e-until.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
@@ -44,7 +44,9 @@ it('groups and users are named as this machine names them', () => {
   expect([userName(0), userName(4_000_000_000), userName(undefined)]).toEqual(['root', '4000000000', 'of the agent']);
   expect([groupName(0), groupName(4_000_000_000)]).toEqual(['root', '4000000000']);
   expect([groupId('root'), groupId('4711')]).toEqual([0, 4_711]);
-  expect(() => groupId('no-such-group')).toThrow('/etc/group has no group no-such-group');
+  const hint = 'set api.controlGroup to a group of this machine, or to the number of one';
+  const refusal = { code: 'config', message: '/etc/group has no group no-such-group', hint };
+  expect(() => groupId('no-such-group')).toThrow(expect.objectContaining(refusal));
 });
 
 it('a socket has its place alone; one that cannot be put there is closed, and that of another server is left', async () => {
@@ -56,7 +58,8 @@ it('a socket has its place alone; one that cannot be put there is closed, and th
     leave();
     first.close();
   });
-  await expect(listenAt(second, { path: file })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  const message = `listen EADDRINUSE: a process of user ${ownUserName()} listens at ${file}`;
+  await expect(listenAt(second, { path: file })).rejects.toMatchObject({ code: 'EADDRINUSE', message });
   await until('no connection', () => promisify(first.getConnections.bind(first))().then((count) => count === 0));
   const rename = vi.spyOn(fs, 'renameSync').mockImplementationOnce(() => {
     throw new Error('no room left');

@@ -53,6 +53,7 @@ it('without the program getent, this process looks a name up', async () => {
   vi.stubEnv('PATH', temporaryDirectory());
   onTestFinished(() => void vi.unstubAllEnvs());
   expect(await lookup('127.0.0.1', {})).toEqual(['127.0.0.1', 4]);
+  expect(await lookup('127.0.0.1', { all: true })).toEqual([[{ address: '127.0.0.1', family: 4 }]]);
 });
 
 it.each([

@@ -8,6 +8,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { isInstalled, NotInstalled, type ProgramOptions, printedBy, runProgram } from '../../src/system/program.ts';
 import { READS_TYPESCRIPT } from '../support/e2e-program.ts';
 import { until } from '../support/e2e-until.ts';
+import { failureOf } from '../support/errors.ts';
 import { needsThat } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
@@ -42,9 +43,20 @@ it.concurrent('a program is stopped by what its reader throws, and ends with tha
   await until('the end of it', () => !isThere(pid));
 });
 
-it('a program that is not installed is said', async () => {
-  const running = runProgram({ command: 'no-such-program', args: [], limit, signal });
-  await expect(running).rejects.toBeInstanceOf(NotInstalled);
+it('a program gets no variables but those that find it and its files, and English words', async () => {
+  vi.stubEnv('LD_PRELOAD_', 'x');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const variables = async (home: string | undefined) => {
+    vi.stubEnv('HOME', home);
+    const { printed } = await printedBy({ command: 'env', args: [], limit, maxBytes: 10_000, signal });
+    return printed
+      .toString()
+      .replace(process.env['PATH'] ?? '', 'IT')
+      .split('\n')
+      .sort();
+  };
+  expect(await variables('/of-it')).toEqual(['', 'HOME=/of-it', 'LC_ALL=C', 'PATH=IT']);
+  expect(await variables(undefined)).toEqual(['', 'LC_ALL=C', 'PATH=IT']);
 });
 
 it.concurrent.each([
@@ -60,19 +72,13 @@ it.concurrent.each([
   await until('the end of them', () => !pids().some(isThere));
 });
 
-it.concurrent('a program is asked to end before it is killed, so that it can keep what it has', async (context) => {
+it.concurrent('a program that goes on and on is asked to end when its whole time is over, and can keep what it has', async (context) => {
   const file = path.join(temporaryDirectory(undefined, context), 'kept');
-  const { running } = script(`trap "echo asked > ${file}; exit 0" TERM; while :; do sleep 0.1; done`, {
-    limit: { totalMs: 300 },
+  const { running } = script(`trap "echo asked > ${file}; exit 0" TERM; while :; do echo; sleep 0.05; done`, {
+    limit: { totalMs: 500 },
   });
-  await expect(running).rejects.toMatchObject({ code: 'timeout' });
+  await expect(running).rejects.toMatchObject({ code: 'timeout', message: 'the program sh did not end within 0.5 s' });
   expect(fs.readFileSync(file, 'utf8')).toBe('asked\n');
-});
-
-it.concurrent('a program that goes on and on is ended when its whole time is over', async () => {
-  const { running, pids } = script('echo $$; while :; do echo; sleep 0.05; done', { limit: { totalMs: 500 } });
-  await expect(running).rejects.toMatchObject({ message: 'the program sh did not end within 0.5 s' });
-  await until('the end of it', () => !isThere(pids()[0] ?? 0));
 });
 
 it.concurrent('a program that is slow but goes on may take many times as long as one that does nothing', async () => {
@@ -156,23 +162,39 @@ it('of a long standard error, the end is kept', async () => {
   expect(stderr).toBe(`${'x'.repeat(3_996)}end\n`);
 });
 
-it('a program whose interpreter is not there is not said to be missing', async () => {
-  const command = path.join(temporaryDirectory(), 'hook.sh');
-  fs.writeFileSync(command, '#!/bin/sh\r\nexit 0\r\n', { mode: 0o755 });
-  await expect(runProgram({ command, args: [], limit, signal })).rejects.toMatchObject({
-    message: expect.stringContaining('its interpreter is not there'),
-    hint: expect.stringContaining('CR'),
-  });
-});
-
-it('no error contains the arguments of the program', async () => {
-  for (const [command, argument] of [
+it('a program that cannot be started is refused with the reason and what to do, and without its arguments', async () => {
+  const directory = temporaryDirectory();
+  const made = (name: string, text: string, mode: number) => {
+    fs.writeFileSync(path.join(directory, name), text, { mode });
+    return path.join(directory, name);
+  };
+  const refused: [string, string?][] = [
+    ['no-such-program'],
+    [path.join(directory, 'absent')],
+    [made('hook.sh', '#!/bin/sh\r\nexit 0\r\n', 0o755)],
+    [made('text', '', 0o644)],
     ['sh', 'a secret\0'],
-    ['no-such-program', 'a secret'],
-  ] as const) {
-    const failure = await runProgram({ command, args: [argument], limit, signal }).catch((error: unknown) => error);
-    expect(inspect(failure, { depth: 10, showHidden: true })).not.toContain('a secret');
+  ];
+  const printed: string[] = [];
+  for (const [command, argument = 'a secret'] of refused) {
+    const error = await failureOf(runProgram({ command, args: [argument], limit, signal }));
+    expect(inspect(error, { depth: 10, showHidden: true })).not.toContain('a secret');
+    const [kind, what] = [error instanceof NotInstalled, error.message.replaceAll(`${directory}/`, '')];
+    printed.push(
+      `${kind ? 'not installed, ' : ''}${error.code}: ${what}`,
+      ...(error.hint === undefined ? [] : [error.hint]),
+    );
   }
+  expect(printed).toEqual([
+    'not installed, local-io: the program no-such-program is not installed',
+    'not installed, local-io: the program absent is not installed',
+    'local-io: the program hook.sh cannot be started: its interpreter is not there',
+    'check its first line (#!): it names no program, or ends with CR (save the file with LF line ends)',
+    'local-io: the program text cannot be started (permission denied, EACCES)',
+    'make it executable for the user of the agent (chmod +x), and see that it is a file',
+    'local-io: the program sh cannot be started (ERR_INVALID_ARG_VALUE)',
+    'see that there are not too many processes or open files (ulimit -u, ulimit -n)',
+  ]);
 });
 
 const SHELL = needsThat(fs.existsSync('/bin/sh'), 'too many open files: it needs /bin/sh');
@@ -200,7 +222,7 @@ it('a program that finds too many files open is said, and leaves nothing', SHELL
   expect(said).toEqual({
     code: 'local-io',
     message: 'the program true cannot be started (EMFILE)',
-    hint: expect.stringContaining('ulimit -n'),
+    hint: 'see that there are not too many processes or open files (ulimit -u, ulimit -n)',
     listeners: 0,
   });
 });
