@@ -1,8 +1,10 @@
 /**
  * Each key of the configuration arrives: the real daemon is composed from configurations in which every key has an
- * unusual value, and what its parts received or sent is compared. A key of the schema without a row here fails.
+ * unusual value, and what its parts received or sent is compared. A key of the schema without a row here fails. parts.txt
+ * has all that the parts of three of these daemons receive.
  */
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
@@ -12,7 +14,9 @@ import { freePort } from '../../simulator/free-port.ts';
 import { Agent } from '../../src/agent/loop/agent.ts';
 import { configSchema } from '../../src/config/schema.ts';
 import { ApiThread } from '../../src/daemon/api-thread.ts';
+import { Reload } from '../../src/daemon/reload.ts';
 import { ViewThread } from '../../src/daemon/view-thread.ts';
+import { FileWatch } from '../../src/daemon/watch-files.ts';
 import { FleetMember } from '../../src/fleet/member.ts';
 import { Place } from '../support/e2e-place.ts';
 import { until } from '../support/e2e-until.ts';
@@ -75,6 +79,41 @@ function valuesAt(where: string): unknown[] {
   return (parts.calls.get(part) ?? []).map((args) => steps.reduce(at, args as unknown));
 }
 
+/** The parts whose arguments are printed. */
+const PARTS = [
+  ...['Calls', 'ServerShare', 'HttpClient', 'SignIn', 'SoapRemote', 'SoapJobService', 'RestRemote', 'RestJobService'],
+  ...['Mirrors', 'DiskReserve', 'Results', 'DirectResults', 'shareTransfer', 'sshTransfer', 'Agent', 'Retention'],
+  ...['Rule', 'FleetMember', 'start', 'use'],
+];
+
+/** One line for each value; of what is made by a class, the class alone. */
+function linesOf(value: unknown, name: string): string[] {
+  if (typeof value === 'function') return [`${name} is a function`];
+  if (typeof value !== 'object' || value === null) return [`${name} = ${JSON.stringify(value)}`];
+  if (!Array.isArray(value) && Object.getPrototypeOf(value) !== Object.prototype)
+    return [`${name} is a ${value.constructor.name}`];
+  const members = Object.entries(value);
+  if (members.length > 3 && members.every(([, each]) => typeof each === 'function'))
+    return [`${name} has ${members.map(([key]) => key).join(' ')}`];
+  return members.length === 0
+    ? [`${name} is empty`]
+    : members.flatMap(([key, each]) => linesOf(each, `${name}.${key}`));
+}
+
+/** What the parts of a daemon received, without what is another each time. */
+const printedParts = (place: Place) =>
+  PARTS.flatMap((part) => [...new Set((parts.calls.get(part) ?? []).flatMap((args) => linesOf(args, part)))]).map(
+    (line) =>
+      line
+        .replaceAll(place.directory, 'DIR')
+        .replaceAll(os.homedir(), 'HOME')
+        .replaceAll(os.hostname(), 'HOST')
+        .replaceAll(/127\.0\.0\.1:\d{2,}/g, '127.0.0.1:PORT')
+        .replaceAll(/(?<=[pP]id = )\d+/g, 'PID')
+        .replaceAll(/[\da-f]{8}-[-\da-f]{27}/g, 'ID')
+        .replace(/-----BEGIN.*/, 'PEM'),
+  );
+
 const isSent = (text: string) => (seen: Seen) => seen.requests.some((request) => request.includes(text));
 const sent = (written: string, text = written): Row => [written, isSent(text), true];
 const made = (part: string) => (parts.calls.has(part) ? part : 'another');
@@ -92,6 +131,8 @@ async function startService(requests: string[]): Promise<number> {
   return closedAtEnd(server).port;
 }
 
+/** Files that are not watched: they are read each time when they are used. */
+const READ_AT_USE = new Set(['results.ssh.knownHostsFile', 'fleet.urlFile', 'view.tokenFile']);
 /** Requests that a daemon makes after its start. */
 const ARRIVAL_MS = 30_000;
 const CODE = 'code-of-the-session-8841';
@@ -107,6 +148,7 @@ async function runsOf(place: Place, port: number): Promise<Record<string, Row>[]
   };
   const printing = (name: string, words: string) => [at(file(name, `#!/bin/sh\necho "${words}"\n`))];
   vi.stubEnv('CREDENTIALS_DIRECTORY', place.directory);
+  for (const name of ['RUNTIME_DIRECTORY', 'XDG_RUNTIME_DIR']) vi.stubEnv(name, undefined);
   vi.stubEnv('UNUSUAL_VARIABLE', 'of-the-environment-1907');
   makeCertificates(place.directory);
   const ofClient = (name: string): Row => {
@@ -200,7 +242,7 @@ async function runsOf(place: Place, port: number): Promise<Record<string, Row>[]
       'notify.files': [['log'], 'Rule.0.files'],
       'notify.match': ['unusual line', 'Rule.0.match'],
       'notify.url': ['http://127.0.0.1:9/hook', 'Rule.0.url'],
-      'notify.secretFile': ['password', 'Rule.0.secretFile'],
+      'notify.secretFile': [file('hook', 'of-the-hook'), 'Rule.0.secretFile'],
       'notify.proxy': ['http://127.0.0.1:9', 'Rule.0.proxy'],
       'notify.caFile': ['ca.pem', 'Rule.0.caFile'],
       stallAfterMinutes: [19, 'Agent.0.context.limits.stallAfterMs'],
@@ -317,6 +359,8 @@ test('each key of the schema arrives at the part of the daemon that needs it', a
   // The page needs a thread of its own, and a drain a database.
   vi.spyOn(ViewThread.prototype, 'use').mockImplementation(async (...args) => void parts.recorded('use', args));
   vi.spyOn(ApiThread.prototype, 'use').mockImplementation(async (...args) => void parts.recorded('ask', args));
+  const watched = vi.spyOn(FileWatch.prototype, 'watch');
+  const reads = vi.spyOn(Reload.prototype, 'check').mockImplementation(() => {});
   const leaves = vi.spyOn(FleetMember.prototype, 'detach');
   vi.spyOn(FleetMember.prototype, 'drain').mockImplementation(async () => {
     await setImmediate();
@@ -328,6 +372,7 @@ test('each key of the schema arrives at the part of the daemon that needs it', a
   });
 
   const unusual = new Set<string>();
+  const printed = new Map<string, string[]>();
   for (const [index, rows] of runs.entries()) {
     parts.calls.clear();
     requests.length = 0;
@@ -340,9 +385,17 @@ test('each key of the schema arrives at the part of the daemon that needs it', a
     for (const [key, [, where]] of all)
       if (typeof where === 'function')
         shown.set(key, await until(`${key} of run ${index}`, () => where(seen), ARRIVAL_MS));
+    for (const [key, [written]] of all.filter(([key]) => key.endsWith('File') && !READ_AT_USE.has(key))) {
+      reads.mockClear();
+      const reporter = watched.mock.lastCall?.[0].get(path.join(place.directory, String(written)));
+      reporter?.();
+      // A certificate is read anew though the configuration is the same.
+      const read = key.startsWith('auth.') ? [] : [[{ asked: true }]];
+      expect([key, reporter !== undefined, reads.mock.calls]).toEqual([key, true, read]);
+    }
     await daemon.end();
-    // Three of them, for a small call in all.
-    if ('service.timeoutSeconds' in rows) expect(valuesAt('HttpClient.0.limits.totalMs')).toEqual([52_500]);
+    const what = { 0: 'SOAP', 1: 'REST', 4: 'a fleet' }[index];
+    if (what !== undefined) printed.set(what, printedParts(place));
     for (const [key, [written, where, ...others]] of all) {
       const schema = schemas.get(key);
       const expected = others.length > 0 ? others[0] : schema && v.parse(schema, written);
@@ -355,5 +408,11 @@ test('each key of the schema arrives at the part of the daemon that needs it', a
       if (!usual?.success || !isDeepStrictEqual(expected, usual.output)) unusual.add(key);
     }
   }
+  const [, usual = []] = [...printed][0] ?? [];
+  const texts = [...printed].map(([what, lines]) => {
+    const others = lines === usual ? lines : lines.filter((line) => !usual.includes(line));
+    return `# ${what}${lines === usual ? '' : ', where it is another one'}\n${others.join('\n')}\n`;
+  });
+  await expect(texts.join('\n')).toMatchFileSnapshot('parts.txt');
   expect([...schemas.keys()].filter((key) => !unusual.has(key))).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** A secret that a name or a message quotes reaches no output, and the file of one is watched, after a reload too. */
+/** A secret that a name or a message quotes reaches no output. */
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -6,7 +6,6 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { freePort } from '../../simulator/free-port.ts';
 import { reportOf } from '../../src/cli/show/status-report.ts';
 import { configSchema } from '../../src/config/schema.ts';
-import { FileWatch } from '../../src/daemon/watch-files.ts';
 import { restConfig } from '../config/files.ts';
 import { requestOf, taskOf } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
@@ -211,23 +210,6 @@ test('no secret that names and messages of a job have reaches the log, a command
   expect(found).toEqual([]);
   expect(verified.stdout).toContain('***');
 });
-
-test('a secret file of a new configuration is watched', async (context) => {
-  const place = Place.make(context);
-  const sandbox = await place.startSandbox();
-  const job = await sandbox.submit({ tasks: [{}] });
-  place.configure(sandbox, { watch: [requestOf(job)] });
-  const watched = vi.spyOn(FileWatch.prototype, 'watch');
-  onTestFinished(() => watched.mockRestore());
-  const { lines } = await runDaemon(place);
-  const other = path.join(place.directory, 'other-password');
-  fs.copyFileSync(sandbox.passwordFile, other);
-  place.configure({ ...sandboxOf(sandbox), passwordFile: other }, { watch: [requestOf(job)] });
-  await until('the reload', async () => lines.filter((line) => line.includes('agent ready')).length === 2);
-  expect([...(watched.mock.lastCall?.[0].keys() ?? [])]).toEqual(expect.arrayContaining([other, place.configFile]));
-});
-
-const sandboxOf = ({ baseUrl, username }: { baseUrl: string; username: string }) => ({ baseUrl, username });
 
 test('a report has no secret that a program prints', async () => {
   const secret = secretOf('printed');
