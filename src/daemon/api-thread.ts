@@ -105,7 +105,6 @@ export class ApiThread {
 
   async close(): Promise<void> {
     clearTimeout(this.#idle);
-    this.#config = undefined;
     // Before the connections: a client that connects again at once would begin the thread anew.
     for (const end of this.#closing.splice(0)) end();
     for (const connection of this.#connections) connection.destroy();

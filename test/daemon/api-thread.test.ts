@@ -14,6 +14,15 @@ import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const REQUEST = 'GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
+/** A stream of events at a socket; once it is open, or has ended. */
+async function streamAt(socketPath: string) {
+  const stream = net.connect(socketPath).on('error', () => {});
+  onTestFinished(() => void stream.destroy());
+  stream.resume().write(REQUEST);
+  await until('an open stream, or its end', () => stream.bytesRead > 0 || stream.closed);
+  return stream;
+}
+
 async function listening() {
   const { config } = await ownState();
   const directory = temporaryDirectory();
@@ -35,14 +44,11 @@ it('a changed configuration cuts no client, and counts for what is asked next', 
   };
   // Before the thread begins, and while it serves.
   await change(2 ** 50);
-  const stream = net.connect(socketPath).on('error', () => {});
-  stream.resume().write(REQUEST);
-  await until('an open stream', () => stream.bytesRead > 0);
+  const stream = await streamAt(socketPath);
   expect(await isFull()).toBe(true);
   await change(0);
   await until('the change', async () => !(await isFull()));
   expect(stream.closed).toBe(false);
-  stream.destroy();
 });
 
 it('a second agent with the same directory takes nothing from the first one', async () => {
@@ -51,11 +57,7 @@ it('a second agent with the same directory takes nothing from the first one', as
   onTestFinished(() => second.close());
   const { config } = await ownState();
   await second.use({ ...config, api: { directory: path.dirname(socketPath), controlGroup: null } });
-  const stream = net.connect(socketPath).on('error', () => {});
-  stream.resume().write(REQUEST);
-  await until('an open stream, or its end', () => stream.bytesRead > 0 || stream.closed);
-  expect(stream.closed).toBe(false);
-  stream.destroy();
+  expect((await streamAt(socketPath)).closed).toBe(false);
 });
 
 it('clients that connect again at once do not open what is being closed', async () => {
@@ -92,23 +94,14 @@ it('a client that connects within a minute after the last one ended keeps its st
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
   const { socketPath } = await listening();
-  const stream = async () => {
-    const socket = net.connect(socketPath);
-    socket
-      .on('error', () => {})
-      .resume()
-      .write(REQUEST);
-    await until('an open stream', () => socket.bytesRead > 0);
-    return socket;
-  };
-  const first = await stream();
+  const first = await streamAt(socketPath);
   first.destroy();
   await until('the end of the first one', () => vi.getTimerCount() > 0);
-  const second = await stream();
+  const second = await streamAt(socketPath);
   vi.advanceTimersByTime(60_000);
   vi.useRealTimers();
   // If the idle time ends the thread, this stream comes from a new one, after the end of the second.
-  await stream();
+  await streamAt(socketPath);
   expect(second.closed).toBe(false);
 });
 

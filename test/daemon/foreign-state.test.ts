@@ -12,7 +12,7 @@ import { Secrets } from '../../src/redact.ts';
 import { isAgentWaiting, lockHolder } from '../../src/store/lock.ts';
 import { MINIMAL } from '../config/files.ts';
 import { until } from '../support/e2e-until.ts';
-import { SILENT } from '../support/errors.ts';
+import { failureOf, SILENT } from '../support/errors.ts';
 import { needsThat } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
@@ -27,43 +27,55 @@ async function place(context: TestContext, watch = '') {
     const owned = openOwnStore(config, SILENT);
     context.onTestFinished(() => owned.close());
   };
-  return { config, state, open };
+  const refusal = async (work: () => unknown) => {
+    const { code, message, hint } = await failureOf((async () => work())());
+    return `${code}: ${message} (${hint})`.replaceAll(state, 'STATE');
+  };
+  return { config, state, open, refusal };
 }
 
-it.for([0o777, 0o757])('a state directory with mode %o is refused, and left as it is', async (mode, context) => {
-  const { config, state, open } = await place(context);
-  fs.mkdirSync(state);
-  fs.chmodSync(state, mode);
-  expect(open).toThrow(`the state in ${state} can be written by other users`);
+it('a state directory that others can write, or with other files, is refused and left as it is; others are narrowed', async (context) => {
+  const { config, state, open, refusal } = await place(context);
+  const modeNow = () => (fs.statSync(state).mode & 0o777).toString(8);
+  const made = (mode: number) => {
+    fs.mkdirSync(state, { recursive: true });
+    fs.chmodSync(state, mode);
+  };
   const { signal: stop } = new AbortController();
-  await expect(openAsAgent(config, SILENT, { secrets: new Secrets(), stop })).rejects.toThrow('by other users');
-  expect(fs.readdirSync(state)).toEqual([]);
+  const asAgent = () => openAsAgent(config, SILENT, { secrets: new Secrets(), stop });
+  const hint =
+    'check what is in it; if only the agent uses it, run chmod 700 STATE; else set state.directory to another one';
+  for (const mode of [0o777, 0o757]) {
+    made(mode);
+    const refusals = [await refusal(open), await refusal(asAgent)];
+    expect(refusals).toEqual(Array(2).fill(`permission: the state in STATE can be written by other users (${hint})`));
+    expect([fs.readdirSync(state), modeNow()]).toEqual([[], mode.toString(8)]);
+  }
+  // As a user makes it, and as an older version did.
+  for (const mode of [0o755, 0o750]) {
+    made(mode);
+    openOwnStore(config, SILENT).close();
+    expect(modeNow()).toBe('700');
+  }
+  fs.rmSync(state, { recursive: true });
+  fs.mkdirSync(path.join(state, 'other'), { recursive: true });
+  made(0o755);
+  const others = 'set state.directory to a directory of its own; it is created if it is missing';
+  expect(await refusal(open)).toBe(
+    `permission: state.directory STATE has other files, and other users may enter it (${others})`,
+  );
+  expect(modeNow()).toBe('755');
 });
 
 const AS_ROOT = needsThat(process.getuid?.() === 0, 'a state of another user: it needs root');
 
 it('a state directory of another user is refused, and left as it is', AS_ROOT, async (context) => {
-  const { state, open } = await place(context);
+  const { state, open, refusal } = await place(context);
   fs.mkdirSync(state, { mode: 0o700 });
   fs.chownSync(state, 4_711, 4_711);
-  expect(open).toThrow(`the state in ${state} belongs to the user 4711, not to root`);
+  const hint = 'run the agent as that user, or set state.directory to another directory';
+  expect(await refusal(open)).toBe(`permission: the state in STATE belongs to the user 4711, not to root (${hint})`);
   expect(fs.readdirSync(state)).toEqual([]);
-});
-
-it('a state directory that only this user can write is taken, and narrowed to this user', async (context) => {
-  const { config, state, open } = await place(context);
-  fs.mkdirSync(state, { mode: 0o755 });
-  openOwnStore(config, SILENT).close();
-  expect(fs.statSync(state).mode & 0o777).toBe(0o700);
-  // As that of an older version, and as one that is no state.
-  fs.chmodSync(state, 0o750);
-  openOwnStore(config, SILENT).close();
-  expect(fs.statSync(state).mode & 0o777).toBe(0o700);
-  fs.rmSync(state, { recursive: true });
-  fs.mkdirSync(path.join(state, 'other'), { recursive: true });
-  fs.chmodSync(state, 0o755);
-  expect(open).toThrow('has other files');
-  expect(fs.statSync(state).mode & 0o777).toBe(0o755);
 });
 
 it('a directory that cannot be used is named by its key; a state that cannot be opened stays free, a broken one is set aside', async (context) => {
@@ -101,7 +113,7 @@ it('a directory that cannot be used is named by its key; a state that cannot be 
   const log = { ...SILENT, error: (fields: object, message: string) => void lines.push({ ...fields, message }) };
   openOwnStore(config, log).close();
   const aside = expect.stringMatching(`^${database}\\.`);
-  const hint = expect.stringContaining('run agent watch again');
+  const hint = 'offsets are recovered from the mirrors; run agent watch again for its jobs';
   expect(lines).toEqual([{ scope: 'the state', path: aside, hint, message: 'state broken, set aside' }]);
 });
 
@@ -120,7 +132,8 @@ it('a state with jobs warns once of the address of another service', async (cont
   };
   const [first, second, third] = ['https://a.example.org/Ws', 'https://b.example.org/Ws', 'https://c.example.org/Ws'];
   expect([used(first), used(second, '501' as JobId), used(second)]).toEqual([[], [], []]);
-  const hint = expect.stringMatching(/^if it is another middleware, set mirror.directory/);
+  const hint =
+    'if it is another middleware, set mirror.directory and state.directory to other directories: jobs with the same numbers are taken for one another';
   const message = 'address of the service changed';
   expect(used(third)).toEqual([{ address: third, before: `${first}, ${second}`, hint, message }]);
   expect(used(third)).toEqual([]);

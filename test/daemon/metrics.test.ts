@@ -9,7 +9,7 @@ import { serveMetrics } from '../../src/daemon/metrics-routes.ts';
 import { JobtailError } from '../../src/errors.ts';
 import type { Served } from '../../src/http/server.ts';
 import { needs } from '../support/needs.ts';
-import { complaintsOf, metricsOf, scrape, TOTALS } from '../support/service-scrape.ts';
+import { complaintsOf, metricsOf, NOW, scrape, TOTALS } from '../support/service-scrape.ts';
 
 const SERVICE_TEXT = new URL('../../docs/monitoring.md', import.meta.url);
 
@@ -61,10 +61,12 @@ describe('the metrics', () => {
       return totals;
     });
     expect(await metrics.text()).toContain('jobtail_jobs{state="ended"} 1');
-    totals = { ...TOTALS, jobs: { watched: 4 }, grownAt: null };
+    // A clock may have been ahead.
+    totals = { ...TOTALS, jobs: { watched: 4 }, grownAt: null, oldestPollAt: NOW + 5_000 };
     const text = await metrics.text();
     expect(text).not.toContain('state="ended"');
     expect(seriesValue(text, 'jobtail_growth_age_seconds'), 'nothing grew yet').toBeUndefined();
+    expect(seriesValue(text, 'jobtail_oldest_poll_age_seconds')).toBe('0');
     expect(reads, 'the store is added up once for all of an answer').toBe(2);
   });
 
@@ -87,44 +89,41 @@ describe('the server', () => {
     onTestFinished(() => server.close().catch(() => {}));
     return server;
   };
+  /** Status, type, cache and text of a response; of numbers, that they are some. */
   const get = async ({ port }: Served, path: string, method = 'GET') => {
     const response = await fetch(`http://127.0.0.1:${port}${path}`, { method });
-    return { status: response.status, text: await response.text(), type: response.headers.get('content-type') };
+    const [type, cache] = ['content-type', 'cache-control'].map((name) => response.headers.get(name));
+    const text = (await response.text()).replace(/^# HELP[\s\S]*/, 'numbers').replaceAll(/\s+/g, ' ');
+    return [response.status, type?.replace(/; charset=utf-8$/i, ''), cache, text.trim()].join('; ');
+  };
+  const refusal = (status: number, error: object) => {
+    const text = JSON.stringify({ version: 2, error }, null, 1).replaceAll(/\s+/g, ' ');
+    return `${status}; application/json; no-store; ${text}`;
   };
 
-  it('answers what it has, and nothing else', async () => {
-    const server = await served();
-    expect(await get(server, '/metrics')).toMatchObject({ status: 200, text: expect.stringContaining('jobtail_jobs') });
-    expect(await get(server, '/metrics?x=1')).toMatchObject({ status: 200, type: Registry.PROMETHEUS_CONTENT_TYPE });
-    expect(await get(server, '/metrics', 'HEAD')).toMatchObject({ status: 200, text: '' });
-    expect(await get(server, '/healthz')).toMatchObject({ status: 200, text: 'ok\n' });
-    expect(await get(server, '/readyz')).toMatchObject({ status: 200, text: 'ok\n' });
-    expect(await get(server, '/')).toMatchObject({ status: 404, text: expect.stringContaining('there is /metrics') });
-    expect(await get(server, '/metrics', 'POST')).toMatchObject({ status: 404 });
-  });
-
-  it('adds up anew for each response, but once for those at the same time', async () => {
-    let sums = 0;
-    const server = await served({
+  it('answers what it has, anew for each request but once for those at the same time, and else why not', async () => {
+    const ready = await served();
+    const numbers = `200; ${Registry.PROMETHEUS_CONTENT_TYPE.replace('; charset=utf-8', '')}; ; numbers`;
+    expect([await get(ready, '/metrics'), await get(ready, '/metrics?x=1')]).toEqual([numbers, numbers]);
+    expect(await get(ready, '/metrics', 'HEAD')).toBe(numbers.replace('numbers', ''));
+    for (const path of ['/healthz', '/readyz']) expect(await get(ready, path)).toBe('200; text/plain; ; ok');
+    const hint = 'there is /metrics, /healthz and /readyz';
+    const nothing = refusal(404, { code: 'usage', message: 'there is nothing at this address', hint });
+    expect([await get(ready, '/'), await get(ready, '/metrics', 'POST')]).toEqual([nothing, nothing]);
+    let asked = 0;
+    const failing = await served({
       metrics: async () => {
         await new Promise((resolve) => setTimeout(resolve, 100));
-        return `${++sums}`;
+        throw new JobtailError('store', `the state is locked, ${++asked}`);
       },
-    });
-    const both = await Promise.all([get(server, '/metrics'), get(server, '/metrics')]);
-    expect([...both, await get(server, '/metrics')].map(({ text }) => text)).toEqual(['1', '1', '2']);
-  });
-
-  it('reports why there are no numbers, and why the agent is not healthy or not ready', async () => {
-    const locked = new JobtailError('store', '/state/agent.db is locked by another process');
-    const server = await served({
-      metrics: () => Promise.reject(locked),
       unhealthy: () => 'it stands',
       unready: () => 'the service does not answer',
     });
-    expect(await get(server, '/metrics')).toMatchObject({ status: 503, text: expect.stringContaining(locked.message) });
-    expect(await get(server, '/healthz')).toMatchObject({ status: 503, text: 'it stands\n' });
-    expect(await get(server, '/readyz')).toMatchObject({ status: 503, text: 'the service does not answer\n' });
+    const locked = (times: number) => refusal(503, { code: 'store', message: `the state is locked, ${times}`, hint: null });
+    const both = await Promise.all([get(failing, '/metrics'), get(failing, '/metrics')]);
+    expect([...both, await get(failing, '/metrics')]).toEqual([locked(1), locked(1), locked(2)]);
+    expect(await get(failing, '/healthz')).toBe('503; text/plain; ; it stands');
+    expect(await get(failing, '/readyz')).toBe('503; text/plain; ; the service does not answer');
   });
 
   const HELD = {
@@ -146,7 +145,7 @@ describe('the server', () => {
         return sent === HELD['reads no response'] ? socket : socket.resume();
       };
       const held = await Promise.all(Array.from({ length: 300 }, hold));
-      expect(await get(server, '/healthz')).toMatchObject({ status: 200, text: 'ok\n' });
+      expect(await get(server, '/healthz')).toMatch(/^200.* ok$/);
       const areEnded = () => {
         // Who reads nothing learns of the end when it writes.
         if (sent === HELD['reads no response']) for (const socket of held) socket.write('G');

@@ -1,5 +1,6 @@
 /** The protocol of sd_notify(3), over a real socket. */
-import { describe, expect, it, vi } from 'vitest';
+import Module, { syncBuiltinESMExports } from 'node:module';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createNotifier, reloading } from '../../src/daemon/systemd.ts';
 import { until } from '../support/e2e-until.ts';
 import { needsThat } from '../support/needs.ts';
@@ -79,9 +80,21 @@ describe('without systemd', () => {
     expect(onProblem).not.toHaveBeenCalled();
   });
 
-  it('says that a socket without a path cannot be used', () => {
+  it('says that a socket without a path cannot be used, or that the module is not there', () => {
     const onProblem = vi.fn();
     createNotifier({ env: { NOTIFY_SOCKET: '@abstract' }, pid: 7, onProblem }).send({ READY: '1' });
-    expect(onProblem).toHaveBeenCalledExactlyOnceWith(expect.stringMatching(/@abstract.*Type=exec/));
+    const required = vi.spyOn(Module, 'createRequire').mockReturnValue((() => {
+      throw new Error('Cannot find module\nRequire stack:');
+    }) as never);
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      required.mockRestore();
+      syncBuiltinESMExports();
+    });
+    createNotifier({ env: { NOTIFY_SOCKET: '/run/x' }, pid: 7, onProblem }).send({ READY: '1' });
+    expect(onProblem.mock.calls.flat()).toEqual([
+      'NOTIFY_SOCKET is an abstract socket (@abstract), which cannot be used: set Type=exec in the unit',
+      'unix-dgram cannot be loaded (Cannot find module): run npm rebuild unix-dgram',
+    ]);
   });
 });

@@ -1,5 +1,4 @@
 /** The thread of the view: it serves by the settings in force, and whatever ends it, it is said and begun again. */
-
 import { once } from 'node:events';
 import fs from 'node:fs';
 import net from 'node:net';
@@ -7,53 +6,20 @@ import path from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../../simulator/free-port.ts';
-import type { Log } from '../../src/agent/ports/host.ts';
-import { ViewThread } from '../../src/daemon/view-thread.ts';
+import { ViewThread, viewSettingsOf } from '../../src/daemon/view-thread.ts';
 import { logLine } from '../../src/printable.ts';
-import { Store } from '../../src/store/store.ts';
-import type { ViewSettings } from '../../src/view/settings.ts';
+import { ownState } from '../cli/own-state.ts';
 import { until } from '../support/e2e-until.ts';
-import { temporaryDirectory } from '../support/temp-directory.ts';
-
-interface Said {
-  readonly level: 'info' | 'error' | 'debug' | 'warn';
-  readonly text: string;
-}
 
 async function setUp() {
-  const directory = temporaryDirectory();
-  const [mirrorDirectory, stateDirectory] = ['mirror', 'state'].map((name) => path.join(directory, name)) as [
-    string,
-    string,
-  ];
-  for (const each of [mirrorDirectory, stateDirectory]) fs.mkdirSync(each);
-  new Store({ directory: stateDirectory, service: 'http://service', owner: true, now: Date.now }).close();
-  const service = {
-    address: 'http://service',
-    protocol: 'soap' as const,
-    hasJobService: false,
-    concurrency: 4,
-    requestsPerMinute: 600,
-  };
   const port = await freePort();
-  const settings: ViewSettings = {
-    ...{
-      mirrorDirectory,
-      errorPatterns: null,
-      stateDirectory,
-      service,
-      publicUrl: null,
-      tokenFile: null,
-      program: '1',
-      agentPid: process.pid,
-    },
-    listen: { host: '127.0.0.1', port },
-  };
-  const said: Said[] = [];
+  const { config } = await ownState({ view: { listen: `127.0.0.1:${port}` } });
+  const settings = viewSettingsOf(config, { program: '1', agentPid: process.pid });
+  const said: string[] = [];
   const states: (string | undefined)[] = [];
-  const say = (level: Said['level']) => (fields: object, phrase: string) =>
-    void said.push({ level, text: logLine({ ...fields }, phrase) });
-  const log: Log = { debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error') };
+  const say = (level: string) => (fields: object, phrase: string) =>
+    void said.push(`${level} ${logLine({ ...fields }, phrase)}`.replaceAll(`${port}`, 'PORT'));
+  const log = { debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error') };
   const threads: Worker[] = [];
   const kinds: string[] = [];
   const onWorker = (thread: Worker) => {
@@ -66,7 +32,7 @@ async function setUp() {
     process.off('worker', onWorker);
     await view.close();
   });
-  const count = (text: string) => said.filter((each) => each.text.includes(text)).length;
+  const count = (text: string) => said.filter((each) => each.includes(text)).length;
   return { settings, port, view, said, states, threads, kinds, count };
 }
 
@@ -95,14 +61,14 @@ it('an address of the view that is in use is reported once, and served when it i
   await once(taken, 'listening');
   await view.use({ settings, fleet: null });
   await until('another try', () => count('cannot listen for the view') >= 2);
-  expect(said.filter(({ level }) => level === 'error')).toHaveLength(1);
-  expect(said[0]?.text).toContain(`address=http://127.0.0.1:${port}/: address already in use: `);
+  const hint = 'the agent goes on, and begins it again; if its address is in use, set view.listen to a free one';
+  const failed = `cannot listen for the view scope="the view" code=config address=http://127.0.0.1:PORT/: address already in use: 127.0.0.1:PORT (listen EADDRINUSE) (${hint})`;
+  expect([...new Set(said)]).toEqual([`error ${failed}`, `debug ${failed}`]);
   taken.close();
   await until('the view', () => count('view listening') === 1);
-  expect([...new Set(states)]).toEqual([
-    expect.stringContaining('there is no view: address already in use: '),
-    undefined,
-  ]);
+  expect(said.at(-1)).toMatch(/^info view listening address=http:.*PORT.*agent view prints its link/);
+  const lacking = `there is no view: address already in use: 127.0.0.1:${port} (listen EADDRINUSE)`;
+  expect([...new Set(states)]).toEqual([lacking, undefined]);
 });
 
 it('the thread of the view asks the agent for nothing, however much is asked of the view', async () => {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { expect, type TestContext, test, vi } from 'vitest';
 import { freePort } from '../../simulator/free-port.ts';
 import { Agent } from '../../src/agent/loop/agent.ts';
 import { Reload } from '../../src/daemon/reload.ts';
@@ -11,17 +11,31 @@ import { outageIn } from '../../src/store/outage.ts';
 import type { Store } from '../../src/store/store.ts';
 import { systemClock } from '../../src/system/clock.ts';
 import { requestOf } from '../support/e2e-job.ts';
-import { Place } from '../support/e2e-place.ts';
+import { Place, type Sections } from '../support/e2e-place.ts';
 import { until } from '../support/e2e-until.ts';
 import { Relay } from '../support/fleet-relay.ts';
 import { runDaemon } from './whole-daemon.ts';
 
+/** A configuration for a service there, whose password no service has. */
+function configureAt(place: Place, baseUrl: string, sections: Sections = {}, username = 'alice'): string {
+  const passwordFile = path.join(place.directory, 'wrong');
+  fs.writeFileSync(passwordFile, 'x\n', { mode: 0o600 });
+  place.configure({ baseUrl, username, passwordFile }, sections);
+  return passwordFile;
+}
+
+/** The address of a server that answers nothing. */
+async function silentService(context: TestContext, onConnection = () => {}): Promise<string> {
+  const silent = net.createServer(onConnection).listen(0, '127.0.0.1');
+  context.onTestFinished(() => void silent.close());
+  await once(silent, 'listening');
+  return `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+}
+
 test('a service that is away at the start is named before the agent is ready, and its return is noticed', async (context) => {
   const place = Place.make(context);
   const port = await freePort();
-  const passwordFile = path.join(place.directory, 'password');
-  fs.writeFileSync(passwordFile, 'x\n', { mode: 0o600 });
-  place.configure({ baseUrl: `http://127.0.0.1:${port}`, username: 'alice', passwordFile });
+  const passwordFile = configureAt(place, `http://127.0.0.1:${port}`);
   const turns = vi.spyOn(Agent.prototype, 'onTurn');
   context.onTestFinished(() => turns.mockRestore());
   const { said, lines, end } = await runDaemon(place, { watchdogMs: 400 });
@@ -50,58 +64,37 @@ test('a service that is away at the start is named before the agent is ready, an
   expect(said.at(-1)).toMatchObject({ STOPPING: '1' });
 });
 
-test('a refused sign-in is notified of after a minute, and its jobs show when the next one is', async (context) => {
+test('a refused sign-in is notified of after a minute, its jobs show when the next one is, and a new password is tried at once', async (context) => {
   const place = Place.make(context);
   const sandbox = await place.startSandbox();
-  const passwordFile = path.join(place.directory, 'wrong');
-  fs.writeFileSync(passwordFile, 'x\n', { mode: 0o600 });
-  place.configure(
-    { baseUrl: sandbox.baseUrl, username: sandbox.username, passwordFile },
-    {
-      watch: [requestOf(await sandbox.submit({ tasks: [{}] }))],
-      notify: [{ on: ['agent-degraded'], command: ['/no/such/program'] }],
-    },
-  );
+  const sections = {
+    watch: [requestOf(await sandbox.submit({ tasks: [{}] }))],
+    notify: [{ on: ['agent-degraded'], command: ['/no/such/program'] }],
+    // No poll that failed comes again by itself within the time of a test.
+    poll: { minIntervalSeconds: 600, maxIntervalSeconds: 3600 },
+  };
+  const passwordFile = configureAt(place, sandbox.baseUrl, sections, sandbox.username);
   let aheadMs = 0;
   const now = performance.now.bind(performance);
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + aheadMs);
   context.onTestFinished(() => clock.mockRestore());
-  const { store, end } = await runDaemon(place);
-  await until('the time of the next sign-in', () =>
-    store.jobs.all()[0]?.error?.message.includes('; next sign-in within '),
-  );
+  const { store } = await runDaemon(place);
+  const error = () => store.jobs.all()[0]?.error;
+  await until('the time of the next sign-in', () => error()?.message.includes('; next sign-in within '));
+  expect(error()?.code).toBe('sign-in-refused');
   const degraded = () => store.outbox.all().filter(({ event }) => event.type === 'agent-degraded');
   const hurry = setInterval(() => (aheadMs += 1_000), 50);
   context.onTestFinished(() => clearInterval(hurry));
   await until('the notification', () => degraded().length === 1, 1_000_000);
+  clearInterval(hurry);
   expect(degraded()[0]?.event.reason).toBe('the service refuses the sign-in');
-  await end();
-});
-
-test('a new password is tried at once where the one before was refused', async (context) => {
-  const place = Place.make(context);
-  const sandbox = await place.startSandbox();
-  const passwordFile = path.join(place.directory, 'wrong');
-  fs.writeFileSync(passwordFile, 'x\n', { mode: 0o600 });
-  const watch = [requestOf(await sandbox.submit({ tasks: [{}] }))];
-  // No poll that failed comes again by itself within the time of a test.
-  const poll = { minIntervalSeconds: 600, maxIntervalSeconds: 3600 };
-  place.configure({ baseUrl: sandbox.baseUrl, username: sandbox.username, passwordFile }, { watch, poll });
-  const { store } = await runDaemon(place);
-  await until('the refusal', () => store.jobs.all()[0]?.error?.code === 'sign-in-refused');
   fs.copyFileSync(sandbox.passwordFile, passwordFile);
-  await until('a sign-in', () => store.jobs.all()[0]?.error === null);
+  await until('a sign-in', () => error() === null);
 });
 
 test('a first sign-in that lasts longer than systemd waits goes on, and its failure counts', async (context) => {
   const place = Place.make(context);
-  const silent = net.createServer().listen(0, '127.0.0.1');
-  context.onTestFinished(() => void silent.close());
-  await once(silent, 'listening');
-  const passwordFile = path.join(place.directory, 'password');
-  fs.writeFileSync(passwordFile, 'x\n', { mode: 0o600 });
-  const baseUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
-  place.configure({ baseUrl, username: 'alice', passwordFile }, { service: { timeoutSeconds: 1 } });
+  configureAt(place, await silentService(context), { service: { timeoutSeconds: 1 } });
   const timer = systemClock.timer.bind(systemClock);
   const shortened = vi.spyOn(systemClock, 'timer');
   shortened.mockImplementation((delayMs, callback) => timer(delayMs === 30_000 ? 10 : delayMs, callback));
@@ -132,13 +125,7 @@ test('the return of a service is noticed without jobs, where its session outlive
 test('a stop ends the first sign-in, which is no failure, and the agent never counts as ready', async (context) => {
   const place = Place.make(context);
   const stop = new AbortController();
-  const silent = net.createServer(() => stop.abort()).listen(0, '127.0.0.1');
-  context.onTestFinished(() => void silent.close());
-  await once(silent, 'listening');
-  const passwordFile = path.join(place.directory, 'password');
-  fs.writeFileSync(passwordFile, 'x\n', { mode: 0o600 });
-  const baseUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
-  place.configure({ baseUrl, username: 'alice', passwordFile });
+  configureAt(place, await silentService(context, () => stop.abort()));
   // What stands in the place of a file of the state stops no agent.
   const before = ({ directory }: Store) => fs.mkdirSync(path.join(directory, 'outage.json'));
   const { lines, said, end } = await runDaemon(place, { stop, before });

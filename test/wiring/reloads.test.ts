@@ -4,13 +4,13 @@ import path from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { freePort } from '../../simulator/free-port.ts';
 import { Agent } from '../../src/agent/loop/agent.ts';
-import { Retention } from '../../src/agent/retention.ts';
 import { Transfers } from '../../src/daemon/transfers.ts';
 import { FileWatch } from '../../src/daemon/watch-files.ts';
-import type { JobId } from '../../src/job.ts';
+import type { JobId, TaskId } from '../../src/job.ts';
 import { Notifications } from '../../src/notify/notifications.ts';
 import { HttpClient } from '../../src/remote/http/http-client.ts';
 import { outageIn, saveOutage } from '../../src/store/outage.ts';
+import { systemClock } from '../../src/system/clock.ts';
 import { requestOf } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import { until } from '../support/e2e-until.ts';
@@ -36,7 +36,6 @@ test('a daemon goes from one configuration to the next, and leaves nothing open 
   const watched = vi.spyOn(FileWatch.prototype, 'watch');
   const revoked = vi.spyOn(Transfers.prototype, 'endAll');
   context.onTestFinished(() => void vi.restoreAllMocks());
-  const removals = vi.spyOn(Retention.prototype, 'start');
   const { keepUp } = Transfers.prototype;
   let loops = 0;
   vi.spyOn(Transfers.prototype, 'keepUp').mockImplementation(function (this: Transfers, remote) {
@@ -53,7 +52,11 @@ test('a daemon goes from one configuration to the next, and leaves nothing open 
     [Notifications.prototype, 'replace'],
     [Notifications.prototype, 'stop'],
   ].map(([of, method]) => vi.spyOn(of as Agent, method as 'stop'));
-  const former = '601' as JobId;
+  const [former, old] = ['601', '602'] as [JobId, JobId];
+  // Retention waits so long for the clock of the service.
+  const timer = systemClock.timer.bind(systemClock);
+  const shortened = (delayMs: number, callback: () => void) => timer(delayMs === 10_000 ? 10 : delayMs, callback);
+  vi.spyOn(systemClock, 'timer').mockImplementation(shortened);
   const { lines, said, log, store, end } = await runDaemon(place, {
     logLevel: 'trace',
     // Nothing tells of a change that is made before the file is watched.
@@ -61,13 +64,16 @@ test('a daemon goes from one configuration to the next, and leaves nothing open 
       saveOutage(opened.directory, { code: 'unreachable', message: 'of an earlier process', hint: null, since: 1 });
       place.configure(
         { baseUrl: sandbox.baseUrl, username: sandbox.username, passwordFile: other },
-        { ...sections, retention: { settledDays: 1 } },
+        { ...sections, retention: { settledDays: 1, deleteFiles: true } },
       );
-      opened.jobs.watch(
-        { jobId: former, tasks: [], files: [], results: false, settleAfterMs: null, source: 'command' },
-        1,
-      );
+      const order = { results: false, settleAfterMs: null, source: 'command' } as const;
+      opened.jobs.watch({ ...order, jobId: former, tasks: [], files: [] }, 1);
       opened.fleetLeases.save({ jobId: former, attempt: 1 });
+      opened.jobs.watch({ ...order, jobId: old, tasks: ['9001' as TaskId], files: ['log'] }, 1);
+      for (const row of opened.liveFiles.ofJob(old)) opened.liveFiles.save({ ...row, verified: 0 });
+      opened.jobs.setState(old, 'settled');
+      fs.mkdirSync(path.join(place.mirror, old), { recursive: true });
+      fs.writeFileSync(path.join(place.mirror, old, 'of-it'), 'four');
     },
   });
   const linesOf = (msg: string) => lines.map((line) => JSON.parse(line)).filter((line) => line.msg === msg);
@@ -88,13 +94,16 @@ test('a daemon goes from one configuration to the next, and leaves nothing open 
   const files = [...(watched.mock.lastCall?.[0].keys() ?? [])];
   expect([files.includes(other), files.includes(sandbox.passwordFile)]).toEqual([true, false]);
   expect([log.level, revoked.mock.calls.length, linesOf('stopped')]).toEqual(['trace', 0, []]);
-  expect(removals).toHaveBeenCalledTimes(3);
   expect(outageIn(place.state)).toBeUndefined();
   const isServed = async () => (await fetch(`http://127.0.0.1:${viewPort}/`)).ok;
   await until('the view', () => isServed().catch(() => undefined));
   expect(fs.existsSync(path.join(sockets, 'read.sock'))).toBe(true);
   await seriesAt(metricsPort);
   expect(linesOf('metrics listening')).toHaveLength(3);
+
+  await until('the removal of what is old', () => linesOf('job removed').length > 0);
+  expect(linesOf('job removed')).toMatchObject([{ jobId: old, deleteFiles: true, files: 1, bytes: 4 }]);
+  expect([store.jobs.get(old), fs.readdirSync(place.mirror).includes(old)]).toEqual([undefined, false]);
 
   await end();
   expect(ends.map(({ mock }) => mock.calls.length)).toEqual([3, 3, 2, 1]);
