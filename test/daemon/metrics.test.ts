@@ -103,10 +103,10 @@ describe('the server', () => {
 
   it('answers what it has, anew for each request but once for those at the same time, and else why not', async () => {
     const ready = await served();
-    const numbers = `200; ${Registry.PROMETHEUS_CONTENT_TYPE.replace('; charset=utf-8', '')}; ; numbers`;
+    const numbers = `200; ${Registry.PROMETHEUS_CONTENT_TYPE.replace('; charset=utf-8', '')}; no-store; numbers`;
     expect([await get(ready, '/metrics'), await get(ready, '/metrics?x=1')]).toEqual([numbers, numbers]);
     expect(await get(ready, '/metrics', 'HEAD')).toBe(numbers.replace('numbers', ''));
-    for (const path of ['/healthz', '/readyz']) expect(await get(ready, path)).toBe('200; text/plain; ; ok');
+    for (const path of ['/healthz', '/readyz']) expect(await get(ready, path)).toBe('200; text/plain; no-store; ok');
     const hint = 'there is /metrics, /healthz and /readyz';
     const nothing = refusal(404, { code: 'usage', message: 'there is nothing at this address', hint });
     expect([await get(ready, '/'), await get(ready, '/metrics', 'POST')]).toEqual([nothing, nothing]);
@@ -119,11 +119,12 @@ describe('the server', () => {
       unhealthy: () => 'it stands',
       unready: () => 'the service does not answer',
     });
-    const locked = (times: number) => refusal(503, { code: 'store', message: `the state is locked, ${times}`, hint: null });
+    const locked = (times: number) =>
+      refusal(503, { code: 'store', message: `the state is locked, ${times}`, hint: null });
     const both = await Promise.all([get(failing, '/metrics'), get(failing, '/metrics')]);
     expect([...both, await get(failing, '/metrics')]).toEqual([locked(1), locked(1), locked(2)]);
-    expect(await get(failing, '/healthz')).toBe('503; text/plain; ; it stands');
-    expect(await get(failing, '/readyz')).toBe('503; text/plain; ; the service does not answer');
+    expect(await get(failing, '/healthz')).toBe('503; text/plain; no-store; it stands');
+    expect(await get(failing, '/readyz')).toBe('503; text/plain; no-store; the service does not answer');
   });
 
   const HELD = {

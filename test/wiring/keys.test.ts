@@ -83,7 +83,7 @@ function valuesAt(where: string): unknown[] {
 const PARTS = [
   ...['Calls', 'ServerShare', 'HttpClient', 'SignIn', 'SoapRemote', 'SoapJobService', 'RestRemote', 'RestJobService'],
   ...['Mirrors', 'DiskReserve', 'Results', 'DirectResults', 'shareTransfer', 'sshTransfer', 'Agent', 'Retention'],
-  ...['Rule', 'FleetMember', 'start', 'use'],
+  ...['Rule', 'FleetMember', 'attach', 'start', 'use'],
 ];
 
 /** One line for each value; of what is made by a class, the class alone. */
@@ -352,6 +352,11 @@ test('each key of the schema arrives at the part of the daemon that needs it', a
   expect([...new Set(runs.flatMap((rows) => Object.keys(rows)))].sort()).toEqual([...schemas.keys()].sort());
 
   const { start } = Agent.prototype;
+  const { attach } = FleetMember.prototype;
+  vi.spyOn(FleetMember.prototype, 'attach').mockImplementation(function (this: FleetMember, ...args) {
+    parts.recorded('attach', args);
+    return attach.apply(this, args);
+  });
   vi.spyOn(Agent.prototype, 'start').mockImplementation(function (this: Agent, ...args) {
     parts.recorded('start', args);
     return start.apply(this, args);
