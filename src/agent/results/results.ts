@@ -126,16 +126,14 @@ export class Results {
   }
 
   /** Lists the results of a job and fetches the due ones. The failure of one file does not stop the others. */
-  async sync(
-    jobId: JobId,
-    { remote, isFinal, onlyInFlux = false, onListed, listed: known, signal }: SyncOptions,
-  ): Promise<ResultsEnd> {
+  async sync(jobId: JobId, options: SyncOptions): Promise<ResultsEnd> {
+    const { remote, isFinal, onlyInFlux = false, onListed, signal } = options;
     const { store, mirrorDirectory, rules, clock, direct, onRefused } = this.#options;
     const calls = this.#calls;
     const startedAt = clock.now();
     const directory = resultsDirectory(mirrorDirectory, jobId);
     await this.#clear(jobId, directory);
-    const listed = known ?? (await this.#list(jobId, remote, isFinal, signal));
+    const listed = await this.#list(jobId, options);
     if (listed === undefined) return { ...NOTHING, tookMs: clock.now() - startedAt };
     await onListed?.(listed);
 
@@ -277,9 +275,9 @@ export class Results {
    * An empty list is believed if the one before it was empty, too: the file system of a cluster may be away for a
    * moment, and then each file would count as removed. Undefined: not yet believed.
    */
-  async #list(jobId: JobId, remote: Remote, isFinal: boolean, signal: AbortSignal): Promise<Listing | undefined> {
+  async #list(jobId: JobId, { remote, isFinal, listed: known, signal }: SyncOptions): Promise<Listing | undefined> {
     const { store, clock } = this.#options;
-    let listed = await remote.listChangedFiles(jobId, signal);
+    let listed = known ?? (await remote.listChangedFiles(jobId, signal));
     this.#limits.service.isAnswering = true;
     const isOdd = listed.length === 0 && !this.#empty.has(jobId) && store.results.counts(jobId).listed > 0;
     if (isOdd && !isFinal) {

@@ -407,7 +407,7 @@ export class ResultsStory {
     return lines.length > 40 ? [`  ${lines.length} changes`] : lines;
   }
 
-  /** A second sync of what is in flux, a comparison, the list of the cluster, or the end of the key. */
+  /** A second sync of what is in flux, one of a given listing, a comparison, the list of the cluster, or the end of the key. */
   async #work(word: string): Promise<string[]> {
     const { results, remote } = this.place;
     this.#orders = this.transfer?.orders.length ?? 0;
@@ -417,6 +417,7 @@ export class ResultsStory {
       void arrived.push(`${row.name} ${fs.readFileSync(at).length}`);
     const works: Readonly<Record<string, () => Promise<unknown>>> = {
       again: () => results.sync(JOB, { ...options, onlyInFlux: true }),
+      given: async () => results.sync(JOB, { ...options, listed: await remote.listChangedFiles() }),
       compare: () => results.bringAgain(JOB, { ...options, onFile, onIrregular: () => arrived.push('no file') }),
       cluster: () => results.listCluster(JOB, remote, options.signal),
       release: () => results.endTransfer(JOB, options),
@@ -511,7 +512,7 @@ export class ResultsStory {
           ? new KeyRefused('h')
           : new JobtailError(first as ErrorCode, rest.join(' '), { hint: 'ask them' });
       Object.assign(this.transfer ?? {}, { failure: first === 'works' ? undefined : failure });
-    } else if (['again', 'compare', 'cluster', 'release'].includes(word)) return await this.#work(word);
+    } else if (['again', 'given', 'compare', 'cluster', 'release'].includes(word)) return await this.#work(word);
     else if (word === 'other') return await this.#syncOther(first as JobId);
     else if (word === 'steady') place.monotonic += Number(first) * 60_000;
     else if (word === 'many') for (let at = 0; at < Number(first); at++) remote.set(`/11/${at}`, `${at}`);
