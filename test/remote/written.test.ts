@@ -189,23 +189,20 @@ const STEPS: Readonly<Record<string, (world: World, ...words: string[]) => unkno
 
 interface Response {
   readonly how: string | undefined;
-  /** `at`: a word of the requests that it is for. `over`: the bytes that they have more than. */
-  readonly when: string | undefined;
-  readonly than: string;
+  /** A word of the requests that it is for. */
+  readonly at: string | undefined;
   readonly status: number;
   readonly type: string | undefined;
   readonly body: Buffer;
 }
 
 function responseOf(written: string): Response | undefined {
-  const [, how, when, than = '', status, type, word, text = ''] =
-    /^(?:(open|broken) )?(?:(at|over) (\S+): )?(\d{3})(?: ([\w.+-]+\/\S*))?(?: (?:(\w+):(?: |$))?(.*))?$/.exec(
-      written,
-    ) ?? [];
+  const [, how, at, status, type, word, text = ''] =
+    /^(?:(open|broken) )?(?:at (\S+): )?(\d{3})(?: ([\w.+-]+\/\S*))?(?: (?:(\w+):(?: |$))?(.*))?$/.exec(written) ?? [];
   if (status === undefined) return undefined;
   const body = word === undefined || word === 'base64' ? text : (ENVELOPES[word]?.(named(text)) ?? '');
   const bytes = word === 'base64' ? Buffer.from(JSON.stringify(bytesOf(text).toString('base64'))) : bytesOf(body);
-  return { how, when, than, status: Number(status), type: type?.replaceAll('_', ' '), body: bytes };
+  return { how, at, status: Number(status), type: type?.replaceAll('_', ' '), body: bytes };
 }
 
 const TYPES = { soap: 'text/xml; charset=utf-8', soap12: 'application/soap+xml', rest: 'application/json' };
@@ -228,12 +225,11 @@ async function serve(protocol: Protocol) {
         operation ??
         `${request.method} ${pathname.replace('/heappe/', '')} ${members.length > 200 ? `${members.slice(0, 120)}... (${body.length} bytes)` : members}`;
       asked.push(code === CODES[0] || code.length > 99 ? what : `${what} by ${code}`);
-      const isFor = ({ when, than }: Response) =>
-        when === 'at' ? what.includes(than) : when === 'over' && body.length > Number(than);
-      const once = service.responses.findIndex(({ when }) => when === undefined);
-      const isLast = service.responses.filter(({ when }) => when === undefined).length < 2;
-      const found = service.responses.find(isFor) ?? service.responses[once];
-      if (found?.when === undefined && !isLast) service.responses.splice(once, 1);
+      const once = service.responses.findIndex(({ at }) => at === undefined);
+      const isLast = service.responses.filter(({ at }) => at === undefined).length < 2;
+      const found =
+        service.responses.find(({ at }) => at !== undefined && what.includes(at)) ?? service.responses[once];
+      if (found?.at === undefined && !isLast) service.responses.splice(once, 1);
       const {
         status = 200,
         body: bytes = '',

@@ -17,10 +17,6 @@ const SHORT_PATH = Math.min(...valuesOf(ROWS.maxNameLength));
 const MAX_PATH_CHARACTERS = Math.max(...valuesOf(ROWS.maxNameLength));
 /** After this time, names that were refused are tried again: nothing else shows that they are accepted. */
 const BELIEVED_MS = 24 * 60 * 60_000;
-/** No request for parts is longer. */
-const SMALLEST_PARTS_BYTES = Math.min(...valuesOf(ROWS.maxPartsBytes));
-/** For so long, requests for parts are shorter after one was too long: a proxy between may refuse one for a moment. */
-const SHORTER_MS = 10 * 60_000;
 
 interface CapabilitiesOptions {
   readonly kept: CapabilityStore;
@@ -33,7 +29,6 @@ export class RestCapabilities {
   /** When names were refused, for their length or for a character. */
   #longRefusedAt = Number.NEGATIVE_INFINITY;
   #oddRefusedAt = Number.NEGATIVE_INFINITY;
-  #shorter: { readonly bytes: number; readonly since: number } | undefined;
 
   constructor(options: CapabilitiesOptions) {
     this.#options = options;
@@ -84,17 +79,6 @@ export class RestCapabilities {
 
   #isBelieved(refusedAt: number): boolean {
     return this.#options.now() - refusedAt <= BELIEVED_MS;
-  }
-
-  get partsBytes(): number {
-    const shorter = this.#shorter;
-    const isOver = shorter === undefined || this.#options.now() - shorter.since >= SHORTER_MS;
-    return isOver ? SMALLEST_PARTS_BYTES : shorter.bytes;
-  }
-
-  partsTooLong(bytes: number): void {
-    const half = Math.floor(bytes / 2);
-    if (half < this.partsBytes) this.#shorter = { bytes: half, since: this.#options.now() };
   }
 
   #learn(capability: string, value: string, what: string): void {

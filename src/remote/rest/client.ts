@@ -23,7 +23,7 @@ import type { RestCapabilities } from './capabilities.ts';
 import { FILE_TYPES, JOB_STATES, PROTOCOLS, REQUEST } from './contract.ts';
 import { DecodedFiles } from './decoded-files.ts';
 import { CLOSE_PATH, type PathForm } from './releases.ts';
-import { divideByBytes, givenMethod, partsBytes, partsMembers } from './requests.ts';
+import { divideByBytes, givenMethod, partsMembers } from './requests.ts';
 
 export interface RestRemoteOptions extends RestCallsOptions {
   readonly spill: SpillPlace;
@@ -60,7 +60,7 @@ export class RestRemote implements Remote {
   }
 
   divide(jobId: JobId, wanted: readonly PartRequest[]): PartRequest[][] {
-    return divideByBytes(jobId, wanted, this.#capabilities.partsBytes, this.#calls.sessionBytes);
+    return divideByBytes(jobId, wanted, this.#calls.sessionBytes);
   }
 
   async readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {
@@ -144,20 +144,12 @@ export class RestRemote implements Remote {
   }
 
   async #readSlice(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {
+    const { maxSmallResponseBytes: maxBytes, spill } = this.#options;
+    const operation = 'DownloadPartsOfJobFilesFromCluster';
     const members: MembersOf = () => partsMembers(jobId, wanted);
-    try {
-      const { maxSmallResponseBytes: maxBytes, spill } = this.#options;
-      const operation = 'DownloadPartsOfJobFilesFromCluster';
-      return await readParts(wanted, FILES, spill, (taken) =>
-        this.#calls.list({ operation, members, ...taken, bulky: true, maxBytes, signal }),
-      );
-    } catch (error) {
-      const isTooLong = error instanceof JobtailError && error.code === 'request-too-long';
-      // A request for one file cannot be shorter.
-      if (!isTooLong || wanted.length === 1) throw error;
-      this.#capabilities.partsTooLong(partsBytes(jobId, wanted, this.#calls.sessionBytes));
-      return await this.readParts(jobId, wanted, signal);
-    }
+    return await readParts(wanted, FILES, spill, (taken) =>
+      this.#calls.list({ operation, members, ...taken, bulky: true, maxBytes, signal }),
+    );
   }
 
   async #download({ jobId, path, form, sink, signal, headersMs }: Download): Promise<number> {

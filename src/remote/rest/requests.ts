@@ -3,6 +3,7 @@ import type { PartRequest, TransferMethod } from '../../agent/ports/server.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { CREDENTIALS, FILE_TYPES, PROTOCOLS, REQUEST, TRANSFER_METHOD } from './contract.ts';
+import { ROWS, valuesOf } from './releases.ts';
 
 /** Each value is JSON. */
 export type Members = Readonly<Record<string, string>>;
@@ -51,19 +52,13 @@ function entryOf({ taskId, file, offset }: PartRequest): string {
   });
 }
 
-export function partsBytes(jobId: JobId, wanted: readonly PartRequest[], sessionBytes: number): number {
-  const session = { [REQUEST.sessionCode]: JSON.stringify('x'.repeat(sessionBytes)) };
-  return Buffer.byteLength(writeMembers({ ...partsMembers(jobId, wanted), ...session }));
-}
+/** The longest request for parts that each release accepts. */
+const MAX_PARTS_BYTES = Math.min(...valuesOf(ROWS.maxPartsBytes));
 
 /** As few requests as possible, in their order; a single file is requested whatever its length. */
-export function divideByBytes(
-  jobId: JobId,
-  wanted: readonly PartRequest[],
-  maxBytes: number,
-  sessionBytes: number,
-): PartRequest[][] {
-  const room = maxBytes - partsBytes(jobId, [], sessionBytes);
+export function divideByBytes(jobId: JobId, wanted: readonly PartRequest[], sessionBytes: number): PartRequest[][] {
+  const session = { [REQUEST.sessionCode]: JSON.stringify('x'.repeat(sessionBytes)) };
+  const room = MAX_PARTS_BYTES - writeMembers({ ...partsMembers(jobId, []), ...session }).length;
   let slice: PartRequest[] = [];
   // A call without files is a call, too.
   const slices = [slice];
