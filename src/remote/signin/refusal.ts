@@ -37,12 +37,10 @@ const OTHER: SignInMeaning = {
   hint: 'check auth.method and auth.path, and the log of the service',
 };
 /** V4.2 and V4.3 answer an unknown user like any internal fault (docs/dev/rest.md 4.3). */
-export const FAULT_OR_UNKNOWN_USER =
-  'check auth.username first: some releases respond like this to an unknown user; otherwise the service failed, and its log has the reason';
 const AMBIGUOUS: SignInMeaning = {
   code: 'http-status',
   text: `${FAILED}, or the user is unknown there`,
-  hint: FAULT_OR_UNKNOWN_USER,
+  hint: 'check auth.username first: some releases respond like this to an unknown user; otherwise the service failed, and its log has the reason',
 };
 
 function meaningOf(status: number, problem: Problem): SignInMeaning {

@@ -8,7 +8,6 @@ import type { Secrets } from '../../redact.ts';
 import { Secret } from '../../system/secret.ts';
 import type { HttpSender } from '../http/http-client.ts';
 import { callOperation } from './operation.ts';
-import { FAULT_OR_UNKNOWN_USER } from './refusal.ts';
 
 const SECRET_WORDS = { password: 'password', token: 'token', sessionCode: 'session code' } as const;
 export const FIRST_PAUSE_MS = 5000;
@@ -50,7 +49,6 @@ export class SignIn implements Session {
   readonly #refusals: BackOff;
   /** The secret of the last sign-in. */
   #read: string | undefined;
-  #hasSucceeded = false;
   #grant: Grant | undefined;
   /** Since when the grant is in force, by `nowMs`; infinite if there is none. */
   signedInAt = Number.POSITIVE_INFINITY;
@@ -152,7 +150,6 @@ export class SignIn implements Session {
     if (signal.aborted) throw stopped();
     this.#grant = grant;
     this.signedInAt = this.#options.nowMs();
-    this.#hasSucceeded = true;
     this.#backOff.reset();
     // Of a key, the calls show whether it is accepted.
     if (grant.kind !== 'api-key') this.#refusals.reset();
@@ -164,15 +161,10 @@ export class SignIn implements Session {
     const error = this.#options.secrets.hideIn(asJobtailError(thrown));
     this.#failure = error;
     // For passing errors, the back-off of the caller suffices.
-    if (this.#mayBeRefusal(error)) this.#refusals.lengthen();
+    if (error.code === 'sign-in-refused') this.#refusals.lengthen();
     else if (!error.policy.passes) this.#backOff.lengthen();
     this.#backOff.pause(error.retryAfterMs ?? 0);
     return error;
-  }
-
-  /** Whether it may be a refusal: some releases answer an unknown user like a fault. */
-  #mayBeRefusal({ code, hint }: JobtailError): boolean {
-    return code === 'sign-in-refused' || (hint?.endsWith(FAULT_OR_UNKNOWN_USER) === true && !this.#hasSucceeded);
   }
 
   get #remainingMs(): number {
@@ -190,7 +182,7 @@ export class SignIn implements Session {
   /** Whether the secret was changed. The same one in a file that was written again is refused again. */
   async #isOther(error: JobtailError, signal: AbortSignal): Promise<boolean> {
     if (!(await this.#secret.hasChanged())) return false;
-    return !this.#mayBeRefusal(error) || (await this.#secret.read(signal).catch(() => undefined)) !== this.#read;
+    return error.code !== 'sign-in-refused' || (await this.#secret.read(signal).catch(() => undefined)) !== this.#read;
   }
 
   #withNextTry(error: JobtailError): JobtailError {
