@@ -12,7 +12,7 @@ import { Secrets } from '../redact.ts';
 import type { SpillPlace } from '../remote/content/response-texts.ts';
 import { Compression } from '../remote/http/compression.ts';
 import { HttpClient, type HttpClientOptions, type HttpWay, type ResponseTiming } from '../remote/http/http-client.ts';
-import { proxyUserOf } from '../remote/http/proxy-user.ts';
+import { proxyUserOf } from '../remote/http/ways.ts';
 import { RestCapabilities } from '../remote/rest/capabilities.ts';
 import { RestJobService, RestRemote } from '../remote/rest/client.ts';
 import type { CallEvent, ServiceCallsOptions } from '../remote/session-calls.ts';
@@ -125,7 +125,7 @@ export async function connect(
 export async function wayTo(config: Config): Promise<HttpWay> {
   const { proxy } = config.service;
   const tls = await loadTls(config);
-  return proxy === null ? { tls } : { tls, proxy, ...(await proxyUserOf(config.service)) };
+  return proxy === null ? { tls } : { tls, proxy, ...(await proxyUserOf(config.service.proxyUserFile)) };
 }
 
 /** Capabilities that this process detects for itself; stored ones are read and never changed. */

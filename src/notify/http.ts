@@ -4,7 +4,7 @@ import tls from 'node:tls';
 import type { Config } from '../config/config.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import { HttpClient, type HttpRequest, type HttpTls } from '../remote/http/http-client.ts';
-import { proxyUserOf } from '../remote/http/proxy-user.ts';
+import { proxyUserOf } from '../remote/http/ways.ts';
 import { isLoopback, lookupByProgram } from '../system/names.ts';
 import type { RuleSettings } from './rules.ts';
 
@@ -39,7 +39,7 @@ export function notifyHttp({
   return {
     async request(request, way) {
       const proxy = proxyOf(request.url, way);
-      const user = proxy !== null && proxy === service.proxy ? await proxyUserOf(service) : {};
+      const user = proxy !== null && proxy === service.proxy ? await proxyUserOf(service.proxyUserFile ?? null) : {};
       const key = JSON.stringify([proxy, way.caFile, user]);
       const client =
         clients.get(key) ??

@@ -8,6 +8,7 @@ import { type LookupFunction, Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import tls from 'node:tls';
 import { buildConnector } from 'undici';
+import { Secret } from '../../system/secret.ts';
 import { describeFailure, MAX_HEADER_BYTES, notConnected, proxyRefusal, type Target } from './failures.ts';
 
 type Connector = buildConnector.connector;
@@ -26,6 +27,14 @@ export interface HttpWay {
   readonly proxy?: string;
   /** `user:password`. A secret. */
   readonly proxyUser?: string;
+}
+
+/** The user of the proxy, to be read anew for each connection. @throws JobtailError secret-unavailable */
+export async function proxyUserOf(file: string | null): Promise<Pick<HttpWay, 'proxyUser'>> {
+  if (file === null) return {};
+  const source = { kind: 'file', path: file } as const;
+  const secret = new Secret({ source, name: 'user of the proxy', env: {} });
+  return { proxyUser: await secret.read(new AbortController().signal) };
 }
 
 interface ConnectorOptions {
