@@ -87,7 +87,7 @@ const lines = [
   '.SH ENVIRONMENT',
   ...item('AGENT_CONFIG', 'the configuration, if there is no \\-c'),
   ...item('NO_COLOR, FORCE_COLOR', 'no colours; colours in pipes, too'),
-  ...item('PAGER, COLUMNS', 'the program that shows a page of agent help; the width of lines in a pipe'),
+  ...item('COLUMNS', 'the width of lines in a pipe'),
   ...item(
     'XDG_CONFIG_HOME, XDG_DATA_HOME, XDG_STATE_HOME',
     'where the places of a user are, in place of those below ~',

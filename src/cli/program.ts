@@ -328,14 +328,11 @@ function addHelp(program: AgentCommand): void {
   program
     .without('help', 'print the help of a command, or a page of the documents')
     .argument('[name]', 'the command or the page; agent help lists both')
-    .examples('agent help wait', 'agent help troubleshooting', 'agent help results.md')
-    .action(async (name?: string) => {
+    .examples('agent help wait', 'agent help troubleshooting | less', 'agent help results.md')
+    .action((name?: string) => {
       const found = program.commands.find((one) => one.name() === name);
       const page = pageOf(name);
-      if (found === undefined && page !== undefined) {
-        const { documentText, writePaged } = await import('./show/document.ts');
-        return await writePaged(documentText(page));
-      }
+      if (found === undefined && page !== undefined) return void process.stdout.write(page);
       (found ?? program).outputHelp();
       if (page !== undefined) process.stdout.write(`\nThe page of the documents: agent help ${name}.md\n`);
     });

@@ -376,8 +376,8 @@ it('agent version prints the version of each part of the program', async () => {
 it.each([
   ['', 'Usage: agent'],
   ['results', '\nThe page of the documents: agent help results.md\n'],
-  ['json', 'OUTPUT FOR PROGRAMS'],
-  ['view.md', 'THE VIEW IN A BROWSER'],
+  ['json', '# Output for programs'],
+  ['view.md', '# The view in a browser'],
 ])('agent help %s prints a page of commands within 80 columns, or one of the documents', async (name, words) => {
   const text = await printedBy(['help', name].filter((word) => word !== ''));
   expect(text).toContain(words);

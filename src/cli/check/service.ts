@@ -1,19 +1,17 @@
-/** `agent check`: signs in, makes real calls, and reports health and capabilities of the server (docs/dev/servers.md). */
+/** `agent check`: signs in, makes real calls, and reports the health of the server. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import * as v from 'valibot';
 import { DELETED } from '../../agent/pass/deleted-jobs.ts';
-import type { CapabilityStore, JobService, Remote } from '../../agent/ports/server.ts';
+import type { JobService, Remote } from '../../agent/ports/server.ts';
 import type { Config } from '../../config/config.ts';
 import { type Connection, connect, passingCapabilities, wayTo } from '../../daemon/connection.ts';
 import { compareIds, type JobId, keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../job.ts';
 import { isRunning, type JobInformation, phaseOf } from '../../job-information.ts';
 import { countOf, showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
-import { RestCapabilities } from '../../remote/rest/capabilities.ts';
 import type { Store } from '../../store/store.ts';
-import { systemClock } from '../../system/clock.ts';
 import { temporaryDirectory } from '../../system/directories.ts';
 import { commandLog } from '../process.ts';
 import { answerOf, jobsUrlBeside, jsonOf } from './description.ts';
@@ -65,7 +63,6 @@ export function serviceSteps({ config, job, task, store, signal }: ServiceOption
     const files = await filesOf(jobId, { config, task, store, signal }, jobService);
     return await checkLiveFiles(remote, jobId, files, signal);
   };
-  const isRest = config.service.protocol === 'rest';
   const without = 'there is no way to the service';
   const needs = 'sign-in';
   const steps: CheckStep[] = [
@@ -74,7 +71,6 @@ export function serviceSteps({ config, job, task, store, signal }: ServiceOption
     { name: 'call', needs, ask: call },
     { name: 'live files', needs: 'call', ask: liveFiles },
     { name: 'health', needs, ask: () => healthOf(config, signal) },
-    { name: 'server', needs, ask: () => (isRest ? capabilitiesOf(capabilities) : []) },
   ];
   const close = async () => {
     await (await opened?.catch(() => undefined))?.close();
@@ -190,16 +186,4 @@ export async function healthOf(config: Config, signal: AbortSignal): Promise<Fin
   const names = parts.map(([name]) => name.slice(0, MAX_SHOWN_WORD)).join(', ');
   const what = names === '' ? '' : `: ${names}`;
   return [warning(`the server reports that it is not healthy${what}`, 'ask its operator')];
-}
-
-const REQUESTED = {
-  listed: 'by their listed names',
-  'below the job': 'by their listed names below the id of the job',
-} as const;
-
-function capabilitiesOf(kept: CapabilityStore): Finding[] {
-  const capabilities = new RestCapabilities({ kept, onChange: () => {}, now: systemClock.monotonic });
-  const { addresses, pathForm } = capabilities.known;
-  const files = pathForm === undefined ? [] : [`files are requested ${REQUESTED[pathForm]}`];
-  return [...addresses, ...files].map(note);
 }

@@ -9,25 +9,25 @@ import { bytesPerSecond } from '../../store/results.ts';
 import type { ResultSyncRow } from '../../store/rows.ts';
 import { BottomLines, bar, type Terminal } from './terminal.ts';
 
-const PACE = { bar: { firstMs: 1_000, everyMs: 200 }, line: { firstMs: 10_000, everyMs: 10_000 } } as const;
+const FIRST_MS = 1_000;
+const EVERY_MS = 200;
 const BAR_COLUMNS = 24;
 
+/** On a terminal; it is gone at the end. */
 export function resultsProgress(stream: Terminal) {
   const bottom = new BottomLines(stream);
-  const { firstMs, everyMs } = stream.isTTY === true ? PACE.bar : PACE.line;
   let nextAt = 0;
   return {
     show(row: ResultSyncRow) {
       const { startedAt, updatedAt, done, wanted, bytes, wantedBytes } = row;
-      nextAt = Math.max(nextAt, startedAt + firstMs);
+      nextAt = Math.max(nextAt, startedAt + FIRST_MS);
       if (wanted === 0 || updatedAt < nextAt) return;
-      nextAt = updatedAt + everyMs;
+      nextAt = updatedAt + EVERY_MS;
       const rate = `${showBytes(Math.round(bytesPerSecond(row)))}/s`;
       const [arrived, all] = progressOf(row);
       const left = timeLeft(updatedAt - startedAt, arrived, all);
       const text = `${done} of ${wanted} files, ${showBytes(bytes)}${wantedBytes === null ? '' : ` of ${showBytes(wantedBytes)}`}, ${rate}, ${left}`;
-      if (stream.isTTY === true) bottom.show([`results [${bar(arrived / all, BAR_COLUMNS)}] ${text}`]);
-      else bottom.write(`results: ${text}\n`);
+      bottom.show([`results [${bar(arrived / all, BAR_COLUMNS)}] ${text}`]);
     },
     close: () => bottom.clear(),
   };

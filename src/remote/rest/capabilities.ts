@@ -5,11 +5,10 @@
 import type { CapabilityStore } from '../../agent/ports/server.ts';
 import type { Operation } from '../../operations.ts';
 import type { Address } from './contract.ts';
-import { ADDRESSES, addressesOf, type PathForm, ROWS, valuesOf } from './releases.ts';
+import { addressesOf, type PathForm, ROWS, valuesOf } from './releases.ts';
 
 const PATH_FORMS: readonly PathForm[] = [...new Set(valuesOf(ROWS.pathForms).flat())];
 const PATH_FORM = 'rest-path';
-const OPERATIONS = Object.keys(ADDRESSES) as Operation[];
 const addressCapability = (operation: Operation) => `rest-address-${operation}`;
 
 /** Every release accepts paths of the smaller length, and none longer ones than the larger. */
@@ -47,14 +46,6 @@ export class RestCapabilities {
   get pathForms(): readonly PathForm[] {
     const known = this.#options.kept.get(PATH_FORM);
     return PATH_FORMS.toSorted((a, b) => Number(b === known) - Number(a === known));
-  }
-
-  /** The detected capabilities, for people. */
-  get known(): { addresses: string[]; pathForm: PathForm | undefined } {
-    const { kept } = this.#options;
-    const addresses = OPERATIONS.flatMap((operation) => kept.get(addressCapability(operation)) ?? []);
-    const form = kept.get(PATH_FORM);
-    return { addresses, pathForm: PATH_FORMS.find((known) => known === form) };
   }
 
   worksBy(form: PathForm): void {
