@@ -31,11 +31,11 @@ export function resultPath(name: string): ResultPath {
   // First: nothing is done with all of a name that is megabytes long.
   const tooLong = name.length > MAX_BYTES_A_PATH;
   const parts = tooLong ? [] : partsOf(name);
-  const refused = tooLong ? 'it is too long' : (reasonAgainstName(name, parts) ?? reasonAgainstParts(parts));
+  const refused = tooLong ? 'it is too long' : reasonAgainst(name, parts);
   return refused === undefined ? { parts } : { refused };
 }
 
-function reasonAgainstName(name: string, parts: readonly string[]): string | undefined {
+function reasonAgainst(name: string, parts: readonly string[]): string | undefined {
   if (parts.length === 0) return 'it is empty';
   if (name.endsWith('/')) return 'it names a directory';
   if (Buffer.byteLength(name) > MAX_BYTES_A_PATH || parts.length > MAX_PARTS) return 'it is too long';
@@ -44,10 +44,6 @@ function reasonAgainstName(name: string, parts: readonly string[]): string | und
   if (name.includes('\\')) return 'it has a backslash';
   if (CONTROL_CHARACTER.test(name)) return 'it has a control character';
   if (NOT_OF_XML.test(name)) return 'it has a character that XML cannot contain';
-  return undefined;
-}
-
-function reasonAgainstParts(parts: readonly string[]): string | undefined {
   for (const part of parts) {
     if (Buffer.byteLength(part) > MAX_BYTES_A_PART) return `a part of it is longer than ${MAX_BYTES_A_PART} bytes`;
     if (isPartialName(part)) return 'it looks like a temporary file of the agent';

@@ -48,37 +48,19 @@ export interface KnownJobs {
   follow(requests: readonly WatchRequest[], max: number): Promise<number>;
 }
 
-export class StoreJobs implements KnownJobs {
-  readonly #store: Store;
-  readonly #clock: Clock;
-
-  constructor(store: Store, clock: Clock) {
-    this.#store = store;
-    this.#clock = clock;
-  }
-
-  async ids(): Promise<ReadonlySet<JobId>> {
-    return this.#store.jobs.known();
-  }
-
-  async settled(): Promise<ReadonlyMap<JobId, string | null>> {
-    return this.#store.jobs.settled();
-  }
-
-  async resume(jobs: readonly JobId[]): Promise<void> {
-    if (jobs.length === 0) return;
-    this.#store.transaction(() => {
-      for (const jobId of jobs) this.#store.jobs.resume(jobId);
-    });
-  }
-
-  async follow(requests: readonly WatchRequest[], max: number): Promise<number> {
-    const { jobs } = this.#store;
-    const taken = requests.slice(0, Math.max(0, max - jobs.followedByRule()));
+export const storeJobs = (store: Store, clock: Clock): KnownJobs => ({
+  ids: async () => store.jobs.known(),
+  settled: async () => store.jobs.settled(),
+  resume: async (jobs) =>
+    store.transaction(() => {
+      for (const jobId of jobs) store.jobs.resume(jobId);
+    }),
+  follow: async (requests, max) => {
+    const taken = requests.slice(0, Math.max(0, max - store.jobs.followedByRule()));
     if (taken.length === 0) return 0;
-    this.#store.transaction(() => {
-      for (const request of taken) jobs.watch(request, this.#clock.now());
+    store.transaction(() => {
+      for (const request of taken) store.jobs.watch(request, clock.now());
     });
     return taken.length;
-  }
-}
+  },
+});

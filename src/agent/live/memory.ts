@@ -5,7 +5,7 @@ import { Symptoms } from './debounce.ts';
 
 export class FileMemory {
   readonly symptoms: Symptoms;
-  #raw: RawTries | undefined;
+  readonly raw = new RawTries();
   /** The last poll, if it changed nothing. */
   quiet: QuietPoll | undefined;
   /** The last poll failed for this file alone; the file is requested again after the pause. */
@@ -20,34 +20,21 @@ export class FileMemory {
     this.monotonic = monotonic;
     this.symptoms = new Symptoms(monotonic);
   }
-
-  get raw(): RawTries {
-    this.#raw ??= {
-      at: Number.NEGATIVE_INFINITY,
-      firstMs: 0,
-      endOffset: undefined,
-      refusals: 0,
-      unchanged: 0,
-      reason: '',
-      compared: undefined,
-    };
-    return this.#raw;
-  }
 }
 
-interface RawTries {
+class RawTries {
   /** The time of the last request, in milliseconds. */
-  at: number;
+  at = Number.NEGATIVE_INFINITY;
   /** The pause after it, in milliseconds; failures lengthen it. */
-  firstMs: number;
+  firstMs = 0;
   /** The length of the file by the response that was to prove its bytes: another one shows that the file changed. */
   endOffset: number | undefined;
   /** Consecutive refusals, but those of a last pass. */
-  refusals: number;
+  refusals = 0;
   /** Consecutive downloads that showed that the mirror has all bytes. */
-  unchanged: number;
+  unchanged = 0;
   /** Why there were none at the last request; empty if there were. */
-  reason: string;
+  reason = '';
   /** The response for which raw bytes last showed that the mirror, which had this length then, has all bytes. */
   compared: { readonly from: number; readonly sameness: string | undefined; readonly length: number } | undefined;
 }

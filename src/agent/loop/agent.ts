@@ -8,7 +8,7 @@ import type { RemovedFiles } from '../../system/remove-tree.ts';
 import { queuedJobService } from '../calls.ts';
 import { takeConfigured, takeRule } from '../configured-jobs.ts';
 import { STATE } from '../failures.ts';
-import { type KnownJobs, type Ownership, StoreJobs } from '../ownership.ts';
+import { type KnownJobs, type Ownership, storeJobs } from '../ownership.ts';
 import { verifyJob } from '../pass/verification.ts';
 import type { JobService } from '../ports/server.ts';
 import { Forgetting } from '../requests/forgetting.ts';
@@ -216,7 +216,7 @@ export class Agent {
 
   #newJobStates(service: JobService): JobStates {
     const { store, clock, asked } = this.#context;
-    const { knownJobs = new StoreJobs(store, clock), resultsOfMine } = this.#options;
+    const { knownJobs = storeJobs(store, clock), resultsOfMine } = this.#options;
     return new JobStates({
       context: this.#context,
       service,

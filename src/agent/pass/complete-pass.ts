@@ -163,15 +163,8 @@ export function summaryWithoutPass(jobId: JobId, store: Store, reason: string, i
   return { ...counts, openEnds, results: null, isListingEmpty: false };
 }
 
-interface PolledToEnd {
-  readonly appended: number;
-  readonly outcomes: Polled['outcomes'];
-  readonly errors: Polled['errors'];
-  /** Whether two polls in a row returned nothing new. */
-  readonly isQuiet: boolean;
-}
-
-async function pollToEnd(polls: JobPolls, options: CompletePassOptions): Promise<PolledToEnd> {
+/** `isQuiet`: whether two polls in a row returned nothing new. */
+async function pollToEnd(polls: JobPolls, options: CompletePassOptions) {
   const { store, remote, signal, clock, isLast } = options;
   const rows = store.liveFiles.ofJob(polls.jobId);
   const maxPolls = rows.length === 0 ? 0 : MAX_POLLS;
@@ -194,15 +187,11 @@ async function pollToEnd(polls: JobPolls, options: CompletePassOptions): Promise
   return { appended, outcomes, errors, isQuiet: quiet >= 2 };
 }
 
-interface Compared {
-  readonly listed: Listing;
-  readonly openEnds: readonly OpenEnd[];
-  /** Comparisons that failed, and may succeed later. */
-  readonly failures: readonly JobtailError[];
-}
-
-/** Compares each mirror with its raw bytes, and saves the outcome. Rejects if the service cannot be called. */
-async function compareAll(jobId: JobId, outcomes: Polled['outcomes'], options: CompletePassOptions): Promise<Compared> {
+/**
+ * Compares each mirror with its raw bytes, and saves the outcome. `failures`: comparisons that failed, and may succeed
+ * later. Rejects if the service cannot be called.
+ */
+async function compareAll(jobId: JobId, outcomes: Polled['outcomes'], options: CompletePassOptions) {
   const { store, remote, mirrorDirectory, direct, isLast, isActive, signal } = options;
   const rows = store.liveFiles.ofJob(jobId);
   if (rows.length === 0) return { openEnds: [], failures: [], listed: [] };

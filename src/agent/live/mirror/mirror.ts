@@ -190,19 +190,14 @@ export class Mirror {
     return bytes.subarray(0, filled);
   }
 
-  /** Writes all of `bytes` at `position`; a failure leaves a prefix of them. */
-  async write(position: number, bytes: Buffer): Promise<void> {
+  /** Appends all of `bytes`; bytes that were written before a failure stay and count. */
+  async append(bytes: Buffer): Promise<void> {
     const write: RandomAccessFile['write'] = (...piece) => {
       this.#requireRight();
       return this.#file.write(...piece);
     };
-    await this.#named(() => writeAll({ write }, bytes, position));
-  }
-
-  /** Appends all of `bytes`; bytes that were written before a failure stay and count. */
-  async append(bytes: Buffer): Promise<void> {
     try {
-      await this.write(this.#length, bytes);
+      await this.#named(() => writeAll({ write }, bytes, this.#length));
     } catch (error) {
       const stat = await this.stat().catch(() => undefined);
       this.#count(Math.max(0, (stat?.length ?? 0) - this.#length));
