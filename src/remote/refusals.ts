@@ -51,8 +51,12 @@ const NO_FILES: readonly (readonly [NoFile, RegExp])[] = [
   ['unreadable', FAILURES.unreadableFile.sign],
 ];
 
+/** No refusal with a path is longer. The signs examine all of it, in a time that grows with the square. */
+const MAX_REFUSED_FILE = 8_192;
+
 function inPlaceOf({ operation, problem }: RefusedCall): NoFile | undefined {
-  if (operation !== 'DownloadFileFromCluster' || !problem.isOwn) return undefined;
+  const isOfFile = operation === 'DownloadFileFromCluster' && problem.isOwn;
+  if (!isOfFile || problem.words.length > MAX_REFUSED_FILE) return undefined;
   return NO_FILES.find(([, sign]) => sign.test(problem.words))?.[0];
 }
 

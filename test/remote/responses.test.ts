@@ -7,6 +7,7 @@ import { HttpClient, type HttpRequest } from '../../src/remote/http/http-client.
 import { problemOf } from '../../src/remote/problem.ts';
 import { refusalOf } from '../../src/remote/refusals.ts';
 import { SoapJobService } from '../../src/remote/soap/client.ts';
+import { growthOf } from '../support/cpu-cost.ts';
 import { expectCases, failureOf } from '../support/errors.ts';
 import { NAMESPACE } from '../support/wire-envelopes.ts';
 import { createRemote, JOB, remoteParts, TASK, TEST_LIMITS } from '../support/wire-remote.ts';
@@ -23,6 +24,18 @@ test('each refusal is read, and reported with a hint, as is written in refusals.
     return [JSON.stringify(problem), `${error.code}: ${error.message}`, `(${error.hint})`];
   });
 });
+
+test.each([": No such file. Path: '", ": No such file. Path: ''.", "Exception message: 'Failure'."])(
+  'the refusal of a file that repeats "%s" is examined in a time that grows no faster than its length',
+  (words) => {
+    const growth = growthOf(8_000, (size) => {
+      const problem = problemOf(JSON.stringify(`${words.repeat(size / words.length)}x`));
+      const refused = { operation: 'DownloadFileFromCluster', status: 500, retryAfterMs: undefined } as const;
+      return () => refusalOf({ ...refused, problem, urlKey: 'the.url' }, remoteParts([]));
+    });
+    expect(growth).toMatchObject({ isLinear: true });
+  },
+);
 
 /** What is handed on to the client of HTTP. */
 class RecordingClient extends HttpClient {
