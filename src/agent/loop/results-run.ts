@@ -21,7 +21,11 @@ export async function runResults(
     due.plan('results', awaitedMs);
     return;
   }
-  const end = await results.sync(jobId, { remote, isFinal: false, onListed, signal });
+  const onResponse = (names: readonly string[]) => {
+    failures.progressed('results');
+    return onListed(names);
+  };
+  const end = await results.sync(jobId, { remote, isFinal: false, onListed: onResponse, signal });
   failures.worked('results', ofService);
   if (end.changed + end.failed > 0) log.info({ jobId, ...end }, 'results synced');
   failures.resultsSynced();

@@ -11,6 +11,8 @@ interface Failing {
   readonly retryAt: number | undefined;
   readonly error: JobtailError;
   readonly backOff: BackOff;
+  /** some: a retry got past what failed, so it is not reported. in vain: a retry did so, and failed later. */
+  readonly progress: 'none' | 'some' | 'in vain';
   /** `Failures.responses` at that time. */
   readonly responses: number;
 }
@@ -85,6 +87,14 @@ export class RunFailures {
     return delayMs;
   }
 
+  /** Records that the service responded to what failed. A run may go on for hours after that. */
+  progressed(kind: DueRun): void {
+    const failing = this.#failing.get(kind);
+    if (failing?.progress !== 'none' || !failing.error.policy.isOfService) return;
+    this.#failing.set(kind, { ...failing, progress: 'some' });
+    this.inBackground(this.#note({ grew: false }));
+  }
+
   /** Records a failure that is not retried; resolves when it is stored. */
   givenUp(kind: DueRun, error: JobtailError): Promise<void> {
     const backOff = this.#failing.get(kind)?.backOff ?? this.#newBackOff();
@@ -118,9 +128,14 @@ export class RunFailures {
   }
 
   /** What fails beside runs that work is a failure of the job, not of the service; a pass always is. */
-  #record(kind: DueRun, one: Omit<Failing, 'responses'>, waitsUntil?: number): Promise<void> {
+  #record(kind: DueRun, one: Omit<Failing, 'progress' | 'responses'>, waitsUntil?: number): Promise<void> {
     const isAlone = kind === 'pass' || this.hasRespondedToOthers(kind);
-    const failing = { ...one, responses: this.logged.responses };
+    const { progress = 'none' } = this.#failing.get(kind) ?? {};
+    const failing = {
+      ...one,
+      progress: progress === 'none' ? progress : 'in vain',
+      responses: this.logged.responses,
+    } as const;
     this.#failing.set(kind, failing);
     this.logged.failed(this.scopeOf(kind), failing.error, waitsUntil, isAlone);
     const noted = this.#note({ grew: false });
@@ -132,7 +147,8 @@ export class RunFailures {
     const jobId = this.#jobId;
     const { clock, store, poll } = this.#context;
     const polledAt = clock.now();
-    const [first] = DUE_RUNS.flatMap((kind) => this.#failing.get(kind) ?? []);
+    const failing = DUE_RUNS.flatMap((kind) => this.#failing.get(kind) ?? []);
+    const first = failing.find(({ progress }) => progress !== 'some');
     return poll.commitTogether(() => {
       const before = first === undefined ? null : (store.jobs.get(jobId)?.error ?? null);
       const stored = storedErrorFrom(first?.error, before, polledAt);

@@ -3,6 +3,7 @@ import { expect, it, vi } from 'vitest';
 import { Failures } from '../../../src/agent/failures.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText } from '../../../src/job.ts';
+import { sleep } from '../../../src/system/clock.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
@@ -121,4 +122,24 @@ it('a search that fails is said once, and that it works again', async () => {
   read.mockRestore();
   await clock.pass(HOUR_MS);
   expect(said.filter((line) => line.startsWith('operation recovered'))).toHaveLength(1);
+});
+
+it('an outage that a sync of results met is no failure of the job once the service lists its files, unless it fails again', async () => {
+  const clock = new HeldClock();
+  const remote = new ModelRemote();
+  const away = new JobtailError('unreachable', 'connection refused');
+  const hang: typeof remote.downloadFile = (_job, _path, _sink, signal) =>
+    sleep(clock, 3 * HOUR_MS, signal).then(() => Promise.reject(away));
+  const list = vi.spyOn(remote, 'listChangedFiles').mockRejectedValue(away);
+  vi.spyOn(remote, 'downloadFile').mockImplementation(hang);
+  remote.files.set('11/a', Buffer.from('a result'));
+  const { store, watch } = await startAgent(remote, { clock, sections: '' });
+  watch({ tasks: [STDOUT.taskId] });
+  const error = () => store.jobs.get(JOB)?.error?.code;
+  await clock.passUntil('the outage', () => error() === 'unreachable', HOUR_MS);
+  list.mockRestore();
+  await clock.passUntil('the listing', () => error() === undefined, HOUR_MS);
+  await clock.passUntil('the failure of the download', () => error() === 'unreachable', 4 * HOUR_MS);
+  await clock.pass(HOUR_MS);
+  expect(error()).toBe('unreachable');
 });
