@@ -17,28 +17,34 @@ import { IN_MEMORY, Store } from '../../src/store/store.ts';
 import { ownState } from '../cli/own-state.ts';
 import { restConfig } from '../config/files.ts';
 import { until } from '../support/e2e-until.ts';
-import { SILENT } from '../support/errors.ts';
-import { FleetParts, LOCKED, orderFor, watches } from '../support/fleet-parts.ts';
+import { failureOf, SILENT } from '../support/errors.ts';
+import { FleetParts, LOCKED, memberOf, orderFor, watches } from '../support/fleet-parts.ts';
 import { NEW_RESULT } from '../support/live-place.ts';
 import { needs } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
+const PG = needs('postgres');
+
 const SCHEMAS = `SELECT nspname FROM pg_catalog.pg_namespace WHERE nspname LIKE 'jobtail%'`;
 
-it.concurrent('a look makes no tables and brings none up to date', needs('postgres'), async (test) => {
+it.concurrent('a look makes no tables and brings none up to date', PG, async (test) => {
   const fleet = await FleetParts.make(test);
-  await expect(FleetClient.openReadOnly(fleet.address)).rejects.toThrow(/has no tables of a fleet yet/);
+  const look = () => failureOf(FleetClient.openReadOnly(fleet.address));
+  const hint = 'start an agent of this version (agent run): it makes the tables, or brings them up to date';
+  const missing = /^the database of the fleet \(.*\/test_\d+, schema jobtail\) has no tables of a fleet yet$/;
+  expect(await look()).toMatchObject({ code: 'fleet', message: expect.stringMatching(missing), hint });
   expect(await fleet.query(SCHEMAS)).toEqual([]);
   await fleet.join('command');
   await fleet.query('UPDATE jobtail.version SET version = version - 1');
   const before = await fleet.query('SELECT version FROM jobtail.version');
-  await expect(FleetClient.openReadOnly(fleet.address)).rejects.toThrow(/has the tables of an older version/);
+  expect(await look()).toMatchObject({
+    message: expect.stringMatching(/\) has the tables of an older version$/),
+    hint,
+  });
   expect(await fleet.query('SELECT version FROM jobtail.version')).toEqual(before);
 });
 
-it.concurrent('a check of the database shows its server, its tables and its agents', {
-  ...needs('postgres'),
-}, async (test) => {
+it.concurrent('a check of the database shows its server, its tables and its agents', PG, async (test) => {
   const fleet = await FleetParts.make(test);
   const server = { isNewEnough: true, isEncrypted: false, isHere: true, mayCreate: true };
   const checked = async () => {
@@ -49,12 +55,17 @@ it.concurrent('a check of the database shows its server, its tables and its agen
   };
   expect(await checked()).toEqual({ ...server, hasTables: false, agents: 0 });
   const { agents } = await fleet.join('command');
-  const about = { host: 'here', pid: 1, version: '0', view: null };
   for (const [name, leaseMs] of Object.entries({ anna: 600_000, ben: 0 }))
-    await agents.join({ name, stateId: name, instance: '', mostJobs: 1, leaseMs, mirror: '', about });
+    await agents.join(memberOf(name, { leaseMs }));
   expect(await checked(), 'without the one whose lease is over').toEqual({ ...server, hasTables: true, agents: 1 });
   await fleet.query('UPDATE jobtail.version SET version = version + 1');
-  await expect(readFleet(fleet.address)).rejects.toThrow('were made by a newer version of the agent');
+  expect(await failureOf(readFleet(fleet.address))).toMatchObject({
+    ...{
+      code: 'config',
+      message: expect.stringMatching(/were made by a newer version of the agent \(their format is \d+\)$/),
+    },
+    hint: expect.stringMatching(/^this version supports formats up to \d+: install the newer agent here, too$/),
+  });
   const open = `SELECT 1 FROM pg_stat_activity WHERE application_name = 'jobtail check' AND datname = current_database()`;
   // Sooner than an idle one ends by itself.
   await until('the end of its connections', async () => (await fleet.query(open)).length === 0, 8_000);
@@ -70,7 +81,7 @@ async function withReader(password: string) {
   return { fleet, url: new URL(fleet.address.url) };
 }
 
-it('a role with SELECT alone sees agents, jobs and commands', needs('postgres'), async () => {
+it('a role with SELECT alone sees agents, jobs and commands', PG, async () => {
   const { fleet, url } = await withReader('password');
   [url.username, url.password] = ['reader', 'password'];
   const client = await FleetClient.openReadOnly({ ...fleet.address, url: url.href });
@@ -96,7 +107,7 @@ it('a role with SELECT alone sees agents, jobs and commands', needs('postgres'),
   expect(() => shown.jobs.all()).toThrow();
 });
 
-it('a view goes on when the password of the database has changed', needs('postgres'), async () => {
+it('a view goes on when the password of the database has changed', PG, async () => {
   const { fleet, url } = await withReader('first');
   const directory = temporaryDirectory();
   const urlFile = path.join(directory, 'url');
@@ -105,13 +116,14 @@ it('a view goes on when the password of the database has changed', needs('postgr
     fs.writeFileSync(urlFile, url.href, { mode: 0o600 });
   };
   write('first');
-  const limits = { maxJobs: 1, heartbeatMs: 10_000, drainOnStop: false, separateMirrors: false };
-  const settings = { ...limits, name: 'anna', url: null, urlFile, urlCredential: null, schema: fleet.address.schema };
-  const view = await fleetOfView(settings, {
-    ...{ listen: { host: '127.0.0.1', port: 0 }, tokenFile: null, publicUrl: null, program: '0', agentPid: null },
-    ...{ mirrorDirectory: directory, stateDirectory: directory, errorPatterns: null },
-    service: { address: '', protocol: 'rest', hasJobService: true, concurrency: 1, requestsPerMinute: null },
-  });
+  const view = await fleetOfView(
+    { ...fleet.settings, url: null, urlFile },
+    {
+      ...{ listen: { host: '127.0.0.1', port: 0 }, tokenFile: null, publicUrl: null, program: '0', agentPid: null },
+      ...{ mirrorDirectory: directory, stateDirectory: directory, errorPatterns: null },
+      service: { address: '', protocol: 'rest', hasJobService: true, concurrency: 1, requestsPerMinute: null },
+    },
+  );
   const { store } = await view.read([]);
   await fleet.query('ALTER ROLE reader PASSWORD $$second$$');
   await fleet.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'`);
@@ -141,7 +153,7 @@ it('a view goes on when the password of the database has changed', needs('postgr
   await until('the end of its connection', async () => (await connections()).length === 0, 8_000);
 });
 
-it('status --all shows unwatched jobs, too', needs('postgres'), async () => {
+it('status --all shows unwatched jobs, too', PG, async () => {
   const fleet = await FleetParts.make();
   const { config, store } = await ownState();
   const [watched, ended] = [orderFor(1), orderFor(2)];
@@ -151,81 +163,66 @@ it('status --all shows unwatched jobs, too', needs('postgres'), async () => {
   const info = vi.spyOn(log, 'info').mockReturnValue();
   for (let start = 0; start < 2; start++) await bringOwnJobs(store, '', joined, log);
   expect(info.mock.calls, 'the second start brings none').toEqual([[{ jobs: 2 }, 'jobs brought into the fleet']]);
-  const limits = { name: 'anna', maxJobs: 1, heartbeatMs: 10_000, drainOnStop: false, separateMirrors: false };
-  const { schema, url } = fleet.address;
-  const jobs = jobsOfFleet({ ...config, fleet: { ...limits, schema, url, urlFile: null, urlCredential: null } });
+  const jobs = jobsOfFleet({ ...config, fleet: fleet.settings });
   const idsIn = async (only: 'all' | undefined) => (await jobs.report(only)).jobs.map(({ jobId }) => jobId);
   expect(await idsIn(undefined)).toEqual([watched.jobId]);
   expect(await idsIn('all')).toEqual([watched.jobId, ended.jobId]);
   await jobs.close();
 });
 
-it(
-  'run --drain ends when the agent handed its jobs over and ended, restarts, or ends with jobs',
-  needs('postgres'),
-  async () => {
-    const fleet = await FleetParts.make();
-    const { agents, claims } = await fleet.ordered('anna', 1, 2);
-    const { config } = await restConfig();
-    const { schema, url } = fleet.address;
-    const settings = { name: 'anna', maxJobs: 1, heartbeatMs: 10_000, drainOnStop: false, separateMirrors: false };
-    const ofFleet = {
-      ...config,
-      fleet: { ...settings, schema, url, urlFile: null, urlCredential: null },
-    };
-    const about = { host: 'here', pid: 1, version: '0', view: null };
-    const member = { name: 'anna', stateId: '', instance: '', mostJobs: 1, leaseMs: 600_000, mirror: '', about };
-    const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
-    const endOf = async (happens: () => Promise<unknown>) => {
-      await agents.join(member);
-      const drained = drain(ofFleet).then(() => write.mock.lastCall?.[0], asJobtailError);
-      await until(
-        'the request',
-        async () => (await fleet.query('SELECT FROM jobtail.agents WHERE drain_asked')).length > 0,
-      );
-      await happens();
-      return await drained;
-    };
-    await claims.take(2);
-    expect(await endOf(() => agents.join(member))).toMatchObject({
-      message: 'the agent anna restarted, and does not drain',
-      hint: 'run agent run --drain again',
-    });
-    expect(await endOf(() => agents.leave(member))).toMatchObject({
-      message: 'anna ended, and did not hand off 2 jobs',
-      hint: 'other agents acquire them when its lease expires: agent status shows their owners',
-    });
-    await fleet.query('UPDATE jobtail.jobs SET owner = NULL');
-    expect(await endOf(() => agents.leave(member))).toBe('anna has handed its jobs over and ended\n');
-    expect(await drain(ofFleet).then(() => write.mock.lastCall?.[0])).toBe('no agent called anna is running\n');
-  },
-);
+it('run --drain ends when the agent handed its jobs over and ended, restarts, or ends with jobs', PG, async () => {
+  const fleet = await FleetParts.make();
+  const { agents, claims } = await fleet.ordered('anna', 1, 2);
+  const { config } = await restConfig();
+  const ofFleet = { ...config, fleet: fleet.settings };
+  const member = memberOf('anna');
+  const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+  const endOf = async (happens: () => Promise<unknown>) => {
+    await agents.join(member);
+    const drained = drain(ofFleet).then(() => write.mock.lastCall?.[0], asJobtailError);
+    await until(
+      'the request',
+      async () => (await fleet.query('SELECT FROM jobtail.agents WHERE drain_asked')).length > 0,
+    );
+    await happens();
+    return await drained;
+  };
+  await claims.take(2);
+  expect(await endOf(() => agents.join(member))).toMatchObject({
+    message: 'the agent anna restarted, and does not drain',
+    hint: 'run agent run --drain again',
+  });
+  expect(await endOf(() => agents.leave(member))).toMatchObject({
+    message: 'anna ended, and did not hand off 2 jobs',
+    hint: 'other agents acquire them when its lease expires: agent status shows their owners',
+  });
+  await fleet.query('UPDATE jobtail.jobs SET owner = NULL');
+  expect(await endOf(() => agents.leave(member))).toBe('anna has handed its jobs over and ended\n');
+  expect(await drain(ofFleet).then(() => write.mock.lastCall?.[0])).toBe('no agent called anna is running\n');
+});
 
-it.concurrent(
-  'a command whose connection breaks says that it is stored, and one that the database lost is to be run again',
-  needs('postgres'),
-  async (test) => {
-    const fleet = await FleetParts.make(test);
-    const relay = await fleet.relay();
-    const { agents } = await fleet.join('ben');
-    const about = { host: 'here', pid: 1, version: '0', view: null };
-    await agents.join({ name: 'anna', stateId: '', instance: '', mostJobs: 1, leaseMs: 600_000, mirror: '', about });
-    const client = await FleetClient.open(fleet.addressAt(relay.port));
-    const commandId = await client.command({ jobId: orderFor(1).jobId, kind: 'sync' });
-    const named = `SELECT 1 FROM pg_stat_activity WHERE application_name = 'jobtail command' AND datname = current_database()`;
-    expect(await fleet.query(named), 'an operator sees whose connection it is').not.toEqual([]);
-    const { signal } = new AbortController();
-    const message = 'the fleet lost the command: a backup of its database was restored, or the job was removed';
-    await expect(answerTo('0', client, signal), 'of a backup').rejects.toMatchObject({ code: 'fleet', message });
-    const waiting = answerTo(commandId, client, signal);
-    relay.cut();
-    const hint = 'wait: the command is stored, and an agent executes it';
-    await expect(waiting).rejects.toMatchObject({ code: 'fleet', hint });
-    await client.close();
-  },
-);
+it.concurrent('a command whose connection breaks says that it is stored, and one that the database lost is to be run again', {
+  ...PG,
+}, async (test) => {
+  const fleet = await FleetParts.make(test);
+  const relay = await fleet.relay();
+  const { agents } = await fleet.join('ben');
+  await agents.join(memberOf('anna'));
+  const client = await FleetClient.open(fleet.addressAt(relay.port));
+  const commandId = await client.command({ jobId: orderFor(1).jobId, kind: 'sync' });
+  const named = `SELECT 1 FROM pg_stat_activity WHERE application_name = 'jobtail command' AND datname = current_database()`;
+  expect(await fleet.query(named), 'an operator sees whose connection it is').not.toEqual([]);
+  const { signal } = new AbortController();
+  const message = 'the fleet lost the command: a backup of its database was restored, or the job was removed';
+  await expect(answerTo('0', client, signal), 'of a backup').rejects.toMatchObject({ code: 'fleet', message });
+  const waiting = answerTo(commandId, client, signal);
+  relay.cut();
+  const hint = 'wait: the command is stored, and an agent executes it';
+  await expect(waiting).rejects.toMatchObject({ code: 'fleet', hint });
+  await client.close();
+});
 
-it.concurrent('a command waits for seconds for a silent server', needs('postgres'), async (test) => {
+it.concurrent('a command waits for seconds for a silent server', PG, async (test) => {
   const fleet = await FleetParts.make(test);
   const relay = await fleet.relay();
   relay.silence();
@@ -235,30 +232,26 @@ it.concurrent('a command waits for seconds for a silent server', needs('postgres
   expect(performance.now() - openedAt).toBeLessThan(30_000);
 });
 
-it.concurrent(
-  'a poll that an owner did not write is shown by the lag of the owner',
-  needs('postgres'),
-  async (test) => {
-    const fleet = await FleetParts.make(test);
-    const { database } = await fleet.ordered('command', 1, 2);
-    const anna = fleet.start('anna', { pollAgeMs: () => 7_000 });
-    await until('both to be followed', () => anna.followed.size === 2);
-    const client = await FleetClient.openReadOnly(fleet.address);
-    const polled = async () => (await client.jobs()).jobs.all().map(({ polledAt }) => polledAt ?? 0);
-    await until('a heartbeat', async () => {
-      const found = await polled();
-      return found.length === 2 && found.every((at) => Date.now() - at < 60_000);
-    });
-    for (const at of await polled()) expect(Date.now() - at).toBeGreaterThan(6_500);
-    // Of an agent that is gone, the last known poll is shown.
-    await anna.member.stop();
-    await database.query(`UPDATE {s}.agents SET is_ended = true`);
-    expect(await polled()).toEqual([0, 0]);
-    await client.close();
-  },
-);
+it.concurrent('a poll that an owner did not write is shown by the lag of the owner', PG, async (test) => {
+  const fleet = await FleetParts.make(test);
+  const { database } = await fleet.ordered('command', 1, 2);
+  const anna = fleet.start('anna', { pollAgeMs: () => 7_000 });
+  await until('both to be followed', () => anna.followed.size === 2);
+  const client = await FleetClient.openReadOnly(fleet.address);
+  const polled = async () => (await client.jobs()).jobs.all().map(({ polledAt }) => polledAt ?? 0);
+  await until('a heartbeat', async () => {
+    const found = await polled();
+    return found.length === 2 && found.every((at) => Date.now() - at < 60_000);
+  });
+  for (const at of await polled()) expect(Date.now() - at).toBeGreaterThan(6_500);
+  // Of an agent that is gone, the last known poll is shown.
+  await anna.member.stop();
+  await database.query(`UPDATE {s}.agents SET is_ended = true`);
+  expect(await polled()).toEqual([0, 0]);
+  await client.close();
+});
 
-it.concurrent('results that are not here are counted once in a look at one job', needs('postgres'), async (test) => {
+it.concurrent('results that are not here are counted once in a look at one job', PG, async (test) => {
   const fleet = await FleetParts.make(test);
   const { commands, database } = await fleet.join('command');
   const { jobId } = orderFor(1);
@@ -276,7 +269,7 @@ it.concurrent('results that are not here are counted once in a look at one job',
 });
 
 it.concurrent('retention in a fleet removes a job that nobody works on, and its files only where it is to', {
-  ...needs('postgres'),
+  ...PG,
 }, async (test) => {
   const fleet = await FleetParts.make(test);
   const directory = temporaryDirectory(undefined, test);
@@ -299,7 +292,7 @@ it.concurrent('retention in a fleet removes a job that nobody works on, and its 
 });
 
 it.concurrent('a removed job has no rows, and stays known; one that is followed or owned is refused', {
-  ...needs('postgres'),
+  ...PG,
 }, async (test) => {
   const fleet = await FleetParts.make(test);
   await fleet.ordered('command', 1);
@@ -322,27 +315,23 @@ it.concurrent('a removed job has no rows, and stays known; one that is followed 
   await client.close();
 });
 
-it.concurrent(
-  'the files of a job are set aside before a command can have it followed again',
-  needs('postgres'),
-  async (test) => {
-    const fleet = await FleetParts.make(test);
-    const { commands } = await fleet.ordered('command', 1);
-    const { jobId } = orderFor(1);
-    await fleet.query(`UPDATE jobtail.jobs SET state = 'settled', waiting_since = NULL`);
-    const client = await FleetClient.open(fleet.address);
-    const said: string[] = [];
-    let placed: Promise<unknown> = Promise.resolve();
-    await client.whileFree(jobId, async () => {
-      placed = commands.give(watches(1)).then(() => said.push('watched'));
-      const waiting = () => fleet.query(LOCKED);
-      await until('the command to wait', async () => (await waiting()).length > 0);
-      said.push('set aside');
-    });
-    await placed;
-    expect(said).toEqual(['set aside', 'watched']);
-    await expect(client.whileFree(jobId, () => void said.push('again'))).rejects.toThrow('still works on job 1');
-    expect(said).toHaveLength(2);
-    await client.close();
-  },
-);
+it.concurrent('the files of a job are set aside before a command can have it followed again', PG, async (test) => {
+  const fleet = await FleetParts.make(test);
+  const { commands } = await fleet.ordered('command', 1);
+  const { jobId } = orderFor(1);
+  await fleet.query(`UPDATE jobtail.jobs SET state = 'settled', waiting_since = NULL`);
+  const client = await FleetClient.open(fleet.address);
+  const said: string[] = [];
+  let placed: Promise<unknown> = Promise.resolve();
+  await client.whileFree(jobId, async () => {
+    placed = commands.give(watches(1)).then(() => said.push('watched'));
+    const waiting = () => fleet.query(LOCKED);
+    await until('the command to wait', async () => (await waiting()).length > 0);
+    said.push('set aside');
+  });
+  await placed;
+  expect(said).toEqual(['set aside', 'watched']);
+  await expect(client.whileFree(jobId, () => void said.push('again'))).rejects.toThrow('still works on job 1');
+  expect(said).toHaveLength(2);
+  await client.close();
+});

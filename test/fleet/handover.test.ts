@@ -1,37 +1,52 @@
 /** What an owner writes of its jobs for the next one. */
 import { randomBytes } from 'node:crypto';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
+import type { Claims } from '../../src/fleet/owners/claims.ts';
 import { Handover, rowsOfJobs } from '../../src/fleet/rows/handover.ts';
+import type { JobId } from '../../src/job.ts';
 import { Store } from '../../src/store/store.ts';
 import { FleetParts, orderFor } from '../support/fleet-parts.ts';
 import { needs } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
-it('some of the jobs are written, whatever waits of the others', needs('postgres'), async () => {
+const PG = needs('postgres');
+
+/** The owner of the jobs of these numbers; `wrap` gets its fenced transactions. */
+async function ownerOf(numbers: readonly number[], wrap = (fenced: Claims['fenced']) => fenced) {
   const fleet = await FleetParts.make();
-  const { claims, database } = await fleet.ordered('anna', 1, 2);
-  const jobs = await claims.take(2);
-  const store = new Store({ directory: temporaryDirectory(), service: '', owner: true, now: Date.now });
-  let transactions = 0;
-  const counted = {
-    fenced: (...args: Parameters<typeof claims.fenced>) => {
-      transactions += 1;
-      return claims.fenced(...args);
-    },
+  const { claims, database } = await fleet.ordered('anna', ...numbers);
+  const jobs = await claims.take(numbers.length);
+  const fenced = wrap((...given) => claims.fenced(...given));
+  /** A process with such a state; the first one is told of the jobs. */
+  const begin = (directory = temporaryDirectory(), isFirst = true) => {
+    const store = new Store({ directory, service: '', owner: true, now: Date.now });
+    onTestFinished(() => store.close());
+    const parts = { store, database, claims: { fenced }, mirror: 'shared', onLost: () => {} };
+    const handover = new Handover(parts, store.noteChanges());
+    if (isFirst) store.transaction(() => numbers.map((number) => store.jobs.watch(orderFor(number), 0)));
+    const endRun = (jobId: JobId, polledAt: number, message: string | null) => {
+      const error = message === null ? null : ({ code: 'fault', message, hint: null, since: 1 } as const);
+      store.jobs.endRun(jobId, { polledAt, grownAt: null, refused: 0, failures: 0, error });
+    };
+    return { store, handover, endRun };
   };
-  const shared = { mirror: 'shared', onLost: () => {} };
-  const parts = { ...shared, store, database, claims: counted };
-  const handover = new Handover(parts, store.noteChanges());
-  store.transaction(() => [1, 2].map((number) => store.jobs.watch(orderFor(number), 0)));
+  return { fleet, database, jobs, begin };
+}
+
+it('some of the jobs are written, whatever waits of the others', PG, async () => {
+  let transactions = 0;
+  const { fleet, jobs, begin } = await ownerOf([1, 2], (fenced) => (...given) => {
+    transactions += 1;
+    return fenced(...given);
+  });
+  const { store, handover, endRun } = begin();
   const second = jobs.filter(({ jobId }) => jobId === '2');
   await handover.write(second);
   expect(await fleet.query('SELECT DISTINCT job_id FROM jobtail.rows')).toEqual([{ job_id: '2' }]);
 
   // A poll that found nothing costs no transaction; its time is written with the next change.
   const polled = async (polledAt: number, error: string | null = null) => {
-    const [{ jobId }] = [orderFor(2)];
-    const trouble = error === null ? null : ({ code: 'fault', message: error, hint: null, since: 1 } as const);
-    store.jobs.endRun(jobId, { polledAt, grownAt: null, refused: 0, failures: 0, error: trouble });
+    endRun(orderFor(2).jobId, polledAt, error);
     await handover.write(second);
     const [row] = await fleet.query<{ at: number; error: string | null }>(
       `SELECT (row ->> 'polled_at')::int AS at, row ->> 'error' AS error FROM jobtail.rows WHERE kind = 'jobs'`,
@@ -64,34 +79,24 @@ it('some of the jobs are written, whatever waits of the others', needs('postgres
   };
   expect(await generations(2)).toEqual([{ generation: 2 }]);
   expect(await generations(3)).toEqual([{ generation: 3 }]);
-  store.close();
 });
 
-it('a row that changes back while it is written is written again', needs('postgres'), async () => {
-  const fleet = await FleetParts.make();
-  const { claims, database } = await fleet.ordered('anna', 1);
-  const { jobId } = orderFor(1);
-  const jobs = await claims.take(1);
-  const store = new Store({ directory: temporaryDirectory(), service: '', owner: true, now: Date.now });
+it('a row that changes back while it is written is written again', PG, async () => {
   let meanwhile = async () => {};
-  const fenced: typeof claims.fenced = (held, work) =>
-    claims.fenced(held, async (sql, owned) => {
+  const { fleet, jobs, begin } = await ownerOf([1], (fenced) => (held, work) => {
+    return fenced(held, async (sql, owned) => {
       await work(sql, owned);
       await meanwhile();
     });
-  const shared = { mirror: 'shared', onLost: () => {} };
-  const handover = new Handover({ ...shared, store, database, claims: { fenced } }, store.noteChanges());
-  store.jobs.watch(orderFor(1), 0);
+  });
+  const { handover, endRun } = begin();
+  const { jobId } = orderFor(1);
   await handover.write(jobs);
-  const visit = (polledAt: number, message: string | null) => {
-    const error = message === null ? null : ({ code: 'fault', message, hint: null, since: 1 } as const);
-    store.jobs.endRun(jobId, { polledAt, grownAt: null, refused: 0, failures: 0, error });
-  };
-  visit(1_000, 'broken');
+  endRun(jobId, 1_000, 'broken');
   const others: Promise<void>[] = [];
   meanwhile = async () => {
     meanwhile = async () => {};
-    visit(2_000, null);
+    endRun(jobId, 2_000, null);
     others.push(handover.write(jobs));
   };
   await handover.write(jobs);
@@ -100,35 +105,25 @@ it('a row that changes back while it is written is written again', needs('postgr
     `SELECT row ->> 'error' AS error FROM jobtail.rows WHERE kind = 'jobs'`,
   );
   expect(row?.error).toBeNull();
-  store.close();
 });
 
-it('rows that a killed agent had changed are written by the next process', needs('postgres'), async () => {
-  const fleet = await FleetParts.make();
-  const { claims, database } = await fleet.ordered('anna', 1);
+it('rows that a killed agent had changed are written by the next process', PG, async () => {
+  const { fleet, jobs, begin } = await ownerOf([1]);
   const { jobId } = orderFor(1);
-  const jobs = await claims.take(1);
   const directory = temporaryDirectory();
-  const begin = () => {
-    const store = new Store({ directory, service: '', owner: true, now: Date.now });
-    const parts = { store, database, claims, mirror: 'shared', onLost: () => {} };
-    return { store, handover: new Handover(parts, store.noteChanges()) };
-  };
-  const killed = begin();
-  killed.store.transaction(() => killed.store.jobs.watch(orderFor(1), 0));
+  const killed = begin(directory);
   for (const job of jobs) killed.handover.noteTaken(job);
   killed.store.close();
-  const { store, handover } = begin();
+  const { store, handover } = begin(directory, false);
   await handover.bring(jobs);
   await handover.write(jobs);
   const rows = await fleet.query<{ kind: string; key: string }>('SELECT kind, key FROM jobtail.rows');
   const own = [...store.portableRows.ofJob(jobId)].map(({ table, key }) => ({ kind: table, key }));
   expect(own.map(({ kind }) => kind)).toContain('live_files');
   expect(rows).toEqual(expect.arrayContaining(own));
-  store.close();
 });
 
-it('all rows of a job are read, however many', needs('postgres'), async () => {
+it('all rows of a job are read, however many', PG, async () => {
   const fleet = await FleetParts.make();
   const { database } = await fleet.ordered('anna', 1);
   const { jobId } = orderFor(1);
@@ -139,14 +134,10 @@ it('all rows of a job are read, however many', needs('postgres'), async () => {
   expect([keys.length, new Set(keys).size]).toEqual([10_000, 10_000]);
 });
 
-it('results with names of any length and character are handed over, and removed', needs('postgres'), async () => {
-  const fleet = await FleetParts.make();
-  const { claims, database } = await fleet.ordered('anna', 1);
+it('results with names of any length and character are handed over, and removed', PG, async () => {
+  const { database, jobs, begin } = await ownerOf([1]);
+  const { store, handover } = begin();
   const { jobId } = orderFor(1);
-  const jobs = await claims.take(1);
-  const store = new Store({ directory: temporaryDirectory(), service: '', owner: true, now: Date.now });
-  const handover = new Handover({ mirror: 'shared', onLost: () => {}, store, database, claims }, store.noteChanges());
-  store.transaction(() => store.jobs.watch(orderFor(1), 0));
   const random = randomBytes(1_500).toString('hex');
   const names = ['/11/a', `/11/${random}`, `/12/${random}`, `/..${'"\\\n\u0001\0'.repeat(500)}${random}`, '/\0', '/0'];
   const times = { listedAt: 0, fetchedAt: 1, dueAt: 0, intervalMs: 1 };
@@ -162,5 +153,4 @@ it('results with names of any length and character are handed over, and removed'
   expect(await written()).toEqual([...names].sort());
   store.results.forgetAll([...store.results.ofJob(jobId)].slice(1));
   expect(await written()).toHaveLength(1);
-  store.close();
 });

@@ -1,133 +1,143 @@
 /** From when a lease counts, and when an agent releases the jobs of others, over a database that answers late. */
+import path from 'node:path';
 import { expect, it } from 'vitest';
-import { JobtailError } from '../../src/errors.ts';
-import type { FleetSummary, Member } from '../../src/fleet/agents/agents.ts';
+import { asJobtailError, JobtailError } from '../../src/errors.ts';
+import type { LeasedJob, Member } from '../../src/fleet/agents/agents.ts';
 import { Heartbeat } from '../../src/fleet/agents/heartbeat.ts';
 import type { Database } from '../../src/fleet/database/database.ts';
 import type { Queries } from '../../src/fleet/database/tables.ts';
 import type { Joined } from '../../src/fleet/joined.ts';
-import { Claims } from '../../src/fleet/owners/claims.ts';
+import { Claims, type TakenJob } from '../../src/fleet/owners/claims.ts';
 import { LeasedJobs } from '../../src/fleet/owners/leased-jobs.ts';
 import type { JobId } from '../../src/job.ts';
 import { systemClock } from '../../src/system/clock.ts';
+import { expectCases } from '../support/errors.ts';
 
 const LEASE_MS = 30_000;
 
-/** An agent whose heartbeats take `tripMs`, in a fleet with jobs of a silent agent. */
-function agentWith({ tripMs = 0 } = {}) {
-  const time = { ms: 1_000_000 };
-  const monotonic = () => time.ms;
-  const leased = new LeasedJobs({ ...systemClock, monotonic, now: monotonic }, LEASE_MS);
-  const counts = { released: 0, noticed: 0 };
-  const freed: number[] = [];
-  const lost: string[] = [];
-  const outage: { error: JobtailError | undefined } = { error: undefined };
-  const summary: { -readonly [Name in keyof FleetSummary]?: FleetSummary[Name] } = {
-    own: [],
-    silent: 1,
-    isRestored: false,
+/** An agent whose heartbeats the test begins, over a fleet that answers as the steps of a case say. */
+function agentOf() {
+  const time = { monotonic: 0, wall: 5_000_000 };
+  const clock = { ...systemClock, monotonic: () => time.monotonic, now: () => time.wall };
+  const leased = new LeasedJobs(clock, LEASE_MS);
+  const lines: string[] = [];
+  const fleet = { tripMs: 0, outage: undefined as JobtailError | undefined, freed: [] as number[] };
+  const summary = { own: [] as LeasedJob[], silent: 1, isRestored: false };
+  const say = (what: string) => void lines.push(`${time.monotonic / 1_000}: ${what}`);
+  const pass = (ms: number) => {
+    time.monotonic += ms;
+    time.wall += ms;
   };
-  const joined = {
-    agents: {
-      report: async () => {
-        time.ms += tripMs;
-        if (outage.error !== undefined) throw outage.error;
-        return summary;
-      },
-    },
-    claims: {
-      freeSilent: async () => {
-        counts.released += 1;
-        return freed.shift() ?? 0;
-      },
-    },
-    commands: { notify: async () => void counts.noticed++ },
-  } as Partial<Record<keyof Joined, unknown>> as Joined;
-  const failures: unknown[] = [];
+  const report = async () => {
+    pass(fleet.tripMs);
+    if (fleet.outage !== undefined) throw fleet.outage;
+    return summary;
+  };
+  const freeSilent = async () => {
+    const count = fleet.freed.shift() ?? 0;
+    say(`released ${count}`);
+    return count;
+  };
+  const parts: Partial<Record<keyof Joined, unknown>> = {
+    agents: { report },
+    claims: { freeSilent },
+    commands: { notify: async () => say('notified') },
+  };
   const heartbeat = new Heartbeat({
-    ...{
-      joined,
-      leased,
-      monotonic,
-      member: { leaseMs: LEASE_MS } as Member,
-      onFailure: (error) => failures.push(error),
-    },
-    ...{ report: () => ({}) as never, onBeat: () => {}, onSummary: () => {} },
-    onLost: (jobs) => void lost.push(...jobs.map(({ jobId, attempt }) => `${jobId} ${attempt}`)),
+    ...{ joined: parts as unknown as Joined, leased, monotonic: clock.monotonic },
+    member: { leaseMs: LEASE_MS } as Member,
+    report: () => ({}) as never,
+    onSummary: () => say(`beat, silent ${summary.silent}`),
+    onLost: (jobs) => void (jobs.length > 0 && say(`lost ${jobs.map(nameOf).join(' ')}`)),
+    onFailure: ({ message }) => say(`failed: ${message}, has succeeded: ${heartbeat.hasSucceeded}`),
   });
-  const tick = async (afterMs: number) => {
-    time.ms += afterMs;
-    heartbeat.tick();
-    await heartbeat.ended();
-  };
-  return { time, leased, counts, freed, lost, outage, failures, summary, heartbeat, tick };
+  return { time, fleet, summary, leased, heartbeat, lines, pass };
 }
 
-it('a lease counts from the request of the heartbeat, not from its response', async () => {
-  const { time, leased, tick } = agentWith({ tripMs: 8_000 });
-  await tick(0);
-  // 22 s of it are left, less the second for a write.
-  time.ms += 20_999;
-  expect(leased.isValid).toBe(true);
-  time.ms += 1;
-  expect(leased.isValid).toBe(false);
-});
+/** `2@3` is the job 2 with the fencing token 3. */
+const nameOf = ({ jobId, attempt }: LeasedJob) => `${jobId}@${attempt}`;
+const jobOf = (word: string): TakenJob => {
+  const [jobId, attempt = 1] = word.split('@');
+  return { jobId: jobId as JobId, attempt: Number(attempt), mirror: null, isTakeover: false };
+};
 
-it('an agent releases the jobs of silent ones a lease after its start, after it stood still, and after an outage', async () => {
-  const { counts, outage, failures, tick } = agentWith();
-  const seconds = async (count: number) => {
-    for (let each = 0; each < count; each++) await tick(1_000);
-  };
-  await seconds(25);
-  expect(counts.released).toBe(0);
-  await seconds(15);
-  expect(counts.released).toBeGreaterThan(0);
-  const before = counts.released;
-  // As long as its own lease: the others stood still with it, and had no time to report.
-  await tick(LEASE_MS);
-  await seconds(25);
-  expect(counts.released).toBe(before);
-  await seconds(15);
-  expect(counts.released).toBeGreaterThan(before);
-  expect(failures).toEqual([]);
-  // The others had no database either.
-  outage.error = new JobtailError('unavailable', 'the database is down');
-  await seconds(15);
-  expect(failures).toContain(outage.error);
-  outage.error = undefined;
-  const released = counts.released;
-  await seconds(25);
-  expect(counts.released).toBe(released);
-  await seconds(15);
-  expect(counts.released).toBeGreaterThan(released);
-});
+type Agent = ReturnType<typeof agentOf>;
 
-it('a job is lost with its fencing token, and others are woken for the jobs that are released', async () => {
-  const { leased, counts, freed, lost, summary, tick } = agentWith();
-  const jobs = ['1', '2', '3'].map((jobId) => ({ jobId: jobId as JobId, attempt: 2, mirror: null, isTakeover: false }));
-  leased.add(...jobs);
-  summary.own = jobs.slice(0, 2).map((job, index) => ({ ...job, attempt: job.attempt + index }));
-  await tick(0);
-  expect(lost).toEqual(['2 2', '3 2']);
-  freed.push(100, 7);
-  for (let seconds = 0; seconds < 40; seconds++) await tick(1_000);
-  expect(counts.noticed).toBe(2);
-});
+async function tick({ heartbeat, pass }: Agent, afterMs: number): Promise<void> {
+  pass(afterMs);
+  heartbeat.tick();
+  await heartbeat.ended();
+}
 
-it('an agent takes no job for a lease after the database was restored', async () => {
-  const { time, summary, heartbeat, tick } = agentWith();
-  await tick(0);
-  for (let restored = 0; restored < 2; restored++) {
-    time.ms += 10 * LEASE_MS;
-    expect(heartbeat.mayAcquire).toBe(true);
-    summary.isRestored = true;
-    await heartbeat.refresh();
-    summary.isRestored = false;
-    time.ms += LEASE_MS - 1;
-    expect(heartbeat.mayAcquire).toBe(false);
-    time.ms += 1;
-  }
-  expect(heartbeat.mayAcquire).toBe(true);
+const move =
+  (event: Parameters<LeasedJobs['move']>[1]) =>
+  ({ leased }: Agent, ...words: string[]) =>
+    leased.move(words.map(jobOf), event);
+
+const STEPS: Readonly<Record<string, (agent: Agent, ...words: string[]) => unknown>> = {
+  follow: move('follow'),
+  pause: move('pause'),
+  give: move('give'),
+  keep: move('keep'),
+  add: ({ leased }, ...words) => leased.add(...words.map(jobOf)),
+  remove: ({ leased }, id) => leased.remove(id as JobId),
+  requeue: ({ leased }, id = '', isSame) => {
+    leased.requeue(isSame === undefined ? jobOf(id) : (leased.get(id as JobId) ?? jobOf(id)));
+  },
+  states: ({ leased, lines }) =>
+    lines.push(
+      leased
+        .all()
+        .map((job) => `${nameOf(job)} ${leased.stateOf(job.jobId)}`)
+        .join(', '),
+    ),
+  write: ({ leased, lines }, id) => {
+    const line = () => {
+      leased.require(id as JobId);
+      return 'it may write';
+    };
+    try {
+      lines.push(line());
+    } catch (thrown) {
+      const { code, message, hint } = asJobtailError(thrown);
+      lines.push(`${code}: ${message} (${hint}), refused ${leased.refused}`);
+    }
+  },
+  lease: ({ leased, heartbeat, lines }) =>
+    lines.push(`valid ${leased.isValid}, ${leased.leaseAgeMs} ms old, may acquire ${heartbeat.mayAcquire}`),
+  /** A response that comes after that of a later heartbeat. */
+  late: ({ leased, time, pass }, seconds) => {
+    const early = { ...time };
+    pass(Number(seconds) * 1_000);
+    leased.prolong(leased.moment());
+    leased.prolong(early);
+  },
+  pass: ({ pass }, seconds) => pass(Number(seconds) * 1_000),
+  clock: ({ time }, seconds) => {
+    time.wall += Number(seconds) * 1_000;
+  },
+  tick: async (agent, times = '1', seconds = '1') => {
+    for (let each = 0; each < Number(times); each++) await tick(agent, Number(seconds) * 1_000);
+  },
+  refresh: ({ heartbeat }) => heartbeat.refresh(),
+  trip: ({ fleet }, seconds) => Object.assign(fleet, { tripMs: Number(seconds) * 1_000 }),
+  down: ({ fleet }) => Object.assign(fleet, { outage: new JobtailError('unavailable', 'the database is down') }),
+  up: ({ fleet }) => Object.assign(fleet, { outage: undefined }),
+  freed: ({ fleet }, ...counts) => fleet.freed.push(...counts.map(Number)),
+  own: ({ summary }, ...words) => Object.assign(summary, { own: words.map(jobOf) }),
+  silent: ({ summary }, count) => Object.assign(summary, { silent: Number(count) }),
+  restored: ({ summary }, is) => Object.assign(summary, { isRestored: is === 'true' }),
+};
+
+it('a lease counts, and jobs of silent agents are released, at the times that are written in lease-times.txt', async () => {
+  await expectCases(path.join(import.meta.dirname, 'lease-times.txt'), async (written) => {
+    const agent = agentOf();
+    for (const step of written.split('; ')) {
+      const [word = '', ...words] = step.split(' ');
+      await (STEPS[word] ?? expect.fail(step))(agent, ...words);
+    }
+    return agent.lines;
+  });
 });
 
 it('fenced transactions of one agent run one after the other, in the order of the calls', async () => {

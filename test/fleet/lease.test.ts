@@ -6,7 +6,7 @@ import { FleetParts, fastClock, orderFor, watches } from '../support/fleet-parts
 import { needs } from '../support/needs.ts';
 import type { WithEnd } from '../support/temp-directory.ts';
 
-const OPTIONS = needs('postgres');
+const PG = needs('postgres');
 
 async function fleetWith(test: WithEnd, jobs: number) {
   const fleet = await FleetParts.make(test);
@@ -28,34 +28,32 @@ const connectionsOf = (name: string) =>
 /** Pauses of an agent pass in a hundredth of their time, its lease is as long as it is. */
 const FAST = { clock: fastClock(100), heartbeatMs: 1_000_000 };
 
-it.concurrent(
-  'an agent that cannot work hands its jobs over, is given none, says why, and gets its share again',
-  OPTIONS,
-  async (test) => {
-    const { fleet, watch, agent, soon } = await fleetWith(test, 6);
-    let trouble: string | undefined = 'the service cannot be reached';
-    const anna = fleet.start('anna', { ...FAST, unready: () => trouble });
-    // As the only one it keeps what there is.
-    await soon('all to be followed', () => anna.followed.size === 6);
-    await soon('it to say what it lacks, and its calls', async () => {
-      anna.member.called();
-      const { lacks, callsLastMinute = 0 } = (await agent('anna')) ?? {};
-      return lacks === trouble && callsLastMinute > 0;
-    });
-    const ben = fleet.start('ben', {});
-    await soon('the other one to follow all', () => ben.followed.size === 6);
-    await soon('it to follow none', () => anna.followed.size === 0);
-    expect(anna.ended.size).toBe(6);
-    await watch(7, 8, 9);
-    await soon('the other one to follow new ones, too', () => ben.followed.size === 9);
-    expect(anna.log.filter(({ message }) => message === 'agent not ready')).toHaveLength(1);
-    trouble = undefined;
-    await soon('it to have its share again', () => anna.followed.size >= 4);
-    expect((await agent('anna'))?.lacks).toBeNull();
-  },
-);
+it.concurrent('an agent that cannot work hands its jobs over, is given none, says why, and gets its share again', {
+  ...PG,
+}, async (test) => {
+  const { fleet, watch, agent, soon } = await fleetWith(test, 6);
+  let trouble: string | undefined = 'the service cannot be reached';
+  const anna = fleet.start('anna', { ...FAST, unready: () => trouble });
+  // As the only one it keeps what there is.
+  await soon('all to be followed', () => anna.followed.size === 6);
+  await soon('it to say what it lacks, and its calls', async () => {
+    anna.member.called();
+    const { lacks, callsLastMinute = 0 } = (await agent('anna')) ?? {};
+    return lacks === trouble && callsLastMinute > 0;
+  });
+  const ben = fleet.start('ben', {});
+  await soon('the other one to follow all', () => ben.followed.size === 6);
+  await soon('it to follow none', () => anna.followed.size === 0);
+  expect(anna.ended.size).toBe(6);
+  await watch(7, 8, 9);
+  await soon('the other one to follow new ones, too', () => ben.followed.size === 9);
+  expect(anna.log.filter(({ message }) => message === 'agent not ready')).toHaveLength(1);
+  trouble = undefined;
+  await soon('it to have its share again', () => anna.followed.size >= 4);
+  expect((await agent('anna'))?.lacks).toBeNull();
+});
 
-it.concurrent('a heartbeat waits for no data, and after each outage new jobs are followed', OPTIONS, async (test) => {
+it.concurrent('a heartbeat waits for no data, and after each outage new jobs are followed', PG, async (test) => {
   const { fleet, commands, database, watch } = await fleetWith(test, 3);
   const relay = await fleet.relay();
   const anna = fleet.start('anna', { clock: fastClock(10), heartbeatMs: 100_000, port: relay.port });
@@ -92,7 +90,7 @@ it.concurrent('a heartbeat waits for no data, and after each outage new jobs are
   }
 });
 
-it.concurrent('an agent whose row is of an older backup, or missing, joins again', OPTIONS, async (test) => {
+it.concurrent('an agent whose row is of an older backup, or missing, joins again', PG, async (test) => {
   const { fleet, soon } = await fleetWith(test, 2);
   const anna = fleet.start('anna', {});
   await until('both to be followed', () => anna.followed.size === 2);
@@ -124,7 +122,7 @@ it.concurrent('an agent whose row is of an older backup, or missing, joins again
   expect(String(failure)).toContain('another agent of the fleet is called anna (host here, pid');
 });
 
-it.concurrent('an agent ends when a process with a copy of its state took its name', OPTIONS, async (test) => {
+it.concurrent('an agent ends when a process with a copy of its state took its name', PG, async (test) => {
   const { fleet } = await fleetWith(test, 1);
   const anna = fleet.start('anna', {});
   await until('the job to be followed', () => anna.followed.size === 1);
@@ -134,27 +132,23 @@ it.concurrent('an agent ends when a process with a copy of its state took its na
   expect(await fleet.query('SELECT instance FROM jobtail.agents')).toEqual([{ instance: 'of a copy' }]);
 });
 
-it.concurrent(
-  'an agent that does not see the mirrors of the others is refused, unless each has its own',
-  OPTIONS,
-  async (test) => {
-    const fleet = await FleetParts.make(test);
-    const anna = fleet.start('anna', {});
-    await until('the first one to be in', () => anna.log.some(({ message }) => message === 'joined the fleet'));
-    const ben = fleet.start('ben', { mirror: 'another', ...FAST });
-    await expect(ben.member.ended).rejects.toThrow(
-      'the mirror directory of this machine is not that of the agent anna',
-    );
-    const refusals = () => ben.log.filter(({ message }) => message === 'operation still failing').length;
-    await until('more attempts', () => refusals() >= 3);
-    await ben.member.stop();
-    await until('their connections to be closed', async () => (await fleet.query(connectionsOf('ben'))).length === 0);
-    const cleo = fleet.start('cleo', { mirror: 'another', separateMirrors: true });
-    await until('it to be in', () => cleo.log.some(({ message }) => message === 'joined the fleet'));
-  },
-);
+it.concurrent('an agent that does not see the mirrors of the others is refused, unless each has its own', {
+  ...PG,
+}, async (test) => {
+  const fleet = await FleetParts.make(test);
+  const anna = fleet.start('anna', {});
+  await until('the first one to be in', () => anna.log.some(({ message }) => message === 'joined the fleet'));
+  const ben = fleet.start('ben', { mirror: 'another', ...FAST });
+  await expect(ben.member.ended).rejects.toThrow('the mirror directory of this machine is not that of the agent anna');
+  const refusals = () => ben.log.filter(({ message }) => message === 'operation still failing').length;
+  await until('more attempts', () => refusals() >= 3);
+  await ben.member.stop();
+  await until('their connections to be closed', async () => (await fleet.query(connectionsOf('ben'))).length === 0);
+  const cleo = fleet.start('cleo', { mirror: 'another', separateMirrors: true });
+  await until('it to be in', () => cleo.log.some(({ message }) => message === 'joined the fleet'));
+});
 
-it.concurrent('what the database tells an agent waits for no interval', OPTIONS, async (test) => {
+it.concurrent('what the database tells an agent waits for no interval', PG, async (test) => {
   const { fleet, commands, database } = await fleetWith(test, 1);
   const rules = new Set<string | undefined>();
   const onRefresh = () => void rules.add(store.watchMine.of('command')?.include[0]);
@@ -182,7 +176,7 @@ it.concurrent('what the database tells an agent waits for no interval', OPTIONS,
   });
 });
 
-it.concurrent('an agent that stops writes its last rows, and leaves with its connections', OPTIONS, async (test) => {
+it.concurrent('an agent that stops writes its last rows, and leaves with its connections', PG, async (test) => {
   const { fleet, agents, soon } = await fleetWith(test, 1);
   const timers = new Set<() => void>();
   const timer = (delayMs: number, callback: () => void) => {
@@ -217,7 +211,7 @@ it.concurrent('an agent that stops writes its last rows, and leaves with its con
   expect(log.filter(({ level }) => level !== 'info')).toEqual([]);
 });
 
-it.concurrent('the next process of an agent continues at once with its jobs', OPTIONS, async (test) => {
+it.concurrent('the next process of an agent continues at once with its jobs', PG, async (test) => {
   const { fleet } = await fleetWith(test, 1);
   const { claims } = await fleet.join('anna');
   const [job] = await claims.take(1);
@@ -232,37 +226,35 @@ it.concurrent('the next process of an agent continues at once with its jobs', OP
   await until('the job to be followed', () => followed.size === 1);
 });
 
-it.concurrent(
-  'an agent whose lease may have expired writes nothing, and its last rows when it stops',
-  OPTIONS,
-  async (test) => {
-    const { fleet } = await fleetWith(test, 1);
-    let aheadMs = 0;
-    const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs };
-    const { member, store, followed, log } = fleet.start('anna', { clock, heartbeatMs: 600_000 });
-    const { jobId } = orderFor(1);
-    await until('the job to be followed', () => followed.has(jobId));
-    await until('its first row', async () => (await fleet.query('SELECT 1 FROM jobtail.rows')).length > 0);
-    const session = await fleet.session();
-    await session.query('BEGIN');
-    await session.query('SELECT 1 FROM jobtail.agents FOR UPDATE');
-    // Its next heartbeat gets no response.
-    aheadMs = 600_000;
-    const [file] = store.liveFiles.ofJob(jobId);
-    await expect(member.fence(file as NonNullable<typeof file>)).rejects.toThrow('lease possibly expired');
-    await until('the job to be paused', () =>
-      log.some(({ message }) => message === 'jobs paused, lease possibly expired'),
-    );
-    await until('it to be left', () => followed.size === 0);
-    expect(member.owns(jobId)).toBe(false);
-    expect(member.numbers).toMatchObject({ notFollowed: 1, refusedWrites: 1, jobs: { self: 1 } });
-    const error = { code: 'fault', message: 'its last failure', hint: null, since: 1 } as const;
-    store.jobs.endRun(jobId, { polledAt: 1, grownAt: null, refused: 0, failures: 1, error });
-    const stopped = member.stop();
-    const written = `SELECT 1 FROM jobtail.rows WHERE row ->> 'error' LIKE '%its last failure%'`;
-    await until('its last row', async () => (await fleet.query(written)).length === 1);
-    await session.query('COMMIT');
-    await stopped;
-    expect(await fleet.query('SELECT is_ended FROM jobtail.agents')).toEqual([{ is_ended: true }]);
-  },
-);
+it.concurrent('an agent whose lease may have expired writes nothing, and its last rows when it stops', {
+  ...PG,
+}, async (test) => {
+  const { fleet } = await fleetWith(test, 1);
+  let aheadMs = 0;
+  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs };
+  const { member, store, followed, log } = fleet.start('anna', { clock, heartbeatMs: 600_000 });
+  const { jobId } = orderFor(1);
+  await until('the job to be followed', () => followed.has(jobId));
+  await until('its first row', async () => (await fleet.query('SELECT 1 FROM jobtail.rows')).length > 0);
+  const session = await fleet.session();
+  await session.query('BEGIN');
+  await session.query('SELECT 1 FROM jobtail.agents FOR UPDATE');
+  // Its next heartbeat gets no response.
+  aheadMs = 600_000;
+  const [file] = store.liveFiles.ofJob(jobId);
+  await expect(member.fence(file as NonNullable<typeof file>)).rejects.toThrow('lease possibly expired');
+  await until('the job to be paused', () =>
+    log.some(({ message }) => message === 'jobs paused, lease possibly expired'),
+  );
+  await until('it to be left', () => followed.size === 0);
+  expect(member.owns(jobId)).toBe(false);
+  expect(member.numbers).toMatchObject({ notFollowed: 1, refusedWrites: 1, jobs: { self: 1 } });
+  const error = { code: 'fault', message: 'its last failure', hint: null, since: 1 } as const;
+  store.jobs.endRun(jobId, { polledAt: 1, grownAt: null, refused: 0, failures: 1, error });
+  const stopped = member.stop();
+  const written = `SELECT 1 FROM jobtail.rows WHERE row ->> 'error' LIKE '%its last failure%'`;
+  await until('its last row', async () => (await fleet.query(written)).length === 1);
+  await session.query('COMMIT');
+  await stopped;
+  expect(await fleet.query('SELECT is_ended FROM jobtail.agents')).toEqual([{ is_ended: true }]);
+});

@@ -12,62 +12,56 @@ import { FleetParts, fastClock, LOCKED, orderFor, watches } from '../support/fle
 import { NEW_RESULT } from '../support/live-place.ts';
 import { needs } from '../support/needs.ts';
 
+const PG = needs('postgres');
+
 /** More than are ordered, and taken, at once. */
 const JOBS = 600;
 
-it.concurrent(
-  'a command that comes while a job is finished is executed, and nothing fails',
-  needs('postgres'),
-  async (test) => {
-    const fleet = await FleetParts.make(test);
-    const { commands } = await fleet.ordered('command', 1);
-    const [{ jobId }, given] = [orderFor(1), [] as string[]];
-    const { log, store, followed } = fleet.start('anna', {
-      onRelease: async () => {
-        if (given.length === 0) given.push(...(await commands.give([{ jobId, kind: 'resume' }])));
-      },
-    });
-    await until('the job to be followed', () => followed.has(jobId));
-    // What the agent does when all is proven.
-    store.transaction(() => store.jobs.setState(jobId, 'settled'));
-    await until('the order', () => given.length === 1);
-    await until('its answer', async () => (await commands.answerOf(given[0] ?? '')) !== undefined);
-    await until('the job to be followed again', () => followed.has(jobId));
-    expect(store.jobs.get(jobId)?.state).toBe('watched');
-    expect(log.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
-  },
-);
+it.concurrent('a command that comes while a job is finished is executed, and nothing fails', PG, async (test) => {
+  const fleet = await FleetParts.make(test);
+  const { commands } = await fleet.ordered('command', 1);
+  const [{ jobId }, given] = [orderFor(1), [] as string[]];
+  const { log, store, followed } = fleet.start('anna', {
+    onRelease: async () => {
+      if (given.length === 0) given.push(...(await commands.give([{ jobId, kind: 'resume' }])));
+    },
+  });
+  await until('the job to be followed', () => followed.has(jobId));
+  // What the agent does when all is proven.
+  store.transaction(() => store.jobs.setState(jobId, 'settled'));
+  await until('the order', () => given.length === 1);
+  await until('its answer', async () => (await commands.answerOf(given[0] ?? '')) !== undefined);
+  await until('the job to be followed again', () => followed.has(jobId));
+  expect(store.jobs.get(jobId)?.state).toBe('watched');
+  expect(log.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
+});
 
-it.concurrent(
-  'an agent on a full disk takes no jobs, and takes them again when there is room',
-  needs('postgres'),
-  async (test) => {
-    const fleet = await FleetParts.make(test);
-    const { commands } = await fleet.ordered('command', 1);
-    let isFull = true;
-    const { log, followed } = fleet.start('anna', {
-      ...{ clock: fastClock(20), heartbeatMs: 20_000 },
-      prepare({ portableRows }) {
-        const forget = portableRows.forget.bind(portableRows);
-        vi.spyOn(portableRows, 'forget').mockImplementation((jobId) => {
-          if (isFull) throw new JobtailError('disk-full', 'no room left');
-          forget(jobId);
-        });
-      },
-    });
-    await until('it to be not ready', () => log.some(({ message }) => message === 'agent not ready'));
-    await until('it to report a job without its rows', async () => {
-      return (await fleet.query('SELECT 1 FROM jobtail.agents WHERE not_followed = 1')).length === 1;
-    });
-    isFull = false;
-    await until('it to be ready', () => log.some(({ message }) => message === 'agent takes jobs again'));
-    await commands.give(watches(2));
-    await until('both jobs to be followed', () => followed.size === 2);
-  },
-);
+it.concurrent('an agent on a full disk takes no jobs, and takes them again when there is room', PG, async (test) => {
+  const fleet = await FleetParts.make(test);
+  const { commands } = await fleet.ordered('command', 1);
+  let isFull = true;
+  const { log, followed } = fleet.start('anna', {
+    ...{ clock: fastClock(20), heartbeatMs: 20_000 },
+    prepare({ portableRows }) {
+      const forget = portableRows.forget.bind(portableRows);
+      vi.spyOn(portableRows, 'forget').mockImplementation((jobId) => {
+        if (isFull) throw new JobtailError('disk-full', 'no room left');
+        forget(jobId);
+      });
+    },
+  });
+  await until('it to be not ready', () => log.some(({ message }) => message === 'agent not ready'));
+  await until('it to report a job without its rows', async () => {
+    return (await fleet.query('SELECT 1 FROM jobtail.agents WHERE not_followed = 1')).length === 1;
+  });
+  isFull = false;
+  await until('it to be ready', () => log.some(({ message }) => message === 'agent takes jobs again'));
+  await commands.give(watches(2));
+  await until('both jobs to be followed', () => followed.size === 2);
+});
 
 it.concurrent('rows that the database refuses are a failure until they are written, whatever else it answers', {
-  ...needs('postgres'),
+  ...PG,
 }, async (test) => {
   const fleet = await FleetParts.make(test);
   await fleet.ordered('command', 1);
@@ -93,7 +87,7 @@ it.concurrent('rows that the database refuses are a failure until they are writt
   expect(await fleet.query('SELECT is_ended FROM jobtail.agents')).toEqual([{ is_ended: true }]);
 });
 
-it.concurrent('a job that is over stays while a notification of it waits', needs('postgres'), async (test) => {
+it.concurrent('a job that is over stays while a notification of it waits', PG, async (test) => {
   const fleet = await FleetParts.make(test);
   await fleet.ordered('command', 1, 2);
   const [waits, other] = [orderFor(1), orderFor(2)];
@@ -115,37 +109,33 @@ it.concurrent('a job that is over stays while a notification of it waits', needs
   await until('this one, too', () => store.jobs.get(jobId) === undefined);
 });
 
-it.concurrent(
-  'jobs of before become jobs of the fleet, also settled and removed ones',
-  needs('postgres'),
-  async (test) => {
-    const fleet = await FleetParts.make(test);
-    const [running, settled, removed] = [orderFor(1), orderFor(2), orderFor(3)];
-    const { followed } = fleet.start('anna', {
-      configured: [settled, removed],
-      prepare({ jobs, results }) {
-        for (const order of [running, settled, removed]) jobs.watch(order, 0);
-        jobs.setState(settled.jobId, 'settled');
-        jobs.forget(removed.jobId, 0);
-        results.saveAll([{ ...NEW_RESULT, jobId: settled.jobId }]);
-      },
-    });
-    await until('the running one to be followed', () => followed.has(running.jobId));
-    await until(
-      'the configuration to be placed',
-      async () => (await fleet.query('SELECT 1 FROM jobtail.configured')).length === 2,
-    );
-    expect(await fleet.query('SELECT job_id, state FROM jobtail.jobs ORDER BY job_id')).toEqual([
-      { job_id: running.jobId, state: 'watched' },
-      { job_id: settled.jobId, state: 'settled' },
-      { job_id: removed.jobId, state: 'forgotten' },
-    ]);
-    expect(await fleet.query(`SELECT job_id FROM jobtail.rows WHERE kind = 'result_files'`)).toHaveLength(1);
-    expect(followed).toEqual(new Set([running.jobId]));
-  },
-);
+it.concurrent('jobs of before become jobs of the fleet, also settled and removed ones', PG, async (test) => {
+  const fleet = await FleetParts.make(test);
+  const [running, settled, removed] = [orderFor(1), orderFor(2), orderFor(3)];
+  const { followed } = fleet.start('anna', {
+    configured: [settled, removed],
+    prepare({ jobs, results }) {
+      for (const order of [running, settled, removed]) jobs.watch(order, 0);
+      jobs.setState(settled.jobId, 'settled');
+      jobs.forget(removed.jobId, 0);
+      results.saveAll([{ ...NEW_RESULT, jobId: settled.jobId }]);
+    },
+  });
+  await until('the running one to be followed', () => followed.has(running.jobId));
+  await until(
+    'the configuration to be placed',
+    async () => (await fleet.query('SELECT 1 FROM jobtail.configured')).length === 2,
+  );
+  expect(await fleet.query('SELECT job_id, state FROM jobtail.jobs ORDER BY job_id')).toEqual([
+    { job_id: running.jobId, state: 'watched' },
+    { job_id: settled.jobId, state: 'settled' },
+    { job_id: removed.jobId, state: 'forgotten' },
+  ]);
+  expect(await fleet.query(`SELECT job_id FROM jobtail.rows WHERE kind = 'result_files'`)).toHaveLength(1);
+  expect(followed).toEqual(new Set([running.jobId]));
+});
 
-it.concurrent('commands that wait for their answers block no others', needs('postgres'), async (test) => {
+it.concurrent('commands that wait for their answers block no others', PG, async (test) => {
   const fleet = await FleetParts.make(test);
   const { commands } = await fleet.ordered('command', 1);
   const [{ jobId }, another] = [orderFor(1), orderFor(2)];
@@ -158,7 +148,7 @@ it.concurrent('commands that wait for their answers block no others', needs('pos
   await until('the other job to be followed', () => store.jobs.get(another.jobId) !== undefined);
 });
 
-it.concurrent('an agent that stops gives nothing away that it may still write', needs('postgres'), async (test) => {
+it.concurrent('an agent that stops gives nothing away that it may still write', PG, async (test) => {
   const fleet = await FleetParts.make(test);
   await fleet.ordered('command', 1);
   const { jobId } = orderFor(1);
@@ -189,7 +179,7 @@ it.concurrent('an agent that stops gives nothing away that it may still write', 
   expect(await fleet.query('SELECT how FROM jobtail.attempts')).toEqual([{ how: 'handed-over' }]);
 });
 
-it.concurrent('jobs of a long configuration are all followed', needs('postgres'), async (test) => {
+it.concurrent('jobs of a long configuration are all followed', PG, async (test) => {
   const fleet = await FleetParts.make(test);
   const configured = Array.from({ length: JOBS }, (_, index) => orderFor(index + 1));
   const { followed } = fleet.start('anna', { configured });
@@ -199,38 +189,34 @@ it.concurrent('jobs of a long configuration are all followed', needs('postgres')
   expect(await count()).toBe(JOBS);
 });
 
-it.concurrent(
-  'what goes wrong while a lost job is left alone is said, and the agent goes on',
-  needs('postgres'),
-  async (test) => {
-    const fleet = await FleetParts.make(test);
-    const { commands } = await fleet.ordered('command', 1);
-    const { jobId } = orderFor(1);
-    let fails = true;
-    const { member, log, followed, store } = fleet.start('anna', {
-      onRelease: async () => {
-        if (fails) throw new JobtailError('disk-full', 'there is no room for its last bytes');
-      },
-    });
-    await until('the job to be followed', () => followed.has(jobId));
-    // As if another one had taken it, and given it back.
-    await fleet.query('UPDATE jobtail.jobs SET owner = NULL, attempt = attempt + 1');
-    const [row] = store.liveFiles.ofJob(jobId);
-    await expect(member.fence(row as NonNullable<typeof row>)).rejects.toMatchObject({ code: 'superseded' });
-    expect(member.numbers.refusedWrites).toBe(1);
+it.concurrent('what goes wrong while a lost job is left alone is said, and the agent goes on', PG, async (test) => {
+  const fleet = await FleetParts.make(test);
+  const { commands } = await fleet.ordered('command', 1);
+  const { jobId } = orderFor(1);
+  let fails = true;
+  const { member, log, followed, store } = fleet.start('anna', {
+    onRelease: async () => {
+      if (fails) throw new JobtailError('disk-full', 'there is no room for its last bytes');
+    },
+  });
+  await until('the job to be followed', () => followed.has(jobId));
+  // As if another one had taken it, and given it back.
+  await fleet.query('UPDATE jobtail.jobs SET owner = NULL, attempt = attempt + 1');
+  const [row] = store.liveFiles.ofJob(jobId);
+  await expect(member.fence(row as NonNullable<typeof row>)).rejects.toMatchObject({ code: 'superseded' });
+  expect(member.numbers.refusedWrites).toBe(1);
+  await commands.give([{ jobId, kind: 'resume' }]);
+  await until('it to be lost', async () => {
+    // Without one, agents look when their next heartbeat is due.
     await commands.give([{ jobId, kind: 'resume' }]);
-    await until('it to be lost', async () => {
-      // Without one, agents look when their next heartbeat is due.
-      await commands.give([{ jobId, kind: 'resume' }]);
-      return member.numbers.lost === 1;
-    });
-    await until('the failure to be said', () => log.some(({ text }) => text.includes('no room for its last bytes')));
-    fails = false;
-    await until('it to be followed again', () => store.fleetLeases.all()[0]?.attempt === 3);
-  },
-);
+    return member.numbers.lost === 1;
+  });
+  await until('the failure to be said', () => log.some(({ text }) => text.includes('no room for its last bytes')));
+  fails = false;
+  await until('it to be followed again', () => store.fleetLeases.all()[0]?.attempt === 3);
+});
 
-it.concurrent('a temporary key is known to the next owner before it is used', needs('postgres'), async (test) => {
+it.concurrent('a temporary key is known to the next owner before it is used', PG, async (test) => {
   const fleet = await FleetParts.make(test);
   const numbers = [1, 2, 3, 4, 5];
   const ids = numbers.map((number) => orderFor(number).jobId);
@@ -253,7 +239,7 @@ it.concurrent('a temporary key is known to the next owner before it is used', ne
   }
 });
 
-it.concurrent('the numbers of an agent are those of its fleet', needs('postgres'), async (test) => {
+it.concurrent('the numbers of an agent are those of its fleet', PG, async (test) => {
   const fleet = await FleetParts.make(test);
   const { commands, database } = await fleet.ordered('command', 1, 2, 3);
   let aheadMs = 0;

@@ -12,10 +12,12 @@ import type { JobId, TaskId } from '../../src/job.ts';
 import { Store } from '../../src/store/store.ts';
 import { DAY_MS } from '../../src/system/clock.ts';
 import { until } from '../support/e2e-until.ts';
-import { FleetParts, orderFor, watches } from '../support/fleet-parts.ts';
+import { FleetParts, memberOf, orderFor, watches } from '../support/fleet-parts.ts';
 import { HeldClock } from '../support/held-clock.ts';
 import { needs } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
+
+const PG = needs('postgres');
 
 const LEASE_MS = 60_000;
 const GRANT = { protocol: 'SftpScp', host: 'h', basePath: '/', username: 'u', publicKey: 'k' } as const;
@@ -25,8 +27,7 @@ const [ONE, TWO] = [1, 2].map((number) => orderFor(number).jobId) as [JobId, Job
 /** An agent whose rounds the test begins. */
 async function agentOf(fleet: FleetParts, name: string, test: TestContext, mirror = 'shared') {
   const joined = await fleet.join(name);
-  const about = { host: 'here', pid: 1, version: '0', view: null };
-  const member = { name, stateId: name, instance: '', mostJobs: 10, leaseMs: LEASE_MS, mirror, about };
+  const member = memberOf(name, { mostJobs: 10, leaseMs: LEASE_MS, mirror });
   await joined.agents.join(member);
   const clock = new HeldClock();
   const store = new Store({ directory: temporaryDirectory(undefined, test), service: '', owner: true, now: clock.now });
@@ -72,7 +73,7 @@ async function agentOf(fleet: FleetParts, name: string, test: TestContext, mirro
 }
 
 it.concurrent('a job that comes back to an agent has its open command, and nothing of the lease before', {
-  ...needs('postgres'),
+  ...PG,
 }, async (test) => {
   const fleet = await FleetParts.make(test);
   const anna = await agentOf(fleet, 'anna', test);
@@ -148,9 +149,7 @@ it.concurrent('a job that comes back to an agent has its open command, and nothi
   expect([...anna.failures, ...bert.failures]).toEqual([]);
 });
 
-it.concurrent('commands that could not be written are executed again, in their order', {
-  ...needs('postgres'),
-}, async (test) => {
+it.concurrent('commands that could not be written are executed again, in their order', PG, async (test) => {
   const fleet = await FleetParts.make(test);
   const anna = await agentOf(fleet, 'anna', test);
   const { commands } = anna.joined;
@@ -173,7 +172,7 @@ it.concurrent('commands that could not be written are executed again, in their o
 });
 
 it.concurrent('commands that the state had no room for are executed later, each with its own answer', {
-  ...needs('postgres'),
+  ...PG,
 }, async (test) => {
   const fleet = await FleetParts.make(test);
   const anna = await agentOf(fleet, 'anna', test);
@@ -196,9 +195,7 @@ it.concurrent('commands that the state had no room for are executed later, each 
   expect(await Promise.all(given.map((id) => commands.answerOf(id)))).toEqual([{ error: ONE }, { error: TWO }]);
 });
 
-it.concurrent('an agent without room for a command still hands its jobs off, with the command', {
-  ...needs('postgres'),
-}, async (test) => {
+it.concurrent('an agent without room for a command still hands its jobs off, with the command', PG, async (test) => {
   const fleet = await FleetParts.make(test);
   const [anna, bert] = [await agentOf(fleet, 'anna', test), await agentOf(fleet, 'bert', test)];
   const { commands } = anna.joined;
@@ -215,7 +212,7 @@ it.concurrent('an agent without room for a command still hands its jobs off, wit
 });
 
 it.concurrent('jobs whose lease may have expired are paused and resumed, again and again, once they were released', {
-  ...needs('postgres'),
+  ...PG,
 }, async (test) => {
   const fleet = await FleetParts.make(test);
   const anna = await agentOf(fleet, 'anna', test);
@@ -246,9 +243,7 @@ it.concurrent('jobs whose lease may have expired are paused and resumed, again a
   }
 });
 
-it.concurrent('a job whose release was committed without a response is not resumed', {
-  ...needs('postgres'),
-}, async (test) => {
+it.concurrent('a job whose release was committed without a response is not resumed', PG, async (test) => {
   const fleet = await FleetParts.make(test);
   const anna = await agentOf(fleet, 'anna', test);
   await anna.joined.commands.give(watches(1, 2));
@@ -265,9 +260,7 @@ it.concurrent('a job whose release was committed without a response is not resum
   expect([anna.taken, anna.leased.all('paused').map(({ jobId }) => jobId)]).toEqual([[ONE, TWO, TWO], [ONE]]);
 });
 
-it.concurrent('a job that is lost is forgotten after its release, and is not acquired before', {
-  ...needs('postgres'),
-}, async (test) => {
+it.concurrent('a job that is lost is forgotten after its release, and is not acquired before', PG, async (test) => {
   const fleet = await FleetParts.make(test);
   const anna = await agentOf(fleet, 'anna', test);
   const { commands } = anna.joined;
@@ -312,7 +305,7 @@ it.concurrent('a job that is lost is forgotten after its release, and is not acq
 });
 
 it.concurrent('a job that the database has for an agent is acquired after a lease, one that it has not is forgotten', {
-  ...needs('postgres'),
+  ...PG,
 }, async (test) => {
   const fleet = await FleetParts.make(test);
   const anna = await agentOf(fleet, 'anna', test);
@@ -340,23 +333,17 @@ it.concurrent('a job that the database has for an agent is acquired after a leas
   expect(next.leased.all().map(({ jobId }) => jobId)).toEqual([TWO]);
 });
 
-it.concurrent(
-  'an agent acquires its share of the jobs, and no more in the next round',
-  needs('postgres'),
-  async (test) => {
-    const fleet = await FleetParts.make(test);
-    const [anna, bert] = [await agentOf(fleet, 'anna', test), await agentOf(fleet, 'bert', test)];
-    await anna.joined.commands.give(watches(1, 2, 3, 4));
-    for (let rounds = 0; rounds < 2; rounds++) await anna.round();
-    expect([anna.taken.length, anna.leased.size]).toEqual([2, 2]);
-    await bert.round();
-    expect(bert.taken).toHaveLength(2);
-  },
-);
+it.concurrent('an agent acquires its share of the jobs, and no more in the next round', PG, async (test) => {
+  const fleet = await FleetParts.make(test);
+  const [anna, bert] = [await agentOf(fleet, 'anna', test), await agentOf(fleet, 'bert', test)];
+  await anna.joined.commands.give(watches(1, 2, 3, 4));
+  for (let rounds = 0; rounds < 2; rounds++) await anna.round();
+  expect([anna.taken.length, anna.leased.size]).toEqual([2, 2]);
+  await bert.round();
+  expect(bert.taken).toHaveLength(2);
+});
 
-it.concurrent('an agent releases no more jobs than others have room for, until they report anew', {
-  ...needs('postgres'),
-}, async (test) => {
+it.concurrent('an agent releases no more jobs than others have room for, until they report anew', PG, async (test) => {
   const fleet = await FleetParts.make(test);
   const anna = await agentOf(fleet, 'anna', test);
   await anna.joined.commands.give(watches(1, 2, 3, 4, 5, 6));
@@ -376,7 +363,7 @@ it.concurrent('an agent releases no more jobs than others have room for, until t
 });
 
 it.concurrent('a drained agent also releases jobs that it does not follow, and keeps those that it cannot release', {
-  ...needs('postgres'),
+  ...PG,
 }, async (test) => {
   const fleet = await FleetParts.make(test);
   const anna = await agentOf(fleet, 'anna', test);
@@ -409,7 +396,7 @@ it.concurrent('a drained agent also releases jobs that it does not follow, and k
 });
 
 it.concurrent('a job whose rows cannot be stored waits behind the others, and is acquired when they can', {
-  ...needs('postgres'),
+  ...PG,
 }, async (test) => {
   const fleet = await FleetParts.make(test);
   const anna = await agentOf(fleet, 'anna', test);
@@ -438,7 +425,7 @@ it.concurrent('a job whose rows cannot be stored waits behind the others, and is
 });
 
 it.concurrent('what agents are to do for the fleet as a whole is done twice a minute, or after a notification', {
-  ...needs('postgres'),
+  ...PG,
 }, async (test) => {
   const fleet = await FleetParts.make(test);
   const anna = await agentOf(fleet, 'anna', test);
@@ -485,9 +472,7 @@ it.concurrent('what agents are to do for the fleet as a whole is done twice a mi
   expect(await fleet.query('SELECT name, value FROM jobtail.habits')).toEqual([{ name: 'batch', value: '5' }]);
 });
 
-it.concurrent('jobs of a configuration are followed until no configuration has them', {
-  ...needs('postgres'),
-}, async (test) => {
+it.concurrent('jobs of a configuration are followed until no configuration has them', PG, async (test) => {
   const fleet = await FleetParts.make(test);
   const anna = await agentOf(fleet, 'anna', test);
   const configure = async (...numbers: number[]) => {

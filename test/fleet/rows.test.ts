@@ -4,15 +4,15 @@ import { FleetClient } from '../../src/fleet/commands/client.ts';
 import { FleetJobs } from '../../src/fleet/commands/fleet-jobs.ts';
 import type { JobId } from '../../src/job.ts';
 import { until } from '../support/e2e-until.ts';
-import { FleetParts, orderFor } from '../support/fleet-parts.ts';
+import { FleetParts, memberOf, orderFor } from '../support/fleet-parts.ts';
 import { jobOf } from '../support/model-remote.ts';
 import { needs } from '../support/needs.ts';
 
+const PG = needs('postgres');
+
 const HOSTILE = '../OUT';
 
-it.concurrent('rows that are malformed keep no other job from being followed or shown', {
-  ...needs('postgres'),
-}, async (test) => {
+it.concurrent('rows that are malformed keep no other job from being followed or shown', PG, async (test) => {
   const fleet = await FleetParts.make(test);
   const { commands } = await fleet.join('command');
   const [broken, sound, later] = [orderFor(1), orderFor(2), orderFor(3)];
@@ -53,7 +53,7 @@ it.concurrent('rows that are malformed keep no other job from being followed or 
   await client.close();
 });
 
-it.concurrent('nothing that another role put into the schema public is run', needs('postgres'), async (test) => {
+it.concurrent('nothing that another role put into the schema public is run', PG, async (test) => {
   const fleet = await FleetParts.make(test);
   await fleet.query('CREATE TABLE public.loot (what text)');
   const steal = (what: string) =>
@@ -70,7 +70,7 @@ it.concurrent('nothing that another role put into the schema public is run', nee
   expect(await fleet.query('SELECT * FROM public.loot')).toEqual([]);
 });
 
-it('many jobs are ordered some at a time, as many as the rule allows', needs('postgres'), async () => {
+it('many jobs are ordered some at a time, as many as the rule allows', PG, async () => {
   const fleet = await FleetParts.make();
   const joined = await fleet.join('anna');
   const knownJobs = new FleetJobs(() => joined);
@@ -94,46 +94,41 @@ it('many jobs are ordered some at a time, as many as the rule allows', needs('po
   ]);
 });
 
-it(
-  'an agent is shown as it reports, has a name of its own, and drains until it joins again',
-  needs('postgres'),
-  async () => {
-    const fleet = await FleetParts.make();
-    const { agents } = await fleet.join('command');
-    const about = { host: 'here', pid: 1, version: '0', view: null };
-    const anna = { name: 'anna', stateId: 'a', instance: '', mostJobs: 1, leaseMs: 600_000, mirror: '', about };
-    await agents.join(anna);
-    const joinedAt = agents.seenAt;
-    expect(await agents.join({ ...anna, stateId: 'b', instance: 'b' })).toBe(false);
-    expect(await agents.nameTaken('anna')).toMatchObject({
-      ...{ code: 'locked', message: 'another agent of the fleet is called anna (host here, pid 1)' },
-      hint: 'give each agent a name of its own: fleet.name',
-    });
-    await agents.requireSameMirror({ ...anna, name: 'bert' });
-    await expect(agents.requireSameMirror({ ...anna, name: 'bert', mirror: '/b' })).rejects.toMatchObject({
-      ...{ code: 'config', message: expect.stringContaining('the agent anna') },
-      hint: expect.stringContaining('fleet.separateMirrors: true'),
-    });
-    const report = { callsLastMinute: 3, isDraining: true, capacity: 0, lacks: 'room', notFollowed: 2 };
-    await agents.report(anna, { ...report, pollAgeMs: 1.6 });
-    const { isDraining: _, capacity: __, ...shown } = report;
-    const state = { name: 'anna', state: 'draining', maxJobs: 1, jobs: 0, pollAgeMs: 2 };
-    expect(await agents.all()).toMatchObject([{ ...about, ...shown, ...state }]);
-    expect([await agents.askToDrain('bert'), await agents.askToDrain('anna')]).toEqual([false, true]);
-    const isAsked = () => fleet.query(`SELECT drain_asked AS asked FROM jobtail.agents WHERE name = 'anna'`);
-    expect(await isAsked()).toEqual([{ asked: true }]);
-    // A backup of the moment when it joined is restored.
-    const { isRestored } = await agents.report(anna, { ...report, pollAgeMs: null });
-    await fleet.query('UPDATE jobtail.agents SET seen_at = $1', [joinedAt]);
-    const restored = await agents.report(anna, { ...report, pollAgeMs: null });
-    expect([isRestored, restored.isRestored]).toEqual([false, true]);
-    await agents.leave(anna);
-    expect(await agents.join(anna)).toBe(true);
-    expect(await isAsked()).toEqual([{ asked: false }]);
-  },
-);
+it('an agent is shown as it reports, has a name of its own, and drains until it joins again', PG, async () => {
+  const fleet = await FleetParts.make();
+  const { agents } = await fleet.join('command');
+  const anna = memberOf('anna');
+  await agents.join(anna);
+  const joinedAt = agents.seenAt;
+  expect(await agents.join({ ...anna, stateId: 'b', instance: 'b' })).toBe(false);
+  expect(await agents.nameTaken('anna')).toMatchObject({
+    ...{ code: 'locked', message: 'another agent of the fleet is called anna (host here, pid 1)' },
+    hint: 'give each agent a name of its own: fleet.name',
+  });
+  await agents.requireSameMirror({ ...anna, name: 'bert' });
+  await expect(agents.requireSameMirror({ ...anna, name: 'bert', mirror: '/b' })).rejects.toMatchObject({
+    ...{ code: 'config', message: expect.stringContaining('the agent anna') },
+    hint: expect.stringContaining('fleet.separateMirrors: true'),
+  });
+  const report = { callsLastMinute: 3, isDraining: true, capacity: 0, lacks: 'room', notFollowed: 2 };
+  await agents.report(anna, { ...report, pollAgeMs: 1.6 });
+  const { isDraining: _, capacity: __, ...shown } = report;
+  const state = { name: 'anna', state: 'draining', maxJobs: 1, jobs: 0, pollAgeMs: 2 };
+  expect(await agents.all()).toMatchObject([{ ...anna.about, ...shown, ...state }]);
+  expect([await agents.askToDrain('bert'), await agents.askToDrain('anna')]).toEqual([false, true]);
+  const isAsked = () => fleet.query(`SELECT drain_asked AS asked FROM jobtail.agents WHERE name = 'anna'`);
+  expect(await isAsked()).toEqual([{ asked: true }]);
+  // A backup of the moment when it joined is restored.
+  const { isRestored } = await agents.report(anna, { ...report, pollAgeMs: null });
+  await fleet.query('UPDATE jobtail.agents SET seen_at = $1', [joinedAt]);
+  const restored = await agents.report(anna, { ...report, pollAgeMs: null });
+  expect([isRestored, restored.isRestored]).toEqual([false, true]);
+  await agents.leave(anna);
+  expect(await agents.join(anna)).toBe(true);
+  expect(await isAsked()).toEqual([{ asked: false }]);
+});
 
-it.concurrent('an answer that cannot be written fails the transaction around it', needs('postgres'), async (test) => {
+it.concurrent('an answer that cannot be written fails the transaction around it', PG, async (test) => {
   const { commands } = await (await FleetParts.make(test)).join('command');
   const away = new Error('the database is away');
   const sql = { query: () => Promise.reject(away) };

@@ -6,6 +6,8 @@ import { findDatabasePrograms } from '../../simulator/database/programs.ts';
 import { TemporaryDatabase } from '../../simulator/database/temporary-database.ts';
 import type { Follower } from '../../src/agent/ownership.ts';
 import type { Log } from '../../src/agent/ports/host.ts';
+import type { FleetSettings } from '../../src/config/schema.ts';
+import type { Member } from '../../src/fleet/agents/agents.ts';
 import { type Joined, openFleet } from '../../src/fleet/joined.ts';
 import { FleetMember } from '../../src/fleet/member.ts';
 import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../src/job.ts';
@@ -124,6 +126,12 @@ export class FleetParts {
     return joined;
   }
 
+  /** The settings of the agent anna. */
+  get settings(): FleetSettings {
+    const limits = { name: 'anna', maxJobs: 1, heartbeatMs: 10_000, drainOnStop: false, separateMirrors: false };
+    return { ...limits, schema: SCHEMA, url: this.#url, urlFile: null, urlCredential: null };
+  }
+
   /** Past the fleet. */
   query<Row>(text: string, values?: readonly unknown[]): Promise<Row[]> {
     return query<Row>(this.#url, text, values);
@@ -195,6 +203,12 @@ export function fastClock(times: number): Clock {
 export const orderFor = (number: number): WatchRequest => ({
   ...{ jobId: String(number) as JobId, tasks: ['9001' as TaskId], files: LIVE_FILE_NAMES, results: false },
   ...{ settleAfterMs: null, source: 'command' },
+});
+
+/** An agent as the others see it. */
+export const memberOf = (name: string, more: Partial<Member> = {}): Member => ({
+  ...{ name, stateId: name, instance: '', mostJobs: 1, leaseMs: 600_000, mirror: '' },
+  ...{ about: { host: 'here', pid: 1, version: '0', view: null }, ...more },
 });
 
 /** Commands to follow such jobs. */

@@ -103,8 +103,7 @@ export class Heartbeat {
     const jobs = leased.all();
     const summary = await joined.agents.report(member, report());
     const owned = new Map(summary.own.map(({ jobId, attempt }) => [jobId, attempt]));
-    const lost = jobs.filter(({ jobId, attempt }) => owned.get(jobId) !== attempt);
-    if (lost.length > 0) onLost(lost);
+    onLost(jobs.filter(({ jobId, attempt }) => owned.get(jobId) !== attempt));
     leased.prolong(sentAt);
     this.#receive(summary);
     if (summary.silent > 0 && monotonic() >= this.#releaseFrom) this.#releaseSilent();

@@ -149,5 +149,5 @@ function wordsOf(thrown: unknown): { readonly code: string; readonly message: st
   const one = thrown instanceof AggregateError ? (thrown.errors[0] as unknown) : thrown;
   if (!(one instanceof Error)) return { code: '', message: safeText(String(one), []) };
   const { code } = one as NodeJS.ErrnoException;
-  return { code: typeof code === 'string' ? code : '', message: one.message === '' ? String(code) : one.message };
+  return { code: typeof code === 'string' ? code : '', message: one.message || String(code ?? one.name) };
 }

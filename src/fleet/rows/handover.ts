@@ -142,7 +142,7 @@ export class Handover {
   ): Promise<LeasedJob[]> {
     const { claims, onLost } = this.#options;
     const owned = await claims.fenced(jobs, work);
-    if (owned.length < jobs.length) onLost(jobs.filter((job) => !owned.includes(job)));
+    onLost(jobs.filter((job) => !owned.includes(job)));
     return owned;
   }
 

@@ -219,6 +219,7 @@ test.each<[bytes: string, from: number]>([
   ['\x80\x80abcdef\xffgh', 2],
   ['\xff\xffabcdef\xffgh', 2],
   ['ab\xffcdefgh', 3],
+  ['ab\xef\xbf\xbecdefgh', 5],
   // Nothing is shown: from where no mark begins.
   ['\xff\xfe\xff', 3],
   [`${'a'.repeat(1030)}\xffb`, 12],
