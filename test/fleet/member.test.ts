@@ -152,7 +152,7 @@ it.concurrent('an agent that stops gives nothing away that it may still write', 
   const fleet = await FleetParts.make(test);
   await fleet.ordered('command', 1);
   const { jobId } = orderFor(1);
-  const { member, followed } = fleet.start('anna', {});
+  const { member, followed, log } = fleet.start('anna', {});
   await until('the job to be followed', () => followed.has(jobId));
   // A round that is about to give the job away waits for this before, to execute a command.
   const session = await fleet.session();
@@ -176,6 +176,7 @@ it.concurrent('an agent that stops gives nothing away that it may still write', 
   expect(await fleet.query('SELECT how FROM jobtail.attempts')).toEqual([{ how: null }]);
   member.attach({ take: () => {}, release: async () => {}, refresh: () => {} }, [], () => new Set());
   await drained;
+  expect(log.at(-1)).toMatchObject({ message: 'drained', level: 'info' });
   expect(await fleet.query('SELECT how FROM jobtail.attempts')).toEqual([{ how: 'handed-over' }]);
 });
 

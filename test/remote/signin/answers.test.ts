@@ -15,6 +15,7 @@ const SECRETS = {
   CAPITALS: 'CORRECT-HORSE-BATTERY-STAPLE',
   JWT: 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl',
   ODD: 'tökén with blanks',
+  ESCAPED: '"Bearer p\\ä€😀</>&"',
 };
 const HIDDEN = [...Object.values(SECRETS), 'Tajné'];
 
@@ -33,30 +34,46 @@ function bodyOf(written: string): Buffer {
 }
 
 async function authOf(word: string): Promise<AuthSettings> {
-  const [, name, field] = /^(?:by (\w+)|field (\S+))?$/.exec(word) ?? [];
+  const [, name, field, method, at, operation = null] =
+    /^(?:by (\w+)|field (\S+)|as ([\w-]+)(?: at (\S+) (\S+))?)?$/.exec(word) ?? [];
   if (field !== undefined) return { ...(await settings()), sessionCodeField: field };
-  if (name === undefined) return await settings();
+  if (name === undefined && method === undefined) return await settings();
+  if (name === undefined) {
+    const odd = passwordSettings(await write('odd', `${method === 'session-code' ? SECRETS.CODE : SECRETS.ESCAPED}\n`));
+    const ofMethod = { ...odd, method: method as 'openid', username: 'ä "b"', projectId: '9223372036854775807' };
+    return at === undefined ? ofMethod : { ...ofMethod, path: at, operation };
+  }
   const secret = await write('token', SECRETS[name as keyof typeof SECRETS]);
   return { ...passwordSettings(secret), method: 'openid', username: 'alice' };
+}
+
+/** What is sent, where a case is about that. */
+function sent(): string[] {
+  return service.received.flatMap(({ method, url, rawHeaders, body }) => {
+    const headers = rawHeaders.flatMap((name, at) => (at % 2 === 0 ? [`${name}: ${rawHeaders[at + 1]}`] : []));
+    const own = headers.filter((line) => !/^(?:host|connection|content-length):/i.test(line));
+    return [`${method} ${url} ${body}`, own.join(', ')];
+  });
 }
 
 it('each answer is read as a grant, or shown without a secret, as is written', async () => {
   let hint: string | undefined;
   await expectCases(path.join(import.meta.dirname, 'answers.txt'), async (written) => {
     const [, auth = '', type = 'application/json', status, body = ''] =
-      /^(?:(by \w+|field \S+): )?(?:(text\/\S+) )?(\d{3})(?: (.*))?$/.exec(written) ?? [];
+      /^(?:(by \w+|field \S+|as [^:]+): )?(?:(text\/\S+) )?(\d{3})(?: (.*))?$/.exec(written) ?? [];
     const headers = { 'content-type': type, location: 'http://127.0.0.1:1/elsewhere' };
     service.received = [];
     service.answer = () => ({ status: Number(status), headers, body: bodyOf(body) });
     const { session, events } = signIn(await authOf(auth));
     const result = await session.current(NEVER).catch((thrown: unknown) => thrown);
-    expect(service.received.length, written).toBe(1);
+    expect(service.received.length, written).toBe(auth === 'as session-code' ? 0 : 1);
+    const requests = auth.startsWith('as ') ? sent() : [];
     const [event] = events;
     if (event?.kind === 'signed-in') {
       const [kind, value] = Object.values(result as object);
       const name = Object.entries(SECRETS).find(([, secret]) => secret === value)?.[0];
       expect(event).toEqual({ kind: 'signed-in', grant: kind, tookMs: 0 });
-      return [`${kind} ${name}`];
+      return [...requests, `${kind} ${name}`];
     }
     const error = await failureOf(Promise.reject(result), HIDDEN);
     expect(event).toMatchObject({ kind: 'failed', error: { code: error.code } });
