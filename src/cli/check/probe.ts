@@ -3,9 +3,8 @@
  * that no recorded server gave (docs/dev/rest.md 8). The report contains no secret, name or content.
  */
 import { type Config, serviceAddress } from '../../config/config.ts';
-import { connect, passingCapabilities, wayTo } from '../../daemon/connection.ts';
+import { connect, wayTo } from '../../daemon/connection.ts';
 import { JobtailError } from '../../errors.ts';
-import { HttpClient } from '../../remote/http/http-client.ts';
 import { REQUEST, SIGN_IN_PATHS } from '../../remote/rest/contract.ts';
 import { commandLog } from '../process.ts';
 import { answerOf, jsonOf } from './description.ts';
@@ -64,15 +63,7 @@ export async function probe(config: Config, signal: AbortSignal) {
     const hint = 'leave out --probe: agent check alone compares the description (WSDL) of SOAP';
     throw new JobtailError('config', '--probe asks servers that speak REST', { hint });
   }
-  let isLimitReported = false;
-  const newClient = (options: ConstructorParameters<typeof HttpClient>[0]) => {
-    const onResponse: typeof options.onResponse = (timing) => {
-      isLimitReported ||= timing.quota !== undefined;
-      options.onResponse?.(timing);
-    };
-    return new HttpClient({ ...options, onResponse });
-  };
-  const connection = await connect(config, commandLog(), { capabilities: passingCapabilities(undefined), newClient });
+  const connection = await connect(config, commandLog());
   try {
     const grant = await connection.session.current(signal);
     // Without one, calls carry no session code.
@@ -89,8 +80,7 @@ export async function probe(config: Config, signal: AbortSignal) {
       const answer = page === undefined ? null : signatureOf(page);
       if (answer === null || !expected.includes(answer)) unexpected.push({ question: name, answer, expected });
     }
-    // Whether responses have the rest of a rate limit.
-    return { asked: asked.length, unexpected, rateLimit: isLimitReported ? 'reported' : 'not reported' };
+    return { asked: asked.length, unexpected };
   } finally {
     await connection.close();
   }

@@ -45,11 +45,8 @@ function timeLeft(elapsedMs: number, arrived: number, all: number): string {
 
 export function summaryText(jobId: JobId, summary: PassSummary): string {
   const { appended, liveFiles, verified, openEnds, results, isListingEmpty } = summary;
-  const isEmpty = liveFiles > 0 && results?.listed === 0 && appended === 0 && verified === 0;
   const live = `${countOf(liveFiles, 'live file')}, ${verified} verified against the raw bytes of the server`;
-  const lines = [
-    isEmpty ? `job ${jobId}: the server lists no files of it` : `job ${jobId}: ${live}; ${showBytes(appended)} new`,
-  ];
+  const lines = [`job ${jobId}: ${live}; ${showBytes(appended)} new`];
   for (const { taskId, file, reason } of openEnds)
     lines.push(`  task ${taskId} ${file}: not verified: ${printable(reason)}`);
   if (isListingEmpty) lines.push(`job ${jobId}: ${NOTHING_LISTED} (agent status ${jobId})`);
