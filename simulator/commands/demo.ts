@@ -1,7 +1,7 @@
 /** `agent demo`: the simulated cluster and the agent together, and every byte compared. It leaves nothing behind. */
 import { setMaxListeners } from 'node:events';
 import { untilStopped } from '../../src/cli/process.ts';
-import { pc } from '../../src/cli/show/colours.ts';
+import { pc } from '../../src/cli/show/terminal.ts';
 import { LinkedAbort } from '../../src/linked-abort.ts';
 import { type Comparison, compareSides } from '../demo/comparison.ts';
 import { conclude, showComparison } from '../demo/conclusion.ts';

@@ -1,7 +1,6 @@
 /** The end of the demo as a table: every file on both sides. */
 import path from 'node:path';
-import { pc } from '../../src/cli/show/colours.ts';
-import { fitted } from '../../src/cli/show/terminal.ts';
+import { fitted, pc } from '../../src/cli/show/terminal.ts';
 import { showCount } from '../../src/numbers.ts';
 import { printable } from '../../src/printable.ts';
 import type { ComparedFile, Comparison } from './comparison.ts';

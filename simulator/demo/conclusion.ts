@@ -1,5 +1,5 @@
 /** How the demo ends: every file of both sides, and what is to be thought of it. */
-import { pc } from '../../src/cli/show/colours.ts';
+import { pc } from '../../src/cli/show/terminal.ts';
 import { EXIT } from '../../src/errors.ts';
 import { countOf, showBytes } from '../../src/numbers.ts';
 import type { Comparison } from './comparison.ts';

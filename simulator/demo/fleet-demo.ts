@@ -1,5 +1,5 @@
 /** `agent demo --fleet`: three agents on a real PostgreSQL; one is killed, one stopped; every byte is compared. */
-import { pc } from '../../src/cli/show/colours.ts';
+import { pc } from '../../src/cli/show/terminal.ts';
 import type { JobSpec } from '../cluster/specs.ts';
 import { type Comparison, compareSides } from './comparison.ts';
 import { showComparison } from './conclusion.ts';

@@ -1,7 +1,7 @@
 /** The steps of the demo of a fleet, in the order in which they are seen. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pc } from '../../src/cli/show/colours.ts';
+import { pc } from '../../src/cli/show/terminal.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { countOf } from '../../src/numbers.ts';
 import { logLine } from '../../src/printable.ts';

@@ -2,8 +2,7 @@
  * What the demo shows: headings, lines, and bars that stay below them on a terminal; only lines where there is none.
  */
 import type { WriteStream } from 'node:tty';
-import { pc } from '../../src/cli/show/colours.ts';
-import { BottomLines, bar, wrapToColumns } from '../../src/cli/show/terminal.ts';
+import { BottomLines, bar, pc, wrapToColumns } from '../../src/cli/show/terminal.ts';
 import { showBytes } from '../../src/numbers.ts';
 import type { Growth } from './sides.ts';
 

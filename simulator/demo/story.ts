@@ -2,7 +2,7 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { commonLength } from '../../src/bytes.ts';
-import { pc } from '../../src/cli/show/colours.ts';
+import { pc } from '../../src/cli/show/terminal.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { showBytes, showCount } from '../../src/numbers.ts';
 import { printable } from '../../src/printable.ts';

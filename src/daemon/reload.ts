@@ -1,7 +1,6 @@
 /** Reads the configuration of a running agent again, after a change of its file or on SIGHUP. */
 import type { Log } from '../agent/ports/host.ts';
-import { changesOf } from '../config/changes.ts';
-import type { Config } from '../config/config.ts';
+import { type Config, changesOf } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { asJobtailError } from '../errors.ts';
 import { type Clock, systemClock } from '../system/clock.ts';

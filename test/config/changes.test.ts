@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { changesOf } from '../../src/config/changes.ts';
+import { changesOf } from '../../src/config/config.ts';
 import { configDirectory, MINIMAL } from './files.ts';
 
 const { load } = configDirectory();

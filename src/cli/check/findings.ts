@@ -2,8 +2,7 @@
 
 import { asJobtailError, EXIT } from '../../errors.ts';
 import { printable, printableLines } from '../../printable.ts';
-import { pc } from '../show/colours.ts';
-import { columnsOf, isUnicode, wrapToColumns } from '../show/terminal.ts';
+import { columnsOf, isUnicode, pc, wrapToColumns } from '../show/terminal.ts';
 
 /** ok: correct. note: information. warning: it works, but may fail soon, or has a disadvantage. */
 type Mark = 'ok' | 'note' | 'warning' | 'failure';

@@ -19,7 +19,7 @@ import { probe } from '../check/probe.ts';
 import { serviceSteps } from '../check/service.ts';
 import { configurationAsOwner, type JsonOption, ownConfiguration } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
-import { forStderr } from '../show/colours.ts';
+import { forStderr } from '../show/terminal.ts';
 
 interface CheckOptions extends JsonOption {
   readonly job?: JobId;

@@ -15,8 +15,7 @@ import { requireMirrors } from '../agent-socket.ts';
 import { jobArgument } from '../arguments.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { reportError } from '../process.ts';
-import { pc } from '../show/colours.ts';
-import { BottomLines } from '../show/terminal.ts';
+import { BottomLines, pc } from '../show/terminal.ts';
 
 interface GrepOptions extends JsonOption {
   /** In place of the first argument, each line that matches one of them. */

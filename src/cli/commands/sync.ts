@@ -63,7 +63,7 @@ async function endNow(config: Config, jobId: JobId): Promise<void> {
 /** Has one complete pass run. The kind `unwatch` ends the job with it. */
 async function runCompletePass(config: Config, jobId: JobId, kind: 'sync' | 'unwatch'): Promise<PassSummary> {
   if (hasFleet(config)) return await (await import('../fleet/commands.ts')).passByFleet(config, jobId, kind);
-  if (isOfAnother(config)) return await untilStopped((signal) => passByAgent(config, { jobId, kind, signal }));
+  if (isOfAnother(config)) return await passByAgent(config, jobId, kind);
   const progress = resultsProgress(process.stderr);
   const askedAt = Date.now();
   const onWait = (store: Store) => {
@@ -77,15 +77,11 @@ async function runCompletePass(config: Config, jobId: JobId, kind: 'sync' | 'unw
   }
 }
 
-interface WantedPass {
-  readonly jobId: JobId;
-  readonly kind: 'sync' | 'unwatch';
-  readonly signal: AbortSignal;
-}
-
 /** By the agent of another user. */
-async function passByAgent(config: Config, { jobId, kind, signal }: WantedPass): Promise<PassSummary> {
-  if (kind === 'sync') return await askSocket(config, { path: `jobs/${jobId}/sync`, method: 'POST', signal });
-  const question = { path: `jobs/${jobId}`, method: 'DELETE', signal } as const;
-  return (await askSocket<{ readonly pass: PassSummary }>(config, question)).pass;
+function passByAgent(config: Config, jobId: JobId, kind: 'sync' | 'unwatch'): Promise<PassSummary> {
+  return untilStopped(async (signal) => {
+    if (kind === 'sync') return await askSocket(config, { path: `jobs/${jobId}/sync`, method: 'POST', signal });
+    const question = { path: `jobs/${jobId}`, method: 'DELETE', signal } as const;
+    return (await askSocket<{ readonly pass: PassSummary }>(config, question)).pass;
+  });
 }

@@ -10,10 +10,9 @@ import { requireMirrors } from '../agent-socket.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { withJobs } from '../followed-jobs.ts';
 import { forEach, untilStopped } from '../process.ts';
-import { forStderr } from '../show/colours.ts';
 import { jobStateChanges } from '../show/job-text.ts';
 import { type LiveFileChoice, startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
-import { columnsOf, cutToColumns } from '../show/terminal.ts';
+import { columnsOf, cutToColumns, forStderr } from '../show/terminal.ts';
 import type { FollowedJobs } from '../stored-jobs.ts';
 import { untilOver } from '../waiting.ts';
 

@@ -7,12 +7,11 @@ import type { Store } from '../../store/store.ts';
 import { followRequest, PendingRequest } from '../ask-agent.ts';
 import { commandLog } from '../process.ts';
 import { withServedState } from '../serve-state.ts';
-import { forStderr, pc } from '../show/colours.ts';
 import { jobStateChanges, searchLines } from '../show/job-text.ts';
 import { startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
 import { reportOf } from '../show/status-report.ts';
 import { progressText } from '../show/status-table.ts';
-import { BottomLines } from '../show/terminal.ts';
+import { BottomLines, forStderr, pc } from '../show/terminal.ts';
 import { followerOf } from '../stored-jobs.ts';
 import { untilOver } from '../waiting.ts';
 

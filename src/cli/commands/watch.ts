@@ -13,9 +13,9 @@ import { withJobs } from '../followed-jobs.ts';
 import { type NamedJob, requireJob } from '../job-service.ts';
 import { commandLog, forEach, untilStopped } from '../process.ts';
 import { firstPaths, pathsOf, type Registered, register, type WatchReport, watchReport } from '../register.ts';
-import { forStderr } from '../show/colours.ts';
 import { searchLines } from '../show/job-text.ts';
 import { reportOf } from '../show/status-report.ts';
+import { forStderr } from '../show/terminal.ts';
 import { followerOf, NOT_FOLLOWED } from '../stored-jobs.ts';
 
 interface WatchOptions extends JsonOption {

@@ -11,8 +11,7 @@ import { parseLong } from '../../job.ts';
 import { printable, printableJson } from '../../printable.ts';
 import { DEFAULT_PATH } from '../../remote/rest/contract.ts';
 import { jobsUrlBeside, requestAnswer } from '../check/description.ts';
-import { forStderr, pc } from '../show/colours.ts';
-import { columnsOf, wrapToColumns } from '../show/terminal.ts';
+import { columnsOf, forStderr, pc, wrapToColumns } from '../show/terminal.ts';
 import { type FoundService, type Protocol, redirectAt, serviceAt } from './service.ts';
 
 export interface InitFlags {

@@ -5,7 +5,7 @@ import { asJobtailError, JobtailError } from '../../errors.ts';
 import { printable } from '../../printable.ts';
 import { DiskReserve, fileCalls } from '../../system/files.ts';
 import { type Storage, storageOf } from '../../system/storage.ts';
-import { pc } from './colours.ts';
+import { pc } from './terminal.ts';
 
 export type DiskReport = Awaited<ReturnType<typeof disksOf>>[number];
 

@@ -5,9 +5,8 @@ import { EARLY_START_HINT, type JobTime, phaseOf, type ShownTask, startedEarlyMs
 import { countOf, showAge, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import { NOTHING_LISTED } from '../../proven.ts';
-import { pc } from './colours.ts';
 import type { JobReport, Report } from './status-report.ts';
-import { cutToColumns } from './terminal.ts';
+import { cutToColumns, pc } from './terminal.ts';
 
 const MAX_STATE_COLUMNS = 32;
 const MAX_TASKS = 20;

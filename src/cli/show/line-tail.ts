@@ -7,8 +7,7 @@ import { lastState, rowsOf, withLastState } from '../../line-states.ts';
 import { mirrorsIn } from '../../search/mirrors.ts';
 import { EXACT } from '../../system/files.ts';
 import { openIfThere } from '../../system/regular-files.ts';
-import { pc } from './colours.ts';
-import { ESC, terminalText } from './terminal.ts';
+import { ESC, pc, terminalText } from './terminal.ts';
 
 interface TailOptions {
   readonly now?: () => number;

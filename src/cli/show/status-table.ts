@@ -6,11 +6,10 @@ import { MISMATCH_EVENTS } from '../../mismatch.ts';
 import { countOf, showAge, showBytes, showClock, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { JobRow, StoredError } from '../../store/rows.ts';
-import { pc } from './colours.ts';
 import { diskLines } from './disks.ts';
 import { agentLines, hiddenResultsLines, hintLines, jobStateLines, searchLines, showJobState } from './job-text.ts';
 import type { FleetPart, JobReport, OwnedJob, Report, ShownReport } from './status-report.ts';
-import { cutToColumns, fitted, pageText } from './terminal.ts';
+import { cutToColumns, fitted, pageText, pc } from './terminal.ts';
 
 const MAX_NAME_COLUMNS = 24;
 
