@@ -102,7 +102,11 @@ export class JobStores {
     if (this.#source === null) return;
     const isNew = () => listed !== undefined && !this.#withResults.has(listed) && !this.#isOwn(listed);
     if (listed !== undefined) this.#listed.set(listed, performance.now() + LISTED_MS);
-    if (isNew() || performance.now() - this.#readAt > OLD_MS) await this.#readNow(this.#source);
+    const isOld = performance.now() - this.#readAt > OLD_MS;
+    // What is here does not wait for a database that is away.
+    const isLost = this.state?.error != null;
+    const reading = isNew() || isOld ? this.#readNow(this.#source) : undefined;
+    if (isNew() || !isLost) await reading;
     // That read may have begun before this request.
     if (isNew() && this.isComplete) await this.#readNow(this.#source);
     const error = this.state?.error;

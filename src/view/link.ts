@@ -37,7 +37,7 @@ export function linkWith(ticket: string, { listen, publicUrl }: ViewAddress, por
 type FoundView =
   | { readonly kind: 'view'; readonly start: string }
   | { readonly kind: 'nothing' }
-  /** Something listens, and has not proven that it has the token. */
+  /** Something answered, and has not proven that it has the token. */
   | { readonly kind: 'unproven' };
 
 /** Challenges what listens there. Without a token there is nothing that could be proven. */
@@ -50,7 +50,8 @@ export async function findView(listen: Listen, token: string | undefined): Promi
   const hello = { ...where, path: `/api/hello?nonce=${nonce}` };
   // Loaded only here: in Node.js it loads `fetch`, a quarter of the start of a command.
   const { get } = await import('node:http');
-  const request = get({ ...hello, agent: false, signal: AbortSignal.timeout(ANSWER_MS) });
+  const signal = AbortSignal.timeout(ANSWER_MS);
+  const request = get({ ...hello, agent: false, signal });
   let isConnected = false;
   request.once('socket', (socket) => socket.once('connect', () => (isConnected = true)));
   try {
@@ -61,8 +62,8 @@ export async function findView(listen: Listen, token: string | undefined): Promi
     if (token !== undefined && isSame(proof, seal(token, 'proof', start, nonce, endpoint)))
       return { kind: 'view', start };
   } catch {
-    // Refused, or an address that this machine cannot reach.
-    if (!isConnected) return { kind: 'nothing' };
+    // Refused, or an address that this machine cannot reach; or it is busy.
+    if (!isConnected || signal.aborted) return { kind: 'nothing' };
   }
   return { kind: 'unproven' };
 }

@@ -193,9 +193,26 @@ describe('what listens where the view should be', () => {
     expect((await ask(place, (await enter(place, link)).access)).status).toBe(200);
   });
 
-  it('is nothing where no process listens', async () => {
+  it('is the view while its fleet does not answer, which no entry waits for', async () => {
+    const { settings, token } = await placeWithJob();
+    let giveUp = () => {};
+    const read = () => new Promise<never>((_, reject) => (giveUp = () => reject(new Error('connection refused'))));
+    const fleet = { read: vi.fn(read), close: async () => {} };
+    const onFailure = () => {};
+    const view = await serveView({ settings: { ...settings, listen: at(0) }, fleet, figures: null, onFailure });
+    onTestFinished(async () => {
+      giveUp();
+      await view.close();
+    });
+    expect(await findView(at(view.port), token)).toMatchObject({ kind: 'view' });
+    expect(fleet.read).not.toHaveBeenCalled();
+  });
+
+  it('is nothing where no process listens, or one that is too busy to answer', async () => {
     expect(await findView(at(await freePort()), 'token')).toEqual({ kind: 'nothing' });
     expect(await findView({ path: '/nowhere/view.sock' }, 'token')).toEqual({ kind: 'nothing' });
+    const busy = await listening(http.createServer(() => {}));
+    expect(await findView(at(busy), 'token')).toEqual({ kind: 'nothing' });
     // No way leads there: neither is an alarm of another process.
     for (const host of ['255.255.255.255', '2001:db8::1'])
       expect(await findView({ host, port: 9470 }, 'token'), host).toEqual({ kind: 'nothing' });

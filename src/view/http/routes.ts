@@ -20,11 +20,15 @@ export const routesOf = (parts: ViewParts, page: PageFiles, proofs: Proofs): rea
   ...findRoutes(parts),
 ];
 
+/** These read no job. */
+const ENTRY = /^\/api\/(?:hello|session|pass)$/;
+
 /** A request waits for what its route reads. */
 export const readyGate =
   ({ stores }: ViewParts): HttpGate =>
   async ({ req }, next) => {
-    const isOfResults = req.path.endsWith('/api/results') || req.query('result') !== undefined;
-    if (req.path.startsWith('/api/')) await stores.ready(isOfResults ? parseJobId(req.query('job') ?? '') : undefined);
+    const isOfResults = req.path === '/api/results' || req.query('result') !== undefined;
+    if (req.path.startsWith('/api/') && !ENTRY.test(req.path))
+      await stores.ready(isOfResults ? parseJobId(req.query('job') ?? '') : undefined);
     await next();
   };

@@ -27,7 +27,7 @@ export interface KnownState {
   readonly connection: ConnectionState;
   /** When the connection broke. */
   readonly lostAt: number | null;
-  /** Why there is no access. */
+  /** Why there is no access, or no stream; '' without an answer. */
   readonly refusal: string;
   readonly agent: AgentState | undefined;
   readonly fleet: FleetState | undefined;
@@ -44,13 +44,12 @@ export function conditionOf({ connection, lostAt, refusal, agent, fleet, stateEr
       since: lostAt,
       next: null,
     });
-  if (connection === 'lost')
-    return problem('view-lost', {
-      message: 'The view does not answer.',
-      hint: 'It goes on by itself once the agent, or `agent view`, serves it again.',
-      since: lostAt,
-      next: 'every few seconds',
-    });
+  if (connection === 'lost') {
+    const shown = { since: lostAt, next: 'every few seconds' };
+    if (refusal !== '') return problem('view-lost', { ...shown, message: `The view refuses: ${refusal}.`, hint: null });
+    const hint = 'It goes on by itself once the agent, or `agent view`, serves it again.';
+    return problem('view-lost', { ...shown, message: 'The view does not answer.', hint });
+  }
   if (stateError !== null) return problem('state-unreadable', { ...stateError, since: null, next: 'every second' });
   if (fleet?.error != null) {
     const { message, hint, since } = fleet.error;

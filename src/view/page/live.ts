@@ -40,7 +40,7 @@ class Live {
   readonly figures = signal<readonly Figure[] | null | undefined>(undefined);
   readonly stateError = signal<Events['stateError']>(null);
   readonly #lostAt = signal<number | null>(null);
-  /** Why there is no access, in the words of the server. */
+  /** Why there is no access, or no stream, in the words of the server. */
   readonly #refusal = signal('');
   /** Whether the shown data are current. */
   readonly condition = computed(() =>
@@ -121,9 +121,10 @@ class Live {
     const goOn = async (error?: unknown) => {
       clearTimeout(timer);
       if (signal.aborted) return;
-      const isRefused = error instanceof RefusedByView && error.status === 401;
+      const refusal = error instanceof RefusedByView ? error : undefined;
+      const isRefused = refusal?.status === 401;
       this.#lostAt.value ??= this.now.value;
-      this.#refusal.value = isRefused ? error.message : '';
+      this.#refusal.value = refusal?.message ?? '';
       this.connection.value = isRefused ? 'refused' : 'lost';
       if (isRefused && !canGoOn()) return;
       this.#failures++;

@@ -185,6 +185,12 @@ it('a page opens the stream of what it shows: again when that changes, while it 
     network.cut = new AbortController();
     await isOpen();
   }
+  // A stream that is refused, as one of too many.
+  live.subscribe({ job: [...'123456789'] });
+  await until('the refusal', () => live.connection.value === 'lost');
+  expect(live.condition.value.problem?.message).toBe('The view refuses: at most 8 of job.');
+  live.subscribe({ jobs: '1' });
+  await isOpen();
   // A stream in which nothing comes any more: each piece of it begins the time anew.
   const silences = () => timers.mock.calls.filter(([, ms]) => ms === 40_000);
   await until('a piece', () => silences().length > askedFor('api/events') - streamsBefore);
