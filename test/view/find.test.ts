@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { JobId } from '../../src/job.ts';
+import type { JobId, TaskId } from '../../src/job.ts';
 import type { ErrorGroups, FindLine } from '../../src/view/contract/addresses.ts';
 import { until } from '../support/e2e-until.ts';
 import { ViewPlace } from '../support/view-place.ts';
@@ -117,12 +117,18 @@ it('errors are those of the configured patterns, cut, and those of failed jobs c
     place.addJob(job);
     place.write('stdout', `fatal: no\noops ${job === '502' ? 'y'.repeat(5_000) : job}\n`, job);
   }
+  // More kinds than are shown.
+  for (let kind = 0; kind < 200; kind++)
+    place.write('stdout', `oops ${'x'.repeat(kind + 1)}\n`, '501' as JobId, `${9_100 + kind}` as TaskId);
   place.report('502' as JobId, { state: 'Failed' });
   place.report('503' as JobId, { state: 'Finished' });
   const [first, ...more] = await place.lines<ErrorGroups>('/api/errors');
   expect(first?.groups).toMatchObject([{ job: '502', line: 2, text: `oops ${'y'.repeat(395)}` }]);
-  expect(more.at(-1)?.groups.map(({ job, tasks }) => [job, tasks])).toEqual([
-    ['501', 2],
+  const { groups = [] } = more.at(-1) ?? {};
+  expect([groups.length, ...groups.slice(0, 3).map(({ job, tasks }) => [job, tasks])]).toEqual([
+    200,
     ['502', 1],
+    ['501', 2],
+    ['501', 1],
   ]);
 });

@@ -142,7 +142,7 @@ export interface ErrorGroups {
   readonly cut?: string;
   /** Tasks with such a line. */
   readonly tasks: number;
-  /** The first 200, those of most tasks first; the place is that of the first of them. */
+  /** The first 200: those of failed jobs, then those of most tasks; the place is that of the first of them. */
   readonly groups: readonly (FoundViewLine & { readonly tasks: number })[];
 }
 

@@ -6,7 +6,7 @@ import { jsonLines, streamed } from '../../http/streams.ts';
 import type { JobId } from '../../job.ts';
 import { LinkedAbort } from '../../linked-abort.ts';
 import { literal } from '../../quick-pattern.ts';
-import { type ErrorProgress, errorsIn, groupsOf } from '../../search/errors.ts';
+import { type ErrorGroup, type ErrorProgress, errorsIn, groupsOf } from '../../search/errors.ts';
 import { mirrorsIn } from '../../search/mirrors.ts';
 import { search } from '../../search/search.ts';
 import type { ErrorGroups, FindLine } from '../contract/addresses.ts';
@@ -50,7 +50,9 @@ export function findRoutes(parts: ViewParts): readonly HttpRoute[] {
       const { errorPatterns: patterns } = parts.settings;
       const isFailed = (jobId: JobId) => failed.has(jobId);
       return searched(context, (files, signal) =>
-        errorLines(files.length, (onUnreadable) => errorsIn({ files, patterns, isFailed, onUnreadable, signal })),
+        errorLines(files.length, isFailed, (onUnreadable) =>
+          errorsIn({ files, patterns, isFailed, onUnreadable, signal }),
+        ),
       );
     }),
   ];
@@ -59,6 +61,7 @@ export function findRoutes(parts: ViewParts): readonly HttpRoute[] {
 /** What was found so far, at most every `SHOW_MS`, and once at the end. */
 async function* errorLines(
   files: number,
+  isFailed: (jobId: JobId) => boolean,
   search: (onUnreadable: (error: string) => void) => AsyncIterable<ErrorProgress>,
 ): AsyncGenerator<ErrorGroups> {
   let unreadable: string | undefined;
@@ -66,21 +69,25 @@ async function* errorLines(
     unreadable ??= error;
   };
   const shown = ({ tasks, filesDone }: ErrorProgress, isDone: boolean, cut?: string): ErrorGroups => {
-    const groups = groupsOf(tasks.values()).slice(0, MAX_GROUPS);
+    // What failed is looked for first, however few tasks it has.
+    const rankOf = ({ first }: ErrorGroup) => Number(isFailed(first.jobId));
+    const groups = groupsOf(tasks.values()).sort((a, b) => rankOf(b) - rankOf(a));
     return {
       tasks: tasks.size,
       files,
       filesDone,
       isDone,
       ...(cut !== undefined && { cut }),
-      groups: groups.map(({ tasks: count, first: { jobId: job, taskId: task, file, line, text } }) => ({
-        tasks: count,
-        job,
-        task,
-        file,
-        line,
-        text: text.slice(0, MAX_CHARACTERS),
-      })),
+      groups: groups
+        .slice(0, MAX_GROUPS)
+        .map(({ tasks: count, first: { jobId: job, taskId: task, file, line, text } }) => ({
+          tasks: count,
+          job,
+          task,
+          file,
+          line,
+          text: text.slice(0, MAX_CHARACTERS),
+        })),
     };
   };
   let last: ErrorProgress = { tasks: new Map(), files, filesDone: 0 };
@@ -97,14 +104,10 @@ async function* errorLines(
   }
 }
 
-/** By the state of this agent. */
-const failedJobs = ({ store }: ViewParts) =>
-  new Set(
-    store
-      .get()
-      .jobInformation.all()
-      .flatMap(({ jobId, information: { state } }) => (state === 'Failed' ? [jobId] : [])),
-  );
+function failedJobs({ stores }: ViewParts): ReadonlySet<JobId> {
+  const reported = stores.all().flatMap(({ store }) => store.jobInformation.all());
+  return new Set(reported.flatMap(({ jobId, information }) => (information.state === 'Failed' ? [jobId] : [])));
+}
 
 type Files = ReturnType<typeof mirrorsIn>;
 

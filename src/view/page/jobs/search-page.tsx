@@ -12,7 +12,6 @@ import { hashOf, type Route } from '../route.ts';
 import { plainLine } from '../text/terminal.ts';
 import { counted, grouped } from '../text/units.ts';
 import { levelOf } from '../text/values.ts';
-import { groupOf } from './list.ts';
 
 /** `files` once it is done. */
 type Hits = { readonly hits: readonly FoundFile[]; readonly files?: number; readonly cut?: string };
@@ -164,13 +163,6 @@ function Errors() {
   const to = times.value === 0 ? undefined : address('errors', {});
   const { answer, problem } = useLines(to, undefined, latest, [times.value]);
   const failure = problem ?? (answer?.cut === undefined ? undefined : notAll(answer.cut));
-  const jobs = live.jobs.value;
-  const hasFailed = ({ job }: { job: string }) => {
-    const summary = jobs?.get(job);
-    return summary !== undefined && groupOf(summary) === 'failed';
-  };
-  /** What failed is looked for first, however few tasks it has. */
-  const groups = [...(answer?.groups ?? [])].sort((a, b) => Number(hasFailed(b)) - Number(hasFailed(a)));
   return (
     <section class="found-errors" aria-label="Errors">
       <button type="button" class="button" onClick={() => times.value++}>
@@ -180,7 +172,7 @@ function Errors() {
         {answer === undefined ? times.value > 0 && 'reading' : errorSummary(answer)}
       </span>
       {failure !== undefined && <Failure error={failure} />}
-      {groups.map(({ tasks, ...first }) => (
+      {answer?.groups.map(({ tasks, ...first }) => (
         <Found
           key={`${first.job}/${first.task}/${first.file}/${first.line}`}
           hits={{ ...first, lines: [first] }}
