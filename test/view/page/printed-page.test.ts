@@ -77,7 +77,7 @@ function arrive({ store }: Written, bytes: number): void {
     [`/${TASK}/b.dat`, bytes],
     [`/${TASK}/c.dat`, 512],
   ];
-  const now = { jobId: FAILING, endedAt: null, updatedAt: bytes, arriving } as const;
+  const now = { jobId: FAILING, endedAt: null, updatedAt: bytes, arriving, way: 'service' } as const;
   if (last !== undefined) store.resultSyncs.save({ ...last, ...now });
   const result = store.results.get(FAILING, `/${TASK}/b.dat`);
   if (result !== undefined) store.results.saveAll([{ ...result, bytes: 4_096 }]);
@@ -105,11 +105,11 @@ function fleetOf({ store }: Written): FleetRead {
   return { store, name: 'anna', agents: [anna, { ...anna, ...more }], waitingJobs: 1, places };
 }
 
-/** The work of the agent in ten seconds. */
+/** The work of the agent in twenty seconds: none, and then some. */
 function figures(): Figures {
   const all = new Figures();
   const counts = new AgentCounts();
-  all.add({ ...counts } as AgentCounts, NOW - 20_000);
+  for (const at of [NOW - 30_000, NOW - 20_000]) all.add({ ...counts } as AgentCounts, at);
   const calls = { DownloadFileFromCluster: 2, Other: 1 };
   all.add({ bytes: 40_960, calls, failures: { 'no answer': 3 } } as unknown as AgentCounts, NOW - 10_000);
   return all;

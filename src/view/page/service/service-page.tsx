@@ -49,7 +49,8 @@ function Charts({ figures }: { figures: readonly Figure[] | null | undefined }) 
         </span>
       </p>
     );
-  if (figures.length === 0) return <p class="empty">The first points of the charts appear after ten seconds.</p>;
+  // One point alone has no axis of time.
+  if (figures.length < 2) return <p class="empty">The charts begin after fifteen seconds.</p>;
   const aMinute = (value: number) => `${numberText(Math.round(value * 10) / 10)}/min`;
   const perSecond = (value: number) => `${bytes(Math.round(value))}/s`;
   const inWords = ({ calls }: Figure) =>

@@ -1,9 +1,8 @@
 /** Rows of numbers as curves: what they are drawn over, and as text. */
-type PlotColumn = readonly (number | null)[];
 
 const MIN_RISING_ROWS = 3;
 /** The index of the first column that rises with each row, as a step does; 0, which counts rows, if none does. */
-export function risingColumn(columns: readonly PlotColumn[]): number {
+export function risingColumn(columns: readonly (readonly (number | null)[])[]): number {
   const found = columns.findIndex(
     (column, index) =>
       index > 0 &&
