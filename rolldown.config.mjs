@@ -26,8 +26,9 @@ const program = defineConfig({
     'search/worker': 'src/search/worker.ts',
   },
   platform: 'node',
-  // A native module (the other one, unix-dgram, is loaded by createRequire), and one that need not be installed.
-  external: [/\.node$/, 'pg'],
+  // A native module (the other one, unix-dgram, is loaded by createRequire), one that is not installed (`debug` asks), and
+  // one that need not be.
+  external: [/\.node$/, 'supports-color', 'pg'],
   transform: { target: 'node20.19' },
   // What a package does when it is loaded, it goes on doing.
   treeshake: { moduleSideEffects: [{ test: /./, sideEffects: true }] },

@@ -9,8 +9,11 @@ const INSTEAD = {
     Object.assign(require('./lib/dispatcher/dispatcher').prototype, require('./lib/api'));
     exports.Agent = require('./lib/dispatcher/agent');
     exports.Pool = require('./lib/dispatcher/pool');
+    exports.ProxyAgent = require('./lib/dispatcher/proxy-agent');
     exports.buildConnector = require('./lib/core/connect');
     exports.errors = require('./lib/core/errors');`,
+  // By which a contract would be fetched, with axios; the one here is in the program.
+  'soap/lib/http.js': 'exports.HttpClient = undefined;',
 };
 
 /** By the end of the path of a module: texts in it, which must be there, and what stands in their place. */

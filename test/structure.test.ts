@@ -86,7 +86,7 @@ const CALLS_OF_SIMULATOR = [
 
 /** Packages that one folder wraps, or two that serve requests. */
 const WRAPPED: Readonly<Record<string, string | readonly string[]>> = {
-  sax: ['remote/soap', 'simulator/soap'],
+  soap: 'remote/soap',
   'better-sqlite3': 'store',
   pg: 'fleet',
   pino: 'daemon',
@@ -131,7 +131,7 @@ const layersOf = (file: string) => {
 };
 const isOfFolder = (specifier: string) => /^\.\/[^/]*$/.test(specifier);
 const isAtRoot = (file: string) => !file.includes('/');
-/** `yaml` for `yaml` and `yaml/browser`, `@scope/name` for one with a scope. */
+/** `soap` for `soap` and `soap/lib`, `@scope/name` for one with a scope. */
 const packageOf = (specifier: string) =>
   specifier
     .split('/')

@@ -1,5 +1,5 @@
 /** The addresses of both services: from an HTTP request to a call, and from its result or failure to an answer. */
-import { SERVICES, type ServiceName, type SoapVersion } from '../../src/remote/soap/contract.ts';
+import { SERVICES, type ServiceName, type SoapVersion, wsdlOf } from '../../src/remote/soap/contract.ts';
 import { type ServedCall, serveCall } from '../call.ts';
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import { type Exchange, readBody, sendText } from '../exchange.ts';
@@ -12,7 +12,6 @@ import { fileOfType } from './download-parts.ts';
 import { getCurrentInfo, listJobs } from './job-information.ts';
 import { runOperation } from './operations.ts';
 import { readCall, type SoapRequest, versionOf } from './request.ts';
-import { wsdlOf } from './wsdl.ts';
 
 /** The service at a path, if the quirks have it there: each is at its own name below the address of the sandbox. */
 export function serviceAt(pathname: string, { jobService }: SandboxPlace['habits']): ServiceName | undefined {

@@ -8,7 +8,7 @@ import type { HttpResponse } from '../http/http-client.ts';
 import { type Problem, problemOf } from '../problem.ts';
 import { refusalOf } from '../refusals.ts';
 import { type Count, grantHeaders, type ServiceCallsOptions, SessionCalls } from '../session-calls.ts';
-import { type EnvelopeOptions, inSession, type RequestFields, writeEnvelope } from './envelope.ts';
+import { Envelopes, type EnvelopesOptions, inSession, type RequestFields } from './envelope.ts';
 import { unexpected, urlKeyOf } from './faults.ts';
 import { XmlReader } from './xml-reader.ts';
 
@@ -21,8 +21,7 @@ const FORMAT: ResponseFormat = {
   unexpected,
 };
 
-export interface SoapCallsOptions extends EnvelopeOptions, ServiceCallsOptions {
-  readonly url: string;
+export interface SoapCallsOptions extends EnvelopesOptions, ServiceCallsOptions {
   readonly maxSmallResponseBytes: number;
 }
 
@@ -34,6 +33,7 @@ export interface SoapServiceCall extends ServiceCall {
 export class SoapCalls {
   readonly #options: SoapCallsOptions;
   readonly #sessions: SessionCalls;
+  readonly #envelopes: Envelopes;
 
   /** @throws JobtailError config for a namespace that no request can carry */
   constructor(options: SoapCallsOptions) {
@@ -44,6 +44,7 @@ export class SoapCalls {
     }
     this.#options = options;
     this.#sessions = new SessionCalls(options);
+    this.#envelopes = new Envelopes(options);
   }
 
   /** The result without what was taken; null if the response was not read to its end. @throws JobtailError */
@@ -55,7 +56,7 @@ export class SoapCalls {
 
   async #attempt(call: SoapServiceCall, grant: Grant, count: Count): Promise<Value> {
     const { operation, fields } = call;
-    const { xml: body, headers } = writeEnvelope(operation, inSession(fields, grant), this.#options);
+    const { xml: body, headers } = await this.#envelopes.write(operation, inSession(fields, grant));
     const sent = { ...headers, 'user-agent': 'jobtail', ...grantHeaders(grant) };
     const request = { method: 'POST', url: this.#options.url, headers: sent, body } as const;
     const reading = { format: FORMAT, reader: this.#reader(operation, call), count };

@@ -79,8 +79,8 @@ export class SoapRemote implements Remote {
 export class SoapJobService implements JobService {
   readonly #calls: SoapCalls;
 
-  constructor(options: Omit<SoapCallsOptions, 'maxSmallResponseBytes'>) {
-    this.#calls = new SoapCalls({ ...options, maxSmallResponseBytes: MAX_JOBS_BYTES });
+  constructor(options: Omit<SoapCallsOptions, 'service' | 'maxSmallResponseBytes'>) {
+    this.#calls = new SoapCalls({ ...options, service: 'JobManagementWs', maxSmallResponseBytes: MAX_JOBS_BYTES });
   }
 
   async getJob(jobId: JobId, signal: AbortSignal): Promise<JobInformation> {

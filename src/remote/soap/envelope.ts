@@ -1,52 +1,63 @@
-/** Writes envelopes. */
+/** Writes envelopes with the `soap` package. Checks arguments first, as it does not escape all texts. */
+import type { WSDL } from 'soap/lib/wsdl/index.js';
 import type { Grant, PartRequest, TransferMethod } from '../../agent/ports/server.ts';
 import { JobtailError } from '../../errors.ts';
 import type { Operation } from '../../operations.ts';
-import { actionOf, FILE_TYPE_OF, SOAP_NAMESPACES, type SoapVersion } from './contract.ts';
+import { actionOf, type ContractOptions, FILE_TYPE_OF, SOAP_NAMESPACES, type SoapVersion, wsdlOf } from './contract.ts';
 import { NOT_XML } from './xml-text.ts';
 
-export interface EnvelopeOptions {
-  readonly namespace: string;
+export interface Envelope {
+  readonly xml: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface EnvelopesOptions extends ContractOptions {
   readonly soapVersion: SoapVersion;
 }
 
-/** Elements in the order of the contract; null is nil, and a list is one element for each item. */
-export interface RequestFields {
-  readonly [name: string]: string | null | RequestFields | readonly RequestFields[];
+export class Envelopes {
+  readonly #options: EnvelopesOptions;
+  #contract: Promise<WSDL> | undefined;
+
+  constructor(options: EnvelopesOptions) {
+    this.#options = options;
+  }
+
+  /** `args` in the order of the contract; null is nil, an absent one is omitted. */
+  async write(operation: Operation, args: RequestFields): Promise<Envelope> {
+    const { namespace, soapVersion } = this.#options;
+    const contract = await this.#readContract();
+    const body = contract.objectToDocumentXML(operation, args, 'tns', namespace, operation);
+    return {
+      xml: `<?xml version="1.0" encoding="utf-8"?><soap:Envelope xmlns:soap="${SOAP_NAMESPACES[soapVersion]}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" ${contract.xmlnsInEnvelope}><soap:Body>${body}</soap:Body></soap:Envelope>`,
+      headers: headersOf(soapVersion, actionOf(namespace, operation)),
+    };
+  }
+
+  #readContract(): Promise<WSDL> {
+    this.#contract ??= readContract(wsdlOf(this.#options));
+    return this.#contract;
+  }
 }
 
-export function writeEnvelope(
-  operation: Operation,
-  fields: RequestFields,
-  { namespace, soapVersion }: EnvelopeOptions,
-) {
-  const body = `<${operation} xmlns="${namespace}">${elementsOf(fields)}</${operation}>`;
-  return {
-    xml: `<?xml version="1.0" encoding="utf-8"?><soap:Envelope xmlns:soap="${SOAP_NAMESPACES[soapVersion]}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><soap:Body>${body}</soap:Body></soap:Envelope>`,
-    headers: headersOf(soapVersion, actionOf(namespace, operation)),
-  };
+async function readContract(text: string): Promise<WSDL> {
+  // Only the WSDL part, at the first call: loading the whole package blocks the event loop for 60 ms.
+  const { WSDL } = await import('soap/lib/wsdl/index.js');
+  return new Promise((resolve, reject) => {
+    const contract = new WSDL(text, 'contract', {});
+    Object.assign(contract.options, { attributesKey: 'attributes' });
+    contract.onReady((error) => (error ? reject(error) : resolve(contract)));
+  });
 }
 
-function elementsOf(fields: RequestFields): string {
-  const elements = Object.entries(fields).flatMap(([name, value]) =>
-    [value].flat().map((one) => {
-      if (one === null) return `<${name} xsi:nil="true"></${name}>`;
-      return `<${name}>${typeof one === 'string' ? escaped(one) : elementsOf(one)}</${name}>`;
-    }),
-  );
-  return elements.join('');
-}
-
-/** A parser would turn a raw CR into LF. */
-const REFERENCES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '\r': '&#xD;' };
-
-const escaped = (text: string) => text.replace(/[&<>\r]/g, (character) => REFERENCES[character] ?? '');
-
-function headersOf(soapVersion: SoapVersion, action: string): Readonly<Record<string, string>> {
+function headersOf(soapVersion: SoapVersion, action: string): Envelope['headers'] {
   return soapVersion === '1.2'
     ? { 'Content-Type': `application/soap+xml; charset=utf-8; action="${action}"`, accept: 'application/soap+xml' }
     : { 'Content-Type': 'text/xml; charset=utf-8', SOAPAction: `"${action}"`, accept: 'text/xml' };
 }
+
+/** In the order of the contract, which the `soap` package does not correct. */
+export type RequestFields = Readonly<Record<string, unknown>>;
 
 /** The session is the last field (docs/dev/soap.md 4.1). */
 export function inSession(fields: RequestFields, grant: Grant): RequestFields {
@@ -66,6 +77,7 @@ export function taskFileOffsets(wanted: readonly PartRequest[]): RequestFields {
   };
 }
 
+/** As text: a large number would be written with an exponent. */
 function offsetArgument(offset: number): string {
   if (Number.isSafeInteger(offset)) return String(offset);
   throw new JobtailError('usage', `the offset ${offset} is no whole number`);
@@ -74,7 +86,6 @@ function offsetArgument(offset: number): string {
 /** FileTransferMethodExt (docs/dev/soap.md 2.1): null members are omitted, unless the contract requires nil. */
 export function transferMethodArgument(method: TransferMethod): RequestFields {
   const { serverHostname, sharedBasepath, protocol, credentials } = method;
-  const { username = null, privateKey = null, publicKey = null } = credentials ?? {};
   const texts = (fields: Readonly<Record<string, string | null>>) =>
     Object.fromEntries(
       Object.entries(fields).flatMap(([name, text]) => (text === null ? [] : [[name, textArgument(text, name)]])),
@@ -82,13 +93,14 @@ export function transferMethodArgument(method: TransferMethod): RequestFields {
   return {
     ...texts({ serverHostname, sharedBasepath }),
     protocol,
-    ...(credentials === null ? {} : { credentials: texts({ username, privateKey, publicKey }) }),
+    ...(credentials === null ? {} : { credentials: texts({ ...credentials }) }),
   };
 }
 
 /** The text as it is. @throws JobtailError `code` for one that no request can carry */
 export function textArgument(text: string, name: string, code: 'usage' | 'config' = 'usage'): string {
-  if (!NOT_XML.test(text)) return text;
+  // The package does not escape a text that looks like a CDATA section.
+  if (!NOT_XML.test(text) && !text.startsWith('<![CDATA[')) return text;
   throw new JobtailError(code, `the ${name} contains characters that are not allowed in a SOAP request`, {
     hint: code === 'usage' ? 'the service cannot send it' : 'check where the session code comes from: section auth',
   });
