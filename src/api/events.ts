@@ -16,7 +16,6 @@ const MAX_EVENTS = 10_000;
 export class EventFeed {
   readonly #state: SharedState;
   readonly #onFailure: (error: unknown) => void;
-  readonly #maxEvents: number;
   #jobs: ReadonlyMap<JobId, NotifiedJobRow> | undefined;
   #version: number | undefined;
   #dueAt = 0;
@@ -24,10 +23,9 @@ export class EventFeed {
   #events: readonly NotifyEvent[] = [];
   #dropped = 0;
 
-  constructor(state: SharedState, onFailure: (error: unknown) => void, maxEvents = MAX_EVENTS) {
+  constructor(state: SharedState, onFailure: (error: unknown) => void) {
     this.#state = state;
     this.#onFailure = onFailure;
-    this.#maxEvents = maxEvents;
   }
 
   /** What happened since the call before. @throws Refused if that was too much */
@@ -57,7 +55,7 @@ export class EventFeed {
         return { row, events: this.#jobs === undefined ? [] : events(now, isComplete) };
       });
       const all = [...this.#events, ...read.flatMap(({ events }) => events)];
-      this.#events = all.slice(-this.#maxEvents);
+      this.#events = all.slice(-MAX_EVENTS);
       this.#dropped += all.length - this.#events.length;
       this.#jobs = new Map(read.map(({ row }) => [row.jobId, row]));
       this.#version = version;

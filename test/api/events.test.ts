@@ -4,15 +4,16 @@ import { EventFeed } from '../../src/api/events.ts';
 import { SharedState } from '../../src/daemon/state.ts';
 import { JobtailError } from '../../src/errors.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
-import type { NotifyEvent } from '../../src/notification.ts';
 import { ownState } from '../cli/own-state.ts';
-import { until } from '../support/e2e-until.ts';
 import { jobOf } from '../support/model-remote.ts';
 
-async function setUp(maxEvents?: number) {
+async function setUp() {
   const { config, store } = await ownState();
+  const clock = { ms: 0 };
+  const spy = vi.spyOn(performance, 'now').mockImplementation(() => clock.ms);
+  onTestFinished(() => spy.mockRestore());
   const failures: unknown[] = [];
-  const feed = new EventFeed(new SharedState(config), (error) => failures.push(error), maxEvents);
+  const feed = new EventFeed(new SharedState(config), (error) => failures.push(error));
   const report = (jobId: string, state: string, results = false) =>
     store.transaction(() => {
       const order = { jobId: jobId as JobId, results, settleAfterMs: null, source: 'command' } as const;
@@ -20,16 +21,16 @@ async function setUp(maxEvents?: number) {
       const information = jobOf(jobId, state);
       store.jobInformation.save({ jobId: order.jobId, information, since: 1, reportedAt: 1 });
     });
+  /** A client; what it reads, a second after all others. */
   const listen = () => {
-    const [read, heard]: [() => readonly NotifyEvent[], NotifyEvent[]] = [feed.reader(), []];
-    const hears = (...wanted: string[]) =>
-      until(wanted.join(), async () => {
-        heard.push(...read());
-        return heard.map(({ jobId, type }) => `${jobId} ${type}`).join() === wanted.join();
-      });
-    return { read, heard, hears };
+    clock.ms += 1_000;
+    const read = feed.reader();
+    return () => {
+      clock.ms += 1_000;
+      return read().map(({ jobId, type }) => `${jobId} ${type}`);
+    };
   };
-  return { report, listen, failures, store };
+  return { report, listen, failures, store, feed, clock };
 }
 
 it('each client gets the same events, once and in order, but none from before it began', async () => {
@@ -37,12 +38,10 @@ it('each client gets the same events, once and in order, but none from before it
   report('501', 'Running');
   const first = listen();
   report('501', 'Finished');
-  await first.hears('501 finished');
+  expect(first()).toEqual(['501 finished']);
   const second = listen();
   report('502', 'Running');
-  await second.hears('502 started');
-  await first.hears('501 finished', '502 started');
-  expect(second.heard).toEqual(first.heard.slice(1));
+  expect([second(), first(), second(), first()]).toEqual([['502 started'], ['502 started'], [], []]);
   expect(failures).toEqual([]);
 });
 
@@ -53,45 +52,42 @@ it('a settled job has all its results only where that is proven', async () => {
   for (const row of store.liveFiles.ofJob('502' as JobId)) store.liveFiles.save({ ...row, verified: 0 });
   const client = listen();
   store.transaction(() => both.forEach((jobId) => void store.jobs.setState(jobId, 'settled')));
-  await client.hears('502 results-complete');
+  expect(client()).toEqual(['502 results-complete']);
 });
 
 it('an error of the agent while events are read is reported, an absent state is not; no event is missed', async () => {
-  const { report, listen, failures } = await setUp();
+  const { report, failures, feed, clock } = await setUp();
   report('501', 'Running');
-  const client = listen();
+  const client = feed.reader();
   report('501', 'Finished');
   const error = new Error('broken');
   const reads = vi.spyOn(SharedState.prototype, 'store', 'get');
-  const clock = vi.spyOn(performance, 'now');
-  onTestFinished(() => [reads, clock].forEach((each) => void each.mockRestore()));
-  const begun = performance.now();
-  const heard = [new JobtailError('store', 'there is none'), error, undefined].map((fails, index) => {
-    clock.mockReturnValue(begun + (index + 1) * 1_000);
+  onTestFinished(() => reads.mockRestore());
+  const heard = [new JobtailError('store', 'there is none'), error, undefined].map((fails) => {
+    clock.ms += 1_000;
     if (fails !== undefined)
       reads.mockImplementationOnce(() => {
         throw fails;
       });
-    return [...client.read(), ...client.read()].map(({ type }) => type);
+    const before = client();
+    clock.ms += 999;
+    const events = [...before, ...client()];
+    clock.ms -= 999;
+    return events.map(({ type }) => type);
   });
   expect(heard).toEqual([[], [], ['finished']]);
   // Once for all that ask within a second.
   expect([failures, reads.mock.calls.length]).toEqual([[error], 3]);
 });
 
-it('a client that reads much later than others is cut off, and they go on', async () => {
-  const { report, listen } = await setUp(2);
-  const slow = listen();
-  for (const jobId of ['501', '502', '503']) report(jobId, 'Running');
-  await until('more than is kept', async () => {
-    try {
-      slow.read();
-      return false;
-    } catch (error) {
-      return String(error).includes('the client does not read');
-    }
+it('a client that is more than 10,000 events behind is cut off, and others go on', async () => {
+  const { report, listen, store } = await setUp();
+  const [slow, slower] = [listen(), listen()];
+  store.transaction(() => {
+    for (let job = 1; job <= 10_000; job++) report(`${job}`, 'Running');
   });
-  const other = listen();
-  report('504', 'Running');
-  await other.hears('504 started');
+  expect(slow()).toHaveLength(10_000);
+  report('10001', 'Running');
+  expect(() => slower()).toThrow('the client does not read');
+  expect(slow()).toEqual(['10001 started']);
 });

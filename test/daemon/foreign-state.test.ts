@@ -6,10 +6,11 @@ import { expect, it, type TestContext, vi } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
 import { mirrorIdentity } from '../../src/daemon/fleet.ts';
 import { openAsAgent, openOwnStore, withStore } from '../../src/daemon/own-state.ts';
-import { requireWatched, SharedState, watchIfConfigured, withSharedStore } from '../../src/daemon/state.ts';
+import { requireWatched, SharedState, storeOf, watchIfConfigured, withSharedStore } from '../../src/daemon/state.ts';
 import type { JobId } from '../../src/job.ts';
 import { Secrets } from '../../src/redact.ts';
-import { isAgentWaiting, lockHolder } from '../../src/store/lock.ts';
+import { isAgentWaiting, lockDirectory, lockHolder } from '../../src/store/lock.ts';
+import { Store } from '../../src/store/store.ts';
 import { MINIMAL } from '../config/files.ts';
 import { until } from '../support/e2e-until.ts';
 import { failureOf, SILENT } from '../support/errors.ts';
@@ -155,6 +156,13 @@ it('a command takes a state that no process serves, or works beside one that doe
   const { config, state } = await place(context, watch);
   const shared = new SharedState(config);
   expect([shared.ifReadable, shared.use(() => 1)]).toEqual([undefined, undefined]);
+  // A process that has the lock creates it.
+  fs.mkdirSync(state, { mode: 0o700 });
+  const lock = lockDirectory(state, 'agent');
+  const beside = withStore(config, SILENT, (_, owned) => owned ?? 'beside it');
+  new Store({ ...storeOf(config), owner: true }).close();
+  expect(await beside).toBe('beside it');
+  lock.release();
   const lines: unknown[] = [];
   const log = { ...SILENT, info: (fields: object, message: string) => void lines.push({ ...fields, message }) };
   const start = (stop = new AbortController().signal) => openAsAgent(config, log, { secrets: new Secrets(), stop });
@@ -188,12 +196,12 @@ it('a command takes a state that no process serves, or works beside one that doe
     ...[undefined, 'ended'],
   ]);
   expect(() => shared.use((store) => requireWatched(store, '7' as JobId))).toThrow('job 7 is not watched');
-  const beside = await withSharedStore(config, async (store) => {
+  const closed = await withSharedStore(config, async (store) => {
     await setImmediate();
     expect(store.jobs.all()).toHaveLength(1);
     return store;
   });
-  expect(() => beside.jobs.all()).toThrow();
+  expect(() => closed.jobs.all()).toThrow();
   const before = shared.store;
   expect(shared.store).toBe(before);
   agent?.close();

@@ -95,4 +95,6 @@ it('a socket of a killed process is replaced, and anything else in its place is 
   const message = `${file} is not a socket, and is not followed or replaced`;
   await expect(listenAt(other, { path: file })).rejects.toMatchObject({ code: 'local-io', message });
   expect(fs.readFileSync(file, 'utf8')).toBe('kept');
+  fs.rmSync(file);
+  leave();
 });

@@ -150,10 +150,13 @@ it('a program is installed if a directory of the path has it, and it can be run'
   expect(isInstalled('program')).toBe(false);
 });
 
-it('what a program prints is kept up to a limit', async () => {
+it('what a program prints is kept up to a limit, and what it is given arrives', async () => {
   const options = { command: 'yes', args: [], limit, maxBytes: 1_000, signal };
   await expect(printedBy(options)).rejects.toMatchObject({ message: 'the program yes printed more than 1000 bytes' });
   expect((await printedBy({ ...options, command: 'cat' })).printed).toHaveLength(0);
+  expect(String((await printedBy({ ...options, command: 'cat', input: Buffer.from('in') })).printed)).toBe('in');
+  // It ends before it has read everything.
+  expect(await printedBy({ ...options, command: 'true', input: Buffer.alloc(10_000_000) })).toMatchObject({ code: 0 });
 });
 
 it('of a long standard error, the end is kept', async () => {
