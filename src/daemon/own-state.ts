@@ -165,7 +165,7 @@ export async function withStore<T>(
 /** Another user could replace files of the state. Those that root creates in it would stop the agent of its owner. */
 function refuseForeignState({ state: { directory } }: Config): void {
   const user = process.geteuid?.();
-  if (user === undefined || !fs.existsSync(directory)) return;
+  if (!fs.existsSync(directory)) return;
   const stat = fs.statSync(directory);
   const refused = (reason: string, hint: string) =>
     new JobtailError('permission', `the state in ${directory} ${reason}`, { hint });

@@ -190,25 +190,20 @@ it.each([
   ['a piece fails', 'write', 1],
   ['a flush fails', 'datasync', 1],
   ['the first of two flushes fails', 'datasync', 2],
-] as const)('a new file is closed when %s, and the error names it', async (_, failing, pieces) => {
+  ['it ends within a piece', undefined, 1],
+] as const)('a new file is closed after its last piece when %s, and the error names it', async (_, failing, pieces) => {
   const done = slowDisk(failing);
-  const failed = writeNewFile(fileCalls(true), '/absent/new', 0o640, async (write) => {
-    for (let piece = 0; piece < pieces; piece++) await write(Buffer.alloc(128 * 1024 * 1024));
-  });
-  await expect(failed).rejects.toMatchObject({ code: 'local-io', message: expect.stringContaining('/absent/new') });
-  expect([done.includes(`${failing} ends`), done.at(-1)]).toEqual([true, 'close']);
-});
-
-it('a new file that ends in between is closed after its last piece was written', async () => {
-  const done = slowDisk();
   const away = new Error('the server went away');
   const failed = writeNewFile(fileCalls(true), '/absent/new', 0o640, async (write) => {
-    void write(Buffer.alloc(AT_ONCE_BYTES + 1));
-    await Promise.resolve();
-    throw away;
+    for (let piece = 0; piece < pieces; piece++) {
+      const written = write(Buffer.alloc(failing === undefined ? AT_ONCE_BYTES + 1 : 128 * 1024 * 1024));
+      if (failing === undefined) await Promise.reject(away);
+      await written;
+    }
   });
-  await expect(failed).rejects.toBe(away);
-  expect(done).toEqual(['write', 'write ends', 'close']);
+  const named = { code: 'local-io', message: expect.stringContaining('/absent/new') };
+  await (failing === undefined ? expect(failed).rejects.toBe(away) : expect(failed).rejects.toMatchObject(named));
+  expect([done.includes(`${failing ?? 'write'} ends`), done.at(-1)]).toEqual([true, 'close']);
 });
 
 it('the stamp of a file is another one with its device, inode, length, and times', () => {

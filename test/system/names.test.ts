@@ -56,17 +56,8 @@ it('without the program getent, this process looks a name up', async () => {
   expect(await lookup('127.0.0.1', { all: true })).toEqual([[{ address: '127.0.0.1', family: 4 }]]);
 });
 
-it.each([
-  ['localhost', true],
-  ['127.0.0.1', true],
-  ['127.255.0.9', true],
-  ['::1', true],
-  ['[::1]', true],
-  ['localhost.example', false],
-  ['my-localhost', false],
-  ['127.0.0.1.example', false],
-  ['x127.0.0.1', false],
-  ['10.0.0.1', false],
-])('whether %s is this machine', (host, isHere) => {
-  expect(isLoopback(host)).toBe(isHere);
+it('a host is this machine by its name, or by an address of the loopback', () => {
+  const here = ['localhost', '127.0.0.1', '127.255.0.9', '::1', '[::1]'];
+  const others = ['localhost.example', 'my-localhost', '127.0.0.1.example', 'x127.0.0.1', '10.0.0.1', '::11'];
+  expect([...here, ...others].filter(isLoopback)).toEqual(here);
 });
