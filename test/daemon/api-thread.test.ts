@@ -132,8 +132,18 @@ it('sockets are in a directory of their own, which an earlier agent may have lef
   await use('no-such-group');
   expect(names().sort()).toEqual(['control.sock', 'other.t-', 'private', 'read.sock']);
   const scope = 'the sockets';
-  const group = { scope, code: 'config', err: '/etc/group has no group no-such-group', hint: expect.any(String) };
-  expect(lines.splice(0)).toEqual([['error', 'api.controlGroup cannot be used', group], listening]);
+  const ofGroup = (err: unknown, hint: string) => {
+    return ['error', 'api.controlGroup cannot be used', { scope, code: 'config', err, hint }];
+  };
+  const known = 'set api.controlGroup to a group of this machine, or to the number of one';
+  expect(lines.splice(0)).toEqual([ofGroup('/etc/group has no group no-such-group', known), listening]);
+  vi.spyOn(fs, 'chownSync').mockImplementation(() => {
+    throw Object.assign(new Error('EPERM: operation not permitted, chown'), { code: 'EPERM', syscall: 'chown' });
+  });
+  onTestFinished(() => void vi.restoreAllMocks());
+  await use('65533');
+  const drop = 'let the user of the agent be in the group 65533; a unit of systemd needs a drop-in (docs/gateway.md)';
+  expect(lines.splice(0)).toEqual([ofGroup(expect.stringContaining('chown EPERM'), drop), listening]);
   const file = path.join(directory, 'other.t-');
   await use(null, file);
   const hint = expect.stringContaining('set it to another directory');

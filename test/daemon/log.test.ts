@@ -4,7 +4,7 @@ import path from 'node:path';
 import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { createLog, fileOutput, LogStream, logFor } from '../../src/daemon/log.ts';
+import { createLog, fileOutput, LogStream, logFor, standardError } from '../../src/daemon/log.ts';
 import { Secrets } from '../../src/redact.ts';
 import { SmallDisk } from '../support/e2e-mount.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
@@ -70,6 +70,14 @@ describe('the log', () => {
     const log = createLog({ level: 'trace', stream: new LogStream({ output, journal: true }) });
     for (const level of ['error', 'warn', 'info', 'debug'] as const) log[level]({}, level);
     expect(String(output.read()).match(/^.{4}/gm)).toEqual(['<3>{', '<4>{', '<6>{', '<7>{']);
+    // The journal is known by the standard error, which is no file.
+    const at = fs.fstatSync(2);
+    vi.spyOn(fs, 'fstatSync').mockReturnValue(Object.assign(at, { isFile: () => false }));
+    const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+    onTestFinished(() => void vi.restoreAllMocks());
+    for (const journal of [`${at.dev}:${at.ino}`, `${at.dev}:0`, undefined])
+      standardError({ JOURNAL_STREAM: journal }).write('{"level":"warn"}\n');
+    expect(written.mock.calls.flat()).toEqual(['<4>{"level":"warn"}\n', '{"level":"warn"}\n', '{"level":"warn"}\n']);
   });
 });
 

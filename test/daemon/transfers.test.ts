@@ -89,29 +89,26 @@ test('the agent releases a key seconds after its job is over, hardly reads the s
   store.close();
 });
 
-const stubbedEnvironment = (programs: readonly string[]) => {
-  const bin = temporaryDirectory();
-  for (const name of programs) fs.writeFileSync(path.join(bin, name), '', { mode: 0o755 });
-  vi.stubEnv('PATH', bin);
+test('transfers are direct where the configuration wants them, and programs or shares are there for them', async () => {
   onTestFinished(() => void vi.unstubAllEnvs());
-};
-
-test.each<[transfer: string, programs: readonly string[], roots: Record<string, string>, isOffered: boolean]>([
-  ['service', ['ssh', 'rsync'], { '/scratch': '/srv/scratch' }, false],
-  ['auto', [], {}, false],
-  ['auto', ['ssh'], {}, false],
-  ['auto', ['rsync'], {}, false],
-  ['auto', ['ssh', 'rsync'], {}, true],
-  ['auto', [], { '/scratch': '/srv/scratch' }, true],
-  ['direct', [], {}, true],
-])('with results.transfer %s, the programs %j and the shares %j, transfers are direct: %s', async (...row) => {
-  const [transfer, programs, shareRoots, isOffered] = row;
-  const { config } = await restConfig({ results: { transfer, shareRoots } });
-  stubbedEnvironment(programs);
-  const store = new Store({ directory: temporaryDirectory(), service: 'model', owner: true, now: Date.now });
-  const transfers = new Transfers({ store, log: SILENT, secrets: new Secrets() });
-  expect(transfers.directOf(config) !== null).toBe(isOffered);
-  store.close();
+  const share = { '/scratch': '/srv/scratch' };
+  for (const [transfer, programs, shareRoots, isDirect] of [
+    ['service', ['ssh', 'rsync'], share, false],
+    ['auto', [], {}, false],
+    ['auto', ['ssh'], {}, false],
+    ['auto', ['rsync'], {}, false],
+    ['auto', ['ssh', 'rsync'], {}, true],
+    ['auto', [], share, true],
+    ['direct', [], {}, true],
+  ] as const) {
+    const { config, directory } = await restConfig({ results: { transfer, shareRoots } });
+    for (const name of programs) fs.writeFileSync(path.join(directory, name), '', { mode: 0o755 });
+    vi.stubEnv('PATH', directory);
+    const store = new Store({ directory: temporaryDirectory(), service: 'model', owner: true, now: Date.now });
+    const found = new Transfers({ store, log: SILENT, secrets: new Secrets() }).directOf(config);
+    expect([transfer, programs, found !== null]).toEqual([transfer, programs, isDirect]);
+    store.close();
+  }
 });
 
 test('no share may contain keys, of the agent or of its user', async () => {

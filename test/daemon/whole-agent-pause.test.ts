@@ -36,9 +36,10 @@ test.each([429, 503])('no call of any job is made while a pause of status %i hol
   const service = { protocol: 'rest', baseUrl: new URL(server.url).origin };
   const auth = { method: 'session-code', sessionCodeFile: 'code' };
   const { config } = await restConfig({ service, auth }, directory);
-  const warnings: string[] = [];
-  const warn = (fields: unknown, message: string) => void warnings.push(`${message} ${JSON.stringify(fields)}`);
-  const connection = await connect(config, { ...SILENT, warn });
+  const lines = new Set<string>();
+  const say = (level: string) => (fields: object, message: string) =>
+    void lines.add(`${level} ${message} ${JSON.stringify(fields).replace(/(?<="(?:durationMs|tookMs)":)\d+/, 'MS')}`);
+  const connection = await connect(config, { ...SILENT, debug: say('debug'), info: say('info'), warn: say('warn') });
   onTestFinished(() => connection.close());
 
   const calls = new Calls({ concurrency: 1, share: connection.share });
@@ -57,5 +58,12 @@ test.each([429, 503])('no call of any job is made while a pause of status %i hol
   expect(askedAt).toHaveLength(JOBS * CALLS_OF_JOB);
   expect(codes).toHaveLength(1);
   expect(Math.min(...askedAt.slice(REFUSED)) - refusedAt).toBeGreaterThanOrEqual(1_000);
-  expect(warnings).toEqual([`all calls paused by the service {"status":${status},"pauseMs":1000}`]);
+  const call = (outcome: string, bytes: number) =>
+    `debug call {"operation":"ListChangedFilesForJob","durationMs":MS,"outcome":"${outcome}","bytes":${bytes}}`;
+  expect([...lines]).toEqual([
+    'info signed in {"tookMs":MS}',
+    call('ok', 2),
+    `warn all calls paused by the service {"status":${status},"pauseMs":1000}`,
+    call(status === 429 ? 'rate-limited' : 'unavailable', 4),
+  ]);
 });
