@@ -26,7 +26,6 @@ export class FileWatch {
     for (const file of files) if (!this.#seen.has(file)) this.#seen.set(file, stampOf(statIfThere(file)));
     clearInterval(this.#timer);
     void this.#watcher?.close();
-    this.#watcher = undefined;
     if (files.length === 0) return;
     this.#timer = setInterval(() => this.#check(), CHECK_MS);
     this.#watcher = watch(files)
