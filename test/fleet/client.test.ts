@@ -10,6 +10,7 @@ import { fleetOfView } from '../../src/daemon/fleet.ts';
 import { withJobsOfFleet } from '../../src/daemon/fleet-retention.ts';
 import { asJobtailError } from '../../src/errors.ts';
 import { FleetClient, readFleet } from '../../src/fleet/commands/client.ts';
+import { FORMAT } from '../../src/fleet/database/tables.ts';
 import { bringOwnJobs } from '../../src/fleet/joined.ts';
 import { writeRows } from '../../src/fleet/rows/handover.ts';
 import type { JobId } from '../../src/job.ts';
@@ -27,22 +28,31 @@ const PG = needs('postgres');
 
 const SCHEMAS = `SELECT nspname FROM pg_catalog.pg_namespace WHERE nspname LIKE 'jobtail%'`;
 
-it.concurrent('a look makes no tables and brings none up to date', PG, async (test) => {
-  const fleet = await FleetParts.make(test);
-  const look = () => failureOf(FleetClient.openReadOnly(fleet.address));
-  const hint = 'start an agent of this version (agent run): it makes the tables, or brings them up to date';
-  const missing = /^the database of the fleet \(.*\/test_\d+, schema jobtail\) has no tables of a fleet yet$/;
-  expect(await look()).toMatchObject({ code: 'fleet', message: expect.stringMatching(missing), hint });
-  expect(await fleet.query(SCHEMAS)).toEqual([]);
-  await fleet.join('command');
-  await fleet.query('UPDATE jobtail.version SET version = version - 1');
-  const before = await fleet.query('SELECT version FROM jobtail.version');
-  expect(await look()).toMatchObject({
-    message: expect.stringMatching(/\) has the tables of an older version$/),
-    hint,
-  });
-  expect(await fleet.query('SELECT version FROM jobtail.version')).toEqual(before);
-});
+it.concurrent(
+  'tables that are missing, older, newer or too old are refused with what to do, and stay so',
+  PG,
+  async (test) => {
+    const fleet = await FleetParts.make(test);
+    const look = async () => {
+      const { code, message, hint } = await failureOf(FleetClient.openReadOnly(fleet.address));
+      return `${code}: ${message.replace(/\(\S+\/test_\d+/, '(DB')} (${hint})`;
+    };
+    const lines = [await look()];
+    expect(await fleet.query(SCHEMAS)).toEqual([]);
+    await fleet.join('command');
+    for (const version of [FORMAT - 1, FORMAT + 1, 3]) {
+      await fleet.query('UPDATE jobtail.version SET version = $1', [version]);
+      lines.push(await look());
+      expect(await fleet.query('SELECT version FROM jobtail.version')).toEqual([{ version }]);
+    }
+    expect(lines).toEqual([
+      'fleet: the database of the fleet (DB, schema jobtail) has no tables of a fleet yet (start an agent of this version (agent run): it makes the tables, or brings them up to date)',
+      'fleet: the database of the fleet (DB, schema jobtail) has the tables of an older version (start an agent of this version (agent run): it makes the tables, or brings them up to date)',
+      `config: the tables of the fleet (DB, schema jobtail) were made by a newer version of the agent (their format is ${FORMAT + 1}) (this version supports formats up to ${FORMAT}: install the newer agent here, too)`,
+      'config: the tables of the fleet (DB, schema jobtail) were made by a version of the agent before 0.2.0 (their format is 3) (start an agent of version 0.2.0 once: it upgrades them; or set another fleet.schema and watch the jobs again)',
+    ]);
+  },
+);
 
 it.concurrent('a check of the database shows its server, its tables and its agents', PG, async (test) => {
   const fleet = await FleetParts.make(test);
@@ -59,13 +69,7 @@ it.concurrent('a check of the database shows its server, its tables and its agen
     await agents.join(memberOf(name, { leaseMs }));
   expect(await checked(), 'without the one whose lease is over').toEqual({ ...server, hasTables: true, agents: 1 });
   await fleet.query('UPDATE jobtail.version SET version = version + 1');
-  expect(await failureOf(readFleet(fleet.address))).toMatchObject({
-    ...{
-      code: 'config',
-      message: expect.stringMatching(/were made by a newer version of the agent \(their format is \d+\)$/),
-    },
-    hint: expect.stringMatching(/^this version supports formats up to \d+: install the newer agent here, too$/),
-  });
+  await expect(readFleet(fleet.address)).rejects.toMatchObject({ code: 'config' });
   const open = `SELECT 1 FROM pg_stat_activity WHERE application_name = 'jobtail check' AND datname = current_database()`;
   // Sooner than an idle one ends by itself.
   await until('the end of its connections', async () => (await fleet.query(open)).length === 0, 8_000);

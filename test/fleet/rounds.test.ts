@@ -171,7 +171,7 @@ it.concurrent('commands that could not be written are executed again, in their o
   expect(answers).toEqual([{}, undefined, {}, undefined]);
 });
 
-it.concurrent('commands that the state had no room for are executed later, each with its own answer', {
+it.concurrent('commands that the state had no room for are executed later, each with its own answer, or by the next owner', {
   ...PG,
 }, async (test) => {
   const fleet = await FleetParts.make(test);
@@ -180,12 +180,13 @@ it.concurrent('commands that the state had no room for are executed later, each 
   await commands.give(watches(1, 2));
   await anna.round();
   const given = await commands.give([ONE, TWO].map((jobId) => ({ jobId, kind: 'sync' })));
-  const add = anna.store.requests.add.bind(anna.store.requests);
-  vi.spyOn(anna.store.requests, 'add')
-    .mockImplementationOnce(add)
-    .mockImplementationOnce(() => {
-      throw new JobtailError('disk-full', 'no room left');
-    });
+  const add = vi
+    .spyOn(anna.store.requests, 'add')
+    .mockImplementationOnce(anna.store.requests.add.bind(anna.store.requests));
+  const full = () => {
+    throw new JobtailError('disk-full', 'no room left');
+  };
+  add.mockImplementationOnce(full);
   await expect(anna.round()).rejects.toThrow('no room left');
   await anna.round();
   const passes = anna.store.requests.open('pass');
@@ -193,22 +194,15 @@ it.concurrent('commands that the state had no room for are executed later, each 
   for (const { requestId, jobId } of passes) anna.store.requests.answer(requestId, JSON.stringify({ error: jobId }));
   await anna.round();
   expect(await Promise.all(given.map((id) => commands.answerOf(id)))).toEqual([{ error: ONE }, { error: TWO }]);
-});
-
-it.concurrent('an agent without room for a command still hands its jobs off, with the command', PG, async (test) => {
-  const fleet = await FleetParts.make(test);
-  const [anna, bert] = [await agentOf(fleet, 'anna', test), await agentOf(fleet, 'bert', test)];
-  const { commands } = anna.joined;
-  await commands.give(watches(1));
-  await anna.round();
-  await commands.give([{ jobId: ONE, kind: 'sync' }, ...watches(2)]);
-  vi.spyOn(anna.store.requests, 'add').mockImplementation(() => {
-    throw new JobtailError('disk-full', 'no room left');
-  });
+  // It still hands its jobs off, with the command.
+  await commands.give([{ jobId: ONE, kind: 'sync' }, ...watches(3)]);
+  add.mockImplementation(full);
   await expect(anna.round(true)).rejects.toThrow('no room left');
   expect(anna.leased.size).toBe(0);
+  const bert = await agentOf(fleet, 'bert', test);
   await bert.round();
-  expect([bert.taken, bert.store.requests.open('pass').map(({ jobId }) => jobId)]).toEqual([[TWO, ONE], [ONE]]);
+  const asked = bert.store.requests.open('pass').map(({ jobId }) => jobId);
+  expect([bert.taken, asked]).toEqual([[orderFor(3).jobId, ONE, TWO], [ONE]]);
 });
 
 it.concurrent('jobs whose lease may have expired are paused and resumed, again and again, once they were released', {

@@ -91,14 +91,3 @@ it('upgraded rows have the names and keys of this version', needs('postgres'), a
   const [result] = await fleet.query(`SELECT key FROM jobtail.rows WHERE kind = 'result_files'`);
   expect(result).toEqual({ key: fleetKey(JSON.stringify(['"ü'.repeat(700)])) });
 });
-
-it('tables from before 0.2.0 are refused with what to do', needs('postgres'), async () => {
-  const fleet = await FleetParts.make();
-  await fleet.query(TABLES);
-  await fleet.query('UPDATE jobtail.version SET version = 3');
-  await expect(fleet.join('command')).rejects.toMatchObject({
-    code: 'config',
-    message: expect.stringContaining('were made by a version of the agent before 0.2.0 (their format is 3)'),
-    hint: expect.stringContaining('start an agent of version 0.2.0 once'),
-  });
-});
