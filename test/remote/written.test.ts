@@ -1,7 +1,7 @@
 /** What is read of the documents of both protocols, and what each call makes of the responses to it. */
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import type { JobService, PartRequest, Remote, TransferMethod } from '../../src/agent/ports/server.ts';
+import type { Grant, JobService, PartRequest, Remote, TransferMethod } from '../../src/agent/ports/server.ts';
 import { asJobtailError } from '../../src/errors.ts';
 import type { LiveFileName } from '../../src/job.ts';
 import type { Operation } from '../../src/operations.ts';
@@ -217,14 +217,15 @@ async function serve(protocol: Protocol) {
       const body = await bodyOf(request);
       const { pathname, searchParams } = new URL(request.url ?? '', 'http://x');
       const text = `${body}${[...searchParams].map((pair) => ` ${pair.join('=')}`).join('')}`;
-      const [, code = 'no code'] =
+      const { authorization = 'nothing', 'x-api-key': apiKey = authorization } = request.headers;
+      const [, code = `${apiKey}`] =
         /<sessionCode>([^<]*)<|"SessionCode":"(.*?)"| SessionCode=(.*)/.exec(text)?.filter(Boolean) ?? [];
       const operation = /<soap:Body><(\w+)/.exec(text)?.[1];
       const members = text.replace(/,?"SessionCode":".*?"| SessionCode=.*/, '');
       const what =
         operation ??
         `${request.method} ${pathname.replace('/heappe/', '')} ${members.length > 200 ? `${members.slice(0, 120)}... (${body.length} bytes)` : members}`;
-      asked.push(code === CODES[0] || code.length > 99 ? what : `${what} by ${code}`);
+      asked.push([CODES[0], 'x'.repeat(100)].includes(code) ? what : `${what} by ${code}`);
       const once = service.responses.findIndex(({ at }) => at === undefined);
       const isLast = service.responses.filter(({ at }) => at === undefined).length < 2;
       const found =
@@ -253,9 +254,12 @@ function connect(
   world: Pick<World, 'secrets' | 'nowMs'>,
   directory: string,
 ) {
-  const long = 'x'.repeat(100);
-  const codes = CODES.map((code) => ({ kind: 'session', code: grant === 'long' ? long : code }) as const);
-  const session = new GivenSession(...(grant === 'token' ? [{ kind: 'bearer', token: long } as const] : codes));
+  const codes = CODES.map((code) => ({ kind: 'session', code: grant === 'long' ? 'x'.repeat(100) : code }) as const);
+  const others: Readonly<Record<string, Grant>> = {
+    token: { kind: 'bearer', token: 'x'.repeat(100) },
+    key: { kind: 'api-key', key: 'alice:password' },
+  };
+  const session = new GivenSession(...(grant in others ? [others[grant] as Grant] : codes));
   const isSessionFault = (words: string) => /sezení/i.test(words);
   const options = { session, spill: spillTo(directory, 1_000), secrets: world.secrets, isSessionFault };
   if (protocol === 'rest') return closedAtEnd(createRest(url, { ...options, now: () => world.nowMs }));
