@@ -34,9 +34,7 @@ it('a job is skipped while a client places a command for it, and acquired afterw
   expect(await take()).toEqual(['2']);
 });
 
-it('a job that is handed off waits for its next owner, one that is done only from its next command on', {
-  ...PG,
-}, async () => {
+it('a job handed off waits for its next owner, one that is done for its next command', PG, async () => {
   const { commands, claims, take, waiting } = await fleetWith('1', '2');
   await take();
   const [first, second] = await claims.owned();

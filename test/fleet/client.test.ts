@@ -272,9 +272,7 @@ it.concurrent('results that are not here are counted once in a look at one job',
   store.close();
 });
 
-it.concurrent('retention in a fleet removes a job that nobody works on, and its files only where it is to', {
-  ...PG,
-}, async (test) => {
+it.concurrent('retention removes a job that no agent works on, and its files only where asked', PG, async (test) => {
   const fleet = await FleetParts.make(test);
   const directory = temporaryDirectory(undefined, test);
   const { url, schema } = fleet.address;
@@ -295,9 +293,7 @@ it.concurrent('retention in a fleet removes a job that nobody works on, and its 
   expect(await fleet.query('SELECT DISTINCT state FROM jobtail.jobs')).toEqual([{ state: 'forgotten' }]);
 });
 
-it.concurrent('a removed job has no rows, and stays known; one that is followed or owned is refused', {
-  ...PG,
-}, async (test) => {
+it.concurrent('a removed job has no rows and stays known; a followed or owned one is refused', PG, async (test) => {
   const fleet = await FleetParts.make(test);
   await fleet.ordered('command', 1);
   const { jobId } = orderFor(1);

@@ -28,9 +28,7 @@ const connectionsOf = (name: string) =>
 /** Pauses of an agent pass in a hundredth of their time, its lease is as long as it is. */
 const FAST = { clock: fastClock(100), heartbeatMs: 1_000_000 };
 
-it.concurrent('an agent that cannot work hands its jobs over, is given none, says why, and gets its share again', {
-  ...PG,
-}, async (test) => {
+it.concurrent('an agent that cannot work hands its jobs over, says why, and gets its share again', PG, async (test) => {
   const { fleet, watch, agent, soon } = await fleetWith(test, 6);
   let trouble: string | undefined = 'the service cannot be reached';
   const anna = fleet.start('anna', { ...FAST, unready: () => trouble });
@@ -132,9 +130,7 @@ it.concurrent('an agent ends when a process with a copy of its state took its na
   expect(await fleet.query('SELECT instance FROM jobtail.agents')).toEqual([{ instance: 'of a copy' }]);
 });
 
-it.concurrent('an agent that does not see the mirrors of the others is refused, unless each has its own', {
-  ...PG,
-}, async (test) => {
+it.concurrent('an agent without the mirrors of the others is refused, unless each has its own', PG, async (test) => {
   const fleet = await FleetParts.make(test);
   const anna = fleet.start('anna', {});
   await until('the first one to be in', () => anna.log.some(({ message }) => message === 'joined the fleet'));
@@ -226,9 +222,7 @@ it.concurrent('the next process of an agent continues at once with its jobs', PG
   await until('the job to be followed', () => followed.size === 1);
 });
 
-it.concurrent('an agent whose lease may have expired writes nothing, and its last rows when it stops', {
-  ...PG,
-}, async (test) => {
+it.concurrent('an agent whose lease may be over writes nothing, and its last rows when it stops', PG, async (test) => {
   const { fleet } = await fleetWith(test, 1);
   let aheadMs = 0;
   const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs };

@@ -60,9 +60,7 @@ it.concurrent('an agent on a full disk takes no jobs, and takes them again when 
   await until('both jobs to be followed', () => followed.size === 2);
 });
 
-it.concurrent('rows that the database refuses are a failure until they are written, whatever else it answers', {
-  ...PG,
-}, async (test) => {
+it.concurrent('rows that the database refuses are a failure until they are written', PG, async (test) => {
   const fleet = await FleetParts.make(test);
   await fleet.ordered('command', 1);
   const { jobId } = orderFor(1);

@@ -72,9 +72,7 @@ async function agentOf(fleet: FleetParts, name: string, test: TestContext, mirro
   return { ...context, context, ...{ rounds, round, readiness, changes, acts, taken, ended, failures, lines, clock } };
 }
 
-it.concurrent('a job that comes back to an agent has its open command, and nothing of the lease before', {
-  ...PG,
-}, async (test) => {
+it.concurrent('a job that comes back has its open command, and nothing of the lease before', PG, async (test) => {
   const fleet = await FleetParts.make(test);
   const anna = await agentOf(fleet, 'anna', test);
   const bert = await agentOf(fleet, 'bert', test, 'elsewhere');
@@ -171,9 +169,7 @@ it.concurrent('commands that could not be written are executed again, in their o
   expect(answers).toEqual([{}, undefined, {}, undefined]);
 });
 
-it.concurrent('commands that the state had no room for are executed later, each with its own answer, or by the next owner', {
-  ...PG,
-}, async (test) => {
+it.concurrent('commands that the state had no room for are executed later, or by the next owner', PG, async (test) => {
   const fleet = await FleetParts.make(test);
   const anna = await agentOf(fleet, 'anna', test);
   const { commands } = anna.joined;
@@ -205,9 +201,7 @@ it.concurrent('commands that the state had no room for are executed later, each 
   expect([bert.taken, asked]).toEqual([[orderFor(3).jobId, ONE, TWO], [ONE]]);
 });
 
-it.concurrent('jobs whose lease may have expired are paused and resumed, again and again, once they were released', {
-  ...PG,
-}, async (test) => {
+it.concurrent('jobs whose lease may be over are paused, and resumed once they were released', PG, async (test) => {
   const fleet = await FleetParts.make(test);
   const anna = await agentOf(fleet, 'anna', test);
   const { commands } = anna.joined;
@@ -298,9 +292,7 @@ it.concurrent('a job that is lost is forgotten after its release, and is not acq
   }
 });
 
-it.concurrent('a job that the database has for an agent is acquired after a lease, one that it has not is forgotten', {
-  ...PG,
-}, async (test) => {
+it.concurrent('a job that the database has for an agent is acquired, another one forgotten', PG, async (test) => {
   const fleet = await FleetParts.make(test);
   const anna = await agentOf(fleet, 'anna', test);
   await anna.joined.commands.give(watches(1, 2));
@@ -356,9 +348,7 @@ it.concurrent('an agent releases no more jobs than others have room for, until t
   expect(left).toEqual([5, 5, 5, 4, 4, 4]);
 });
 
-it.concurrent('a drained agent also releases jobs that it does not follow, and keeps those that it cannot release', {
-  ...PG,
-}, async (test) => {
+it.concurrent('a drained agent also releases jobs that it does not follow, if it can', PG, async (test) => {
   const fleet = await FleetParts.make(test);
   const anna = await agentOf(fleet, 'anna', test);
   await anna.joined.commands.give(watches(1, 2));
@@ -389,9 +379,7 @@ it.concurrent('a drained agent also releases jobs that it does not follow, and k
   expect(anna.store.fleetLeases.all()).toEqual([ONE, TWO].map((jobId) => ({ jobId, attempt: 2 })));
 });
 
-it.concurrent('a job whose rows cannot be stored waits behind the others, and is acquired when they can', {
-  ...PG,
-}, async (test) => {
+it.concurrent('a job whose rows cannot be stored waits behind the others', PG, async (test) => {
   const fleet = await FleetParts.make(test);
   const anna = await agentOf(fleet, 'anna', test);
   await anna.joined.commands.give(watches(1, 2));
@@ -418,9 +406,7 @@ it.concurrent('a job whose rows cannot be stored waits behind the others, and is
   expect(anna.readiness.capacity(9, 1)).toBe(9);
 });
 
-it.concurrent('what agents are to do for the fleet as a whole is done twice a minute, or after a notification', {
-  ...PG,
-}, async (test) => {
+it.concurrent('what is due for the whole fleet is done twice a minute, or after a notification', PG, async (test) => {
   const fleet = await FleetParts.make(test);
   const anna = await agentOf(fleet, 'anna', test);
   const { database, commands } = anna.joined;
