@@ -36,6 +36,10 @@ export class Chunks {
   }
 }
 
+export function isWhiteSpace(bytes: Buffer): boolean {
+  return bytes.every((byte) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09);
+}
+
 const WHITE_SPACE = ['\t', '\n', '\r', ' '];
 
 /** Strings of this size stay in the processor's cache; ones above 128 KiB get their own pages. */

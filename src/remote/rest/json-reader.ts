@@ -5,7 +5,7 @@
 import { isUtf8 } from 'node:buffer';
 import { endOfWholeUtf8, GrowingBuffer } from '../../bytes.ts';
 import { JobtailError } from '../../errors.ts';
-import { Base64Decoder, Chunks } from '../content/chunks.ts';
+import { Base64Decoder, Chunks, isWhiteSpace } from '../content/chunks.ts';
 import type { Lifted } from '../content/lifted.ts';
 import { CONTENT, MAX_DEPTH, MAX_ITEM_BYTES, type ReaderOptions, type Value } from '../content/values.ts';
 import { malformed, tooLarge } from '../wrong-responses.ts';
@@ -19,11 +19,9 @@ const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/** Where the string begins that is the content of an item. */
-const BEFORE_CONTENT = new RegExp(String.raw`[{,\s]"${CONTENT}"\s*:\s*"$`, 'i');
+/** What stands before the string that is the content of an item. */
+const BEFORE_CONTENT = new RegExp(String.raw`[{,\s]"${CONTENT}"\s*:\s*$`, 'i');
 const MAX_BEFORE_CONTENT_BYTES = 256;
-
-const BLANK = /^[ \t\r\n]*$/;
 
 export interface JsonRest {
   /** null if the response is a list whose items were taken. */
@@ -38,6 +36,7 @@ export class JsonReader {
     this.#bulky === undefined ? this.#small(bytes, at) : this.#lift(bytes, at, this.#bulky);
   /** The item under way, or the whole response; a lifted text leaves an empty one. */
   readonly #item = new GrowingBuffer();
+  #isBlank = true;
   #list: 'none' | 'open' | 'closed' = 'none';
   #itemCount = 0;
   #depth = 0;
@@ -67,7 +66,7 @@ export class JsonReader {
     const isCut = this.#bulky !== undefined || this.#chunks.restBytes > 0 || this.#list === 'open';
     if (isCut) throw malformed('it ends before its last value');
     if (this.#list === 'none') return { value: parse(this.#item.view()), json };
-    if (!BLANK.test(json)) throw malformed('something after its last value');
+    if (!this.#isBlank) throw malformed('something after its last value');
     return { value: null, json };
   }
 
@@ -83,11 +82,12 @@ export class JsonReader {
       }
       switch (byte) {
         case QUOTE:
-          this.#keep(bytes.subarray(from, at + 1));
-          from = at + 1;
+          this.#keep(bytes.subarray(from, at));
+          from = at;
           this.#beginString();
-          if (this.#bulky !== undefined) return from;
-          break;
+          if (this.#bulky === undefined) break;
+          this.#keep(bytes.subarray(at, at + 1));
+          return at + 1;
         case OPEN_OBJECT:
         case OPEN_LIST:
           this.#depth += 1;
@@ -117,6 +117,7 @@ export class JsonReader {
   }
 
   #keep(bytes: Buffer): void {
+    this.#isBlank &&= isWhiteSpace(bytes);
     this.#item.append(bytes);
     if (this.#item.length > MAX_ITEM_BYTES) throw tooLarge(`more than ${MAX_ITEM_BYTES} bytes in one item`);
   }
@@ -135,9 +136,9 @@ export class JsonReader {
   }
 
   #isBulky({ encoding }: Lifted): boolean {
-    const item = this.#item.view();
-    if (encoding === 'base64') return this.#depth === 0 && BLANK.test(item.toString('latin1', 0, item.length - 1));
+    if (encoding === 'base64') return this.#depth === 0 && this.#isBlank;
     if (this.#list !== 'open' || this.#depth !== 2) return false;
+    const item = this.#item.view();
     return BEFORE_CONTENT.test(item.toString('latin1', Math.max(0, item.length - MAX_BEFORE_CONTENT_BYTES)));
   }
 
@@ -164,25 +165,29 @@ export class JsonReader {
 
   #beginsList(): boolean {
     const { onItem } = this.#options;
-    if (onItem === undefined || this.#list !== 'none' || this.#depth !== 1) return false;
-    if (!BLANK.test(this.#item.view().toString('latin1'))) return false;
+    if (onItem === undefined || this.#list !== 'none' || this.#depth !== 1 || !this.#isBlank) return false;
     this.#list = 'open';
-    this.#item.clear();
+    this.#clear();
     return true;
   }
 
   #endItem(): void {
     const value = parse(this.#item.view());
     this.#options.onItem?.(value, this.#text);
-    this.#item.clear();
+    this.#clear();
     this.#itemCount += 1;
     this.#text = undefined;
   }
 
   #endList(): void {
-    if (this.#itemCount > 0 || !BLANK.test(this.#item.view().toString('latin1'))) this.#endItem();
+    if (this.#itemCount > 0 || !this.#isBlank) this.#endItem();
     this.#list = 'closed';
+    this.#clear();
+  }
+
+  #clear(): void {
     this.#item.clear();
+    this.#isBlank = true;
   }
 }
 

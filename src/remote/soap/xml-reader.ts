@@ -9,12 +9,12 @@ import { endOfWholeUtf8 } from '../../bytes.ts';
 import { JobtailError } from '../../errors.ts';
 import type { Operation } from '../../operations.ts';
 import type { Secrets } from '../../redact.ts';
-import { Base64Decoder, Chunks } from '../content/chunks.ts';
+import { Base64Decoder, Chunks, isWhiteSpace } from '../content/chunks.ts';
 import { CONTENT, MAX_DEPTH, MAX_ITEM_BYTES, type ReaderOptions, textOf, type Value } from '../content/values.ts';
 import { malformed, tooLarge } from '../wrong-responses.ts';
 import { SOAP_NAMESPACES } from './contract.ts';
 import { faultWords, unexpected } from './faults.ts';
-import { endOfWholeCharacters, isWhiteSpace, NOT_MARKUP, resolveReferences } from './xml-text.ts';
+import { endOfWholeCharacters, NOT_MARKUP, resolveReferences } from './xml-text.ts';
 
 const ENVELOPES: readonly string[] = Object.values(SOAP_NAMESPACES);
 

@@ -41,7 +41,3 @@ export function endOfWholeCharacters(bytes: Buffer, start: number): number {
   const reference = tail.lastIndexOf(AMPERSAND);
   return reference === -1 || tail.includes(SEMICOLON, reference) ? end : from + reference;
 }
-
-export function isWhiteSpace(bytes: Buffer): boolean {
-  return bytes.every((byte) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09);
-}

@@ -47,6 +47,9 @@ const TEXTS: Readonly<Record<string, (size: number) => string>> = {
 const inText = (text: string) => `[{"Content":"${text}"}]`;
 const inRecord = (value: string) => `[{"FileName":${value}}]`;
 
+/** What may stand after a value that is no list, and no file. */
+const MORE = { texts: '""', lists: '[]', objects: '{}' };
+
 const hostile: readonly (readonly [what: string, taking: Taking, documentOf: (size: number) => string])[] = [
   ...Object.entries(VALUES).flatMap(([what, of]) => [
     [`${what} in the rest`, 'parts', of] as const,
@@ -59,6 +62,18 @@ const hostile: readonly (readonly [what: string, taking: Taking, documentOf: (si
     [`${what} in the rest`, 'parts', (size: number) => `["${of(size)}"]`] as const,
     [`${what} in base64`, 'file', (size: number) => `"${of(size)}"`] as const,
   ]),
+  ...Object.entries(MORE).flatMap(([what, text]) =>
+    (['file', 'items'] as const).flatMap((taking) =>
+      ['0', ' '.repeat(64 * 1024)].map(
+        (before) =>
+          [
+            `${what} after ${before.trim() || 'blanks'} for ${taking}`,
+            taking,
+            (size: number) => `${before}0${repeated(text, size)}`,
+          ] as const,
+      ),
+    ),
+  ),
 ];
 
 /** Reads the document, to the error if there is one. */
