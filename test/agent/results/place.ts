@@ -227,7 +227,10 @@ export class ResultsPlace {
 
 /** A direct way in memory. */
 export class ModelTransfer implements DirectTransfer {
-  readonly list = () => Promise.resolve({ files: [], links: 0 });
+  readonly list = async () => {
+    if (this.failure !== undefined) throw this.failure;
+    return { files: [], links: 0 };
+  };
   readonly orders: string[][] = [];
   /** The limits of each transfer, in bytes per second. */
   readonly limits: (number | null)[] = [];

@@ -165,7 +165,10 @@ export class DirectResults {
     const { leases, transfers } = this.#options;
     return await leases.during(jobId, async () => {
       const { lease, protocol } = await this.#takeLease(jobId, remote, signal);
-      return await transfers[protocol].list({ method: lease.method, signal });
+      return await transfers[protocol].list({ method: lease.method, signal }).catch((error: unknown) => {
+        if (error instanceof KeyRefused) leases.refused(jobId);
+        throw error;
+      });
     });
   }
 
