@@ -86,8 +86,9 @@ export class PassRun {
         await failures.succeeded(['pass'], { grew: false });
     } finally {
       for (const { requestId } of requests) served.delete(requestId);
+      // Of a command that came meanwhile, or of this pass, if it was stopped.
+      if (store.requests.open('pass').some((request) => request.jobId === jobId)) due.plan('pass');
     }
-    if (store.requests.open('pass').some((request) => request.jobId === jobId)) due.plan('pass');
   }
 
   /** What is left of a deleted job: of a followed one, in the pass that its deletion makes due instead of this one. */

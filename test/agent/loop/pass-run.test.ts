@@ -180,6 +180,23 @@ it('a job that is unwatched at once has no last pass, though one waited for its 
   expect([isStopped, remote.calls - calls, said.filter((line) => line.startsWith('complete'))]).toEqual([true, 0, []]);
 });
 
+it('a sync whose pass ends as its job is unwatched at once has another one', async () => {
+  const { clock, remote, store, agent } = await place({}, {});
+  await clock.passUntil('the first bytes', () => store.jobs.get(JOB)?.grownAt != null);
+  const download = remote.downloadFile.bind(remote);
+  remote.downloadFile = async (...args) => {
+    remote.downloadFile = download;
+    await sleep(clock, 60 * MINUTE_MS, args[3]);
+    return 0;
+  };
+  const request = store.requests.add(JOB, 'sync', clock.now());
+  agent.refresh();
+  await clock.passUntil('the download', () => remote.downloadFile === download);
+  store.jobs.unwatch(JOB, 'ended');
+  agent.refresh();
+  await clock.passUntil('the answer', () => store.requests.get(request)?.answer != null, 10_000);
+});
+
 it('a job that is watched again while a pass that was stopped still ends is followed on', async () => {
   const jobService = new ModelJobService();
   jobService.set(jobOf(JOB, 'Finished', { tasks: tasksOf(TASK) }));
