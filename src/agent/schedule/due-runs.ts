@@ -90,10 +90,6 @@ export class DueRuns implements Scheduled {
     await Promise.all([...this.#running.values()].map(({ ended }) => ended));
   }
 
-  has(kind: DueRun): boolean {
-    return this.#dueAt.has(kind) || this.#running.has(kind);
-  }
-
   get areIdle(): boolean {
     return this.#dueAt.size + this.#running.size === 0;
   }
