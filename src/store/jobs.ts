@@ -19,7 +19,7 @@ import { JobTable, jsonOf, type Sql, Table } from './sql.ts';
 /** `grownAt` is set if a live file grew; without `stalledAt`, the stored one stays. */
 export type RunEnd = Pick<JobRow, 'grownAt' | 'refused' | 'failures' | 'error'> & {
   readonly polledAt: number;
-  readonly stalledAt?: number | null;
+  readonly stalledAt?: number | null | undefined;
 };
 
 const SEARCH = `INSERT INTO task_searches (job_id, files) VALUES (?, ?)

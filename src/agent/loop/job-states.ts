@@ -1,7 +1,7 @@
 /** Requests the reports of the middleware about all jobs (docs/dev/soap.md 10): states, tasks, new jobs of the user. */
 import { BackOff } from '../../back-off.ts';
 import { BackOffs, eachAlone } from '../../each-alone.ts';
-import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
+import { asJobtailError, ERROR_POLICIES, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { isOtherRun, type JobInformation, jobTimeOf } from '../../job-information.ts';
 import { inSlices } from '../../slices.ts';
@@ -55,7 +55,7 @@ export class JobStates implements Scheduled {
   #dueAt = Number.POSITIVE_INFINITY;
   #listedAt = Number.NEGATIVE_INFINITY;
   #running: Promise<void> | undefined;
-  #failing: { readonly error: JobtailError; readonly stored: StoredError } | undefined;
+  #failing: StoredError | null = null;
   #storedAgainAt = Number.NEGATIVE_INFINITY;
   #listed = 0;
   /** In the last list. */
@@ -86,7 +86,7 @@ export class JobStates implements Scheduled {
   }
 
   tryAgain(isMended: (policy: ErrorPolicy) => boolean): void {
-    if (this.#failing !== undefined && isMended(this.#failing.error.policy)) this.#due(0);
+    if (this.#failing !== null && isMended(ERROR_POLICIES[this.#failing.code])) this.#due(0);
   }
 
   startDue(): void {
@@ -121,7 +121,7 @@ export class JobStates implements Scheduled {
     try {
       await this.#refresh();
       this.#backOff.reset();
-      this.#failing = undefined;
+      this.#failing = null;
       failures.worked(SCOPE, ofService);
       events.onJobStates('ok');
     } catch (thrown) {
@@ -129,7 +129,7 @@ export class JobStates implements Scheduled {
       this.#failed(asJobtailError(thrown));
       events.onJobStates('failed');
     }
-    const delayMs = this.#failing === undefined ? withJitter(this.#intervalMs, random()) : this.#backOff.remainingMs;
+    const delayMs = this.#failing === null ? withJitter(this.#intervalMs, random()) : this.#backOff.remainingMs;
     this.#due(delayMs);
     await this.#note(delayMs);
   }
@@ -263,8 +263,7 @@ export class JobStates implements Scheduled {
     this.#storeAgain();
     this.#backOff.lengthen();
     this.#backOff.pause(error.retryAfterMs ?? 0);
-    const stored = storedErrorFrom(error, this.#failing?.stored ?? null, clock.now());
-    if (stored !== null) this.#failing = { error, stored };
+    this.#failing = storedErrorFrom(error, this.#failing, clock.now());
     failures.failed(error.code === 'store' ? STATE : SCOPE, error);
     if (this.#backOff.failures < LASTING_FAILURES) return;
     for (const job of this.#options.followed()) job.unreported(false);
@@ -279,9 +278,9 @@ export class JobStates implements Scheduled {
     const { clock, store, failures: logged } = this.#context;
     const requestedAt = clock.now();
     const failures = this.#backOff.failures;
-    const error = this.#failing?.stored ?? null;
     const counts = { listed: this.#listed, waiting: this.#waiting };
-    const row = { requestedAt, nextRequestAt: requestedAt + Math.round(delayMs), failures, error, ...counts };
+    const nextRequestAt = requestedAt + Math.round(delayMs);
+    const row = { requestedAt, nextRequestAt, failures, error: this.#failing, ...counts };
     if (this.#options.signal.aborted) return;
     const noted = this.#context.poll.commitTogether(() => store.jobInformation.saveListing(row));
     await noted.then(() => logged.cleared(STATE)).catch(() => {});

@@ -153,12 +153,11 @@ export class RunFailures {
       const before = first === undefined ? null : (store.jobs.get(jobId)?.error ?? null);
       const stored = storedErrorFrom(first?.error, before, polledAt);
       const retry = first?.retryAt === undefined ? {} : { retryAt: first.retryAt };
-      const error = stored === null ? null : { ...stored, ...retry };
+      const error = stored && { ...stored, ...retry };
       const grownAt = grew ? polledAt : null;
       const failures = first?.backOff.failures ?? 0;
       const stalledAt = stalledMs == null ? stalledMs : Math.round(polledAt - stalledMs);
-      const stall = stalledAt === undefined ? {} : { stalledAt };
-      store.jobs.endRun(jobId, { polledAt, grownAt, refused, failures, error, ...stall });
+      store.jobs.endRun(jobId, { polledAt, grownAt, refused, failures, error, stalledAt });
     }, withinMs);
   }
 }
