@@ -67,7 +67,7 @@ function alternatives(parts: ArrayIterator<string>, ignoreCase: boolean): Texts 
     if (!part.startsWith('(')) continue;
     const inside = alternatives(parts, ignoreCase);
     // What a group looks at is no part of the match; one with flags of its own may ignore case.
-    if (!/[=!]$|\w:$/.test(part)) last = inside;
+    if (!/[=!]|\w:/.test(part)) last = inside;
   }
   end();
   return ofAll.some((texts) => texts.length === 0) ? [] : ofAll.flat();

@@ -241,18 +241,18 @@ export class ViewPlace {
 class EventReader {
   close: () => void = () => {};
   #text = '';
-  readonly #seen: (readonly [name: string, data: unknown])[] = [];
+  readonly seen: (readonly [name: string, data: unknown])[] = [];
 
   take(text: string): void {
     this.#text += text;
     const lines = this.#text.split('\n');
     this.#text = lines.pop() ?? '';
-    for (const line of lines) if (line !== '') this.#seen.push(JSON.parse(line) as [string, unknown]);
+    for (const line of lines) if (line !== '') this.seen.push(JSON.parse(line) as [string, unknown]);
   }
 
   /** Everything of this name so far. */
   all<Name extends keyof Events>(name: Name): Events[Name][] {
-    return this.#seen.filter(([seen]) => seen === name).map(([, data]) => data as Events[Name]);
+    return this.seen.filter(([seen]) => seen === name).map(([, data]) => data as Events[Name]);
   }
 
   /** The last event of this name, as soon as it is so. */

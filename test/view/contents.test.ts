@@ -1,12 +1,11 @@
-/** Contents over real HTTP: bytes of the mirrors and results, lines, generations, searches, downloads. */
+/** What the view answers over real HTTP: contents, lines, generations, searches, downloads, results, and events. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { Worker } from 'node:worker_threads';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { JobId, LiveFileName, TaskId } from '../../src/job.ts';
 import { FileContent } from '../../src/view/content/content.ts';
-import type { LinePlace, NumbersLine, ResultEntries, SearchLine } from '../../src/view/contract/addresses.ts';
-import { until } from '../support/e2e-until.ts';
+import type { LinePlace, Refusal, ResultEntries, SearchLine } from '../../src/view/contract/addresses.ts';
+import type { FileLength } from '../../src/view/contract/events.ts';
 import { expectCases } from '../support/errors.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { type Answer, JOB, STDOUT, TASK, ViewPlace } from '../support/view-place.ts';
@@ -35,6 +34,12 @@ class Versions {
   }
 }
 
+/** Its length comes after all else that changed. */
+const MARKER = `${JOB}/${TASK}/progress`;
+
+const ASSETS = path.join(import.meta.dirname, '../../dist/view/page/assets');
+const assetOf = (end: string) => fs.readdirSync(ASSETS).find((name) => name.endsWith(end)) ?? '';
+
 /** What changes a view, step by step, and the answers that it then sends. */
 async function answersOf(written: string): Promise<string[]> {
   const [first = '', ...steps] = written.split('; ');
@@ -42,12 +47,26 @@ async function answersOf(written: string): Promise<string[]> {
   const versions = new Versions();
   const result: string[] = [];
   const argumentsOf = (rest: string) => JSON.parse(`[${rest}]`) as never[];
+  const stores = place.store as unknown as Record<string, Record<string, (...of: readonly unknown[]) => void>>;
+  let page = place.look('');
+  /** What is sent after all that was done before. */
+  const events = async () => {
+    fs.appendFileSync(place.mirrorOf('progress'), '.');
+    const { size } = fs.statSync(place.mirrorOf('progress'));
+    await page.until('length', ({ file, bytes }) => file === MARKER && bytes === size);
+    return page.seen.splice(0).filter(([, data]) => (data as Partial<FileLength> | null)?.file !== MARKER);
+  };
   const work: Readonly<Record<string, (...of: never[]) => unknown>> = {
     job: (job: JobId) => place.addJob(job),
     write: (file: LiveFileName, text: string, job: JobId = JOB) => place.write(file, text, job),
     rewrite: (text: string) => place.rewrite('stdout', text),
     append: (text: string) => fs.appendFileSync(place.mirrorOf(), text),
-    commit: (row: object, task: TaskId = TASK) => place.commit('stdout', row, JOB, task),
+    commit: (row: object, task: TaskId = TASK, file: LiveFileName = 'stdout') => place.commit(file, row, JOB, task),
+    report: (job: JobId, information: object) => place.report(job, information),
+    store: (part: string, name: string, ...of: readonly unknown[]) => stores[part]?.[name]?.(...of),
+    look: (query: string) => {
+      page = place.look(`${query}&file=${MARKER}`);
+    },
     result: (name: string, content?: string | null, row: object = {}) =>
       place.addResult(name, content ?? undefined, row),
     remove: (number: number) => fs.rmSync(`${place.mirrorOf()}.${number}`),
@@ -55,18 +74,35 @@ async function answersOf(written: string): Promise<string[]> {
   };
   for (const step of steps) {
     const [, word = '', rest = ''] = /^(\w+) ?(.*)$/.exec(step) ?? [];
-    if (word !== 'ask' && word !== 'head') {
+    if (word === 'events') {
+      const shown = (await events()).map(([name, data]) => `  ${name}: ${JSON.stringify(data)}`);
+      const same = (line: string) => line.replaceAll(/\b1[78]\d{11}\b/g, 'NOW').replaceAll('\u202e', '\\u202e');
+      result.push(`${step}:`, ...shown.map(same));
+      continue;
+    }
+    if (!/^(?:ask|head|page|[A-Z]+)$/.test(word)) {
       expect(Object.keys(work)).toContain(word);
       work[word]?.(...argumentsOf(rest));
       continue;
     }
-    const { status, headers, text } = await place.ask(`/api/${versions.in(rest).replace('STDOUT', STDOUT)}`);
-    const kinds = word === 'head' ? /^(?:content-(?!length)|x-|cross-|referrer-|cache-|view-)/ : /^view-/;
+    const method = /^[A-Z]+$/.test(word) ? word : 'GET';
+    const [, sent, target = ''] = /^(\{.*?\})? ?(.*)$/.exec(rest) ?? [];
+    const asked = versions
+      .in(target)
+      .replace('STDOUT', STDOUT)
+      .replace(/NAME(\.\w+)/, (_, end: string) => assetOf(end));
+    const { status, headers, text } = await place.ask(word === 'page' ? asked : `/api/${asked}`, {
+      ...{ method, headers: sent === undefined ? {} : (JSON.parse(sent) as Record<string, string>) },
+    });
+    const kinds = /head|page/.test(word) ? /^(?:content-(?!length)|x-|cross-|referrer-|cache-|view-|vary)/ : /^view-/;
     const shown = Object.entries(headers).filter(([name]) => kinds.test(name));
     const lines = shown.map(([name, value]) => `  ${name}: ${value}`);
-    const body = JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll('\\n', '\n').trimEnd();
+    const { error } = status < 400 || text === '' ? {} : (JSON.parse(text) as Partial<Refusal>);
+    const whole = error === undefined ? text : Object.values(error).join('; ');
+    const body = word === 'page' && error === undefined ? '' : JSON.stringify(whole).slice(1, -1);
+    const bodyLines = body.replaceAll('\\"', '"').replaceAll('\\n', '\n').trimEnd().split('\n');
     // How often progress is reported is a matter of time.
-    const told = body.split('\n').filter((line) => !line.startsWith('{"searched":'));
+    const told = bodyLines.filter((line) => !/^\{"searched":|"isDone":false/.test(line));
     const all = [...lines, ...told.map((line) => `  ${line.slice(0, 900)}`)];
     result.push(`${step}: ${status}`, ...all.map((line) => versions.shown(line)));
   }
@@ -130,15 +166,6 @@ it('a content that is closed is not read, and closed once: its number may be tha
 });
 
 describe('a search', () => {
-  it('by an expression ends the thread of its expression', async () => {
-    const place = await ViewPlace.withJob('a needle\n');
-    const terminate = vi.spyOn(Worker.prototype, 'terminate');
-    onTestFinished(() => terminate.mockRestore());
-    const said = await place.lines<SearchLine>(`/api/search?${STDOUT}&text=n.*e&regex=1`);
-    expect(said[0]).toEqual({ at: [[2, 6]] });
-    await until('its end', () => terminate.mock.calls.length === 1);
-  });
-
   it('that nobody reads any more ends, and gives its place back', async () => {
     const place = await ViewPlace.withJob(
       Buffer.concat([Buffer.alloc(16 * 1024 * 1024, 'abcdefg\n'), Buffer.from('last\n')]),
@@ -179,17 +206,6 @@ describe('a search', () => {
       request.on('error', () => resolve([]));
     });
     expect(said.at(-1)).toMatchObject({ done: true, cut: expect.stringContaining('rewritten'), version: 'g2' });
-  });
-});
-
-describe('numbers', () => {
-  it('that are very many are thinned', async () => {
-    const place = await ViewPlace.withJob(Array.from({ length: 200_000 }, (_, index) => `x ${index}\n`).join(''));
-    const said = await place.lines<NumbersLine>(`/api/numbers?${STDOUT}&like=0`);
-    const rows = said.flatMap((line) => ('at' in line ? line.rows : []));
-    expect(rows.length).toBeLessThan(150_000);
-    expect(rows.length).toBeGreaterThan(50_000);
-    expect(said.at(-1)).toMatchObject({ done: true });
   });
 });
 

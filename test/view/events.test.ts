@@ -2,7 +2,6 @@
 import fs from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { JobId } from '../../src/job.ts';
 import { lockDirectory } from '../../src/store/lock.ts';
 import type { StoredError } from '../../src/store/rows.ts';
 import { Totals } from '../../src/store/totals.ts';
@@ -120,64 +119,6 @@ describe('a mirror that grows', () => {
 });
 
 describe('jobs', () => {
-  it('come whole, then those that changed, and whole again when one is gone', async () => {
-    const place = await ViewPlace.withJob();
-    place.addResult('/a', 'abc');
-    place.store.jobs.watch(
-      { jobId: '502' as JobId, tasks: null, files: ['log'], results: false, settleAfterMs: null, source: 'command' },
-      5,
-    );
-    const page = place.look('jobs=1');
-    const first = await page.until('jobs');
-    expect(first.whole).toBe(true);
-    expect(first.jobs).toMatchObject([
-      {
-        ...{ jobId: '501', state: 'watched', tasks: { found: 1, searching: false }, liveBytes: 0, firstError: null },
-        results: { listed: 1, synced: 1, bytes: 3 },
-      },
-      { jobId: '502', tasks: { found: 0, searching: true }, results: { listed: 0 }, changedAt: 5 },
-    ]);
-    place.write('stdout', 'x'.repeat(1_000));
-    place.commit('stderr', { error: TROUBLE });
-    const changed = await page.until('jobs', ({ jobs }) =>
-      jobs.some(({ firstError, liveBytes }) => firstError !== null && liveBytes > 0),
-    );
-    expect(changed.whole).toBe(false);
-    expect(changed.jobs).toMatchObject([{ jobId: '501', liveBytes: 1_000, firstError: TROUBLE }]);
-    place.store.jobs.endRun(JOB, { polledAt: 9_000, grownAt: null, refused: 0, failures: 0, error: null });
-    await page.until('jobs', ({ jobs }) => jobs[0]?.polledAt === 9_000);
-    // Attempts that fail are no polls that were answered.
-    const outage = { code: 'unreachable', message: 'connection refused', hint: null, since: 9_500 } as const;
-    place.store.jobs.endRun(JOB, { polledAt: 20_000, grownAt: null, refused: 0, failures: 3, error: outage });
-    const failing = await page.until('jobs', ({ jobs }) => (jobs[0]?.polledAt ?? 0) > 9_000);
-    expect(failing.jobs).toMatchObject([{ jobId: '501', polledAt: 9_500 }]);
-    place.store.jobs.setState('502' as JobId, 'ended');
-    const rest = await page.until('jobs', ({ whole }) => whole);
-    expect(rest.jobs.map(({ jobId }) => jobId)).toEqual(['501']);
-  });
-
-  it('that one looks at come with their files; of one that was never followed it is said', async () => {
-    const place = await ViewPlace.withJob();
-    const page = place.look(`job=${JOB}&job=999`);
-    expect(await page.until('job')).toMatchObject({
-      ...{ jobId: JOB, unproven: null },
-      tasks: { found: 1, searching: false, hint: null, reported: [] },
-      results: { lastSync: null, arriving: [] },
-    });
-    const { files, whole } = await page.until('files');
-    expect(whole).toBe(true);
-    expect(files.map(({ taskId, file, version }) => [taskId, file, version])).toEqual(
-      ['stdout', 'stderr', 'log', 'progress'].map((file) => ['9001', file, 'g1']),
-    );
-    expect(await page.until('missing')).toEqual({ jobId: '999' });
-    place.commit('log', { position: 7, verified: 7, generation: 3 });
-    const change = await page.until('files', (last) => !last.whole);
-    expect(change.files).toMatchObject([{ file: 'log', version: 'g3', generation: 3, bytes: 7, verified: true }]);
-    place.store.jobs.setState(JOB, 'settled');
-    const { unproven } = await page.until('job', (last) => last.state === 'settled');
-    expect(unproven).toContain('task 9001 stdout: not verified');
-  });
-
   it('of a store that is made anew are reported, and so is one that cannot be read', async () => {
     const place = await ViewPlace.withJob();
     const page = place.look('jobs=1');
@@ -217,16 +158,6 @@ it('a state of which a part cannot be read is reported once, until it can be', a
 });
 
 describe('the service', () => {
-  it('is reported with its limits, and the agent', async () => {
-    const place = await ViewPlace.serve({ agentPid: process.pid });
-    const page = place.look('service=1');
-    expect(await page.until('service')).toMatchObject({
-      ...{ protocol: 'soap', concurrency: 4, requestsPerMinute: 600, jobService: null },
-    });
-    const agent = { running: true, pid: process.pid, watchMine: null, serviceError: null };
-    expect(await page.until('agent')).toMatchObject(agent);
-  });
-
   it('is reported with its figures as the agent counts, each of them once', async () => {
     const figures = new Figures();
     const place = await ViewPlace.serve({}, figures);
@@ -266,13 +197,6 @@ describe('the service', () => {
       expect(agent).toMatchObject({ pid: process.pid, serviceError: { message: error.message }, lastPolledAt: null });
       lock.release();
     }
-  });
-
-  it('is reported without an agent and figures where none runs', async () => {
-    const place = await ViewPlace.serve();
-    const page = place.look('service=1');
-    expect(await page.until('figures')).toBeNull();
-    expect((await page.until('agent')).running).toBe(false);
   });
 });
 
@@ -328,12 +252,5 @@ describe('a stream', () => {
         request.on('error', () => {});
       });
     await until('room', async () => (await statusOfAnother()) === 200);
-  });
-
-  it('of what there is not is refused', async () => {
-    const place = await ViewPlace.serve();
-    const nine = Array.from({ length: 9 }, (_, id) => `job=${id}`).join('&');
-    for (const query of ['job=x', 'file=501/9001/passwd', 'file=501/../stdout', 'file=501', nine])
-      expect((await place.ask(`/api/events?${query}`)).status, query).toBe(400);
   });
 });

@@ -98,19 +98,6 @@ it('an expression that never ends is ended at once when its page is gone', async
   await until('its end', () => terminate.mock.calls.length > 0, 4_000);
 });
 
-it('errors of all jobs are grouped by likeness, with the place of the first', async () => {
-  const place = await placeWithJobs();
-  place.write('stderr', 'fine\nRuntimeError: rank 3 failed\n');
-  place.write('log', 'RuntimeError: rank 4 failed\n', '502' as JobId);
-  const lines = (await place.ask('/api/errors')).text.trim().split('\n');
-  const { tasks, groups, isDone } = JSON.parse(lines.at(-1) ?? '') as ErrorGroups;
-  expect(isDone).toBe(true);
-  expect(tasks).toBe(2);
-  expect(groups).toContainEqual({
-    ...{ tasks: 2, job: '501', task: '9001', file: 'stderr', line: 2, text: 'RuntimeError: rank 3 failed' },
-  });
-});
-
 it('errors are those of the configured patterns, cut, and those of failed jobs come first', async () => {
   const place = await ViewPlace.serve({ errorPatterns: ['^oops'] });
   for (const job of ['501', '502', '503'] as JobId[]) {

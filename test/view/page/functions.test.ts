@@ -14,7 +14,7 @@ import { kindsNear } from '../../../src/view/page/file/numbers.ts';
 import { TextWindow } from '../../../src/view/page/file/text-window.ts';
 import * as tasks from '../../../src/view/page/job/tasks.ts';
 import * as list from '../../../src/view/page/jobs/list.ts';
-import { type Columns, clicked } from '../../../src/view/page/parts/sort.ts';
+import { type Column, type Columns, clicked, sorted } from '../../../src/view/page/parts/sort.ts';
 import { hashOf, type OpenedFile, routeOf } from '../../../src/view/page/route.ts';
 import { isBinary } from '../../../src/view/page/text/binary.ts';
 import { csvRows } from '../../../src/view/page/text/csv.ts';
@@ -28,9 +28,11 @@ import { anyCharacter, numRuns } from '../../support/property-runs.ts';
 import { jobSummary, stubPage } from '../../support/view-models.ts';
 
 // Imported by name: the page has types of its own, which the compiler checks elsewhere.
+const AGENTS = '../../../src/view/page/service/agents.tsx';
 const GENERATIONS = '../../../src/view/page/job/generations.tsx';
 
 interface Imported {
+  readonly COLUMNS: Columns<string, never>;
   resolved(opened: OpenedFile, generations: Generations | undefined): object | undefined;
 }
 let imported: Imported;
@@ -42,7 +44,8 @@ beforeEach(async () => {
   vi.stubEnv('TZ', 'UTC');
   onTestFinished(() => void vi.unstubAllEnvs());
   stubPage();
-  imported = (await import(GENERATIONS)) as Imported;
+  const modules = await Promise.all([GENERATIONS, AGENTS].map((name) => import(name) as Promise<object>));
+  imported = Object.assign({}, ...modules) as Imported;
 });
 
 function windowOf(text: string, start = 0): TextWindow {
@@ -113,6 +116,14 @@ const styled = (line: string, before?: string) =>
 
 const FUNCTIONS: Readonly<Record<string, (...of: never[]) => unknown>> = {
   ...{ ago, clock, coloursOf, counted, csvRows, duration, levelOf, moment, numberText, progressOf },
+  agents: (agents: readonly Partial<FleetAgent>[]) =>
+    orders(imported.COLUMNS, (by, isDown) =>
+      sorted(agents as FleetAgent[], imported.COLUMNS[by] as Column<FleetAgent>, {
+        isDown,
+        now: NOW,
+        tie: () => 0,
+      }).map(({ name }) => name),
+    ),
   ...{ risingColumn, shapeOf, styled, groupOf: (job: Partial<JobSummary>) => list.groupOf(jobSummary('1', job)) },
   marked: (text: string) =>
     pieces(text).map(({ text: piece, means }) => (means === undefined ? piece : [piece, means])),

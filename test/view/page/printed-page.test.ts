@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import { type Element, type HTMLElement, type Node, Window } from 'happy-dom';
+import { type Element, type HTMLElement, Window } from 'happy-dom';
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { viewSettingsOf } from '../../../src/daemon/view-thread.ts';
 import { JobtailError } from '../../../src/errors.ts';
@@ -13,6 +13,7 @@ import type { FleetRead } from '../../../src/view/fleet.ts';
 import { serveView } from '../../../src/view/serve.ts';
 import { FAILING, NOW, SEARCHED, SETTLED, TASK, writeState } from '../../support/full-state.ts';
 import { directoryOfFile } from '../../support/temp-directory.ts';
+import { difference, outline } from '../../support/view-models.ts';
 
 // Imported by name: the page has types of its own, which the compiler checks elsewhere.
 const MAIN = '../../../src/view/page/main.tsx';
@@ -159,6 +160,31 @@ function layOut(window: Window): void {
   });
 }
 
+/** What plots draw on each canvas: the texts, and the colours of lines. */
+const drawn = new WeakMap<object, ReturnType<typeof contextOf>>();
+
+const NOTHING: object = new Proxy(() => NOTHING, { get: () => () => NOTHING });
+
+function contextOf(canvas: object) {
+  const made = new Set<string>();
+  const calls: Readonly<Record<string, (...of: readonly unknown[]) => unknown>> = {
+    measureText: () => ({ width: 8 }),
+    clearRect: () => made.clear(),
+    fillText: (text) => made.add(JSON.stringify(text)),
+  };
+  const context = new Proxy(
+    { canvas },
+    {
+      get: (_, name) => calls[String(name)] ?? NOTHING,
+      set: (_, name, value) => {
+        if (name === 'strokeStyle') made.add(String(value));
+        return true;
+      },
+    },
+  );
+  return { made, context };
+}
+
 /** A document of happy-dom as that of a browser. */
 function openWindow(url: string, network: Network): Window {
   const window = new Window({ url, width: 1280, height: 800 });
@@ -178,7 +204,6 @@ function openWindow(url: string, network: Network): Window {
     'NodeFilter',
     'Range',
     'devicePixelRatio',
-    'getComputedStyle',
     'innerWidth',
     'innerHeight',
   ];
@@ -190,14 +215,17 @@ function openWindow(url: string, network: Network): Window {
   for (const name of [...own, ...types]) vi.stubGlobal(name, values[name]);
   for (const name of bound) vi.stubGlobal(name, (values[name] as (...all: unknown[]) => unknown).bind(window));
   vi.stubGlobal('window', window);
-  // It paints no matches, and no plots.
-  const canvas: object = new Proxy({}, { get: (_, name) => () => (name === 'measureText' ? { width: 8 } : canvas) });
-  vi.stubGlobal('CSS', {});
-  // biome-ignore lint/complexity/useArrowFunction: it is a constructor
-  vi.stubGlobal('Path2D', function () {
-    return canvas;
+  vi.stubGlobal('CSS', { highlights: new Map<string, Set<object>>() });
+  vi.stubGlobal('Highlight', Set);
+  vi.stubGlobal('getComputedStyle', ({ style }: HTMLElement) => style);
+  vi.stubGlobal('Path2D', new Proxy(Object, { construct: () => NOTHING }));
+  Object.defineProperty(window.HTMLCanvasElement.prototype, 'getContext', {
+    value(this: HTMLElement) {
+      const before = drawn.get(this) ?? contextOf(this);
+      drawn.set(this, before);
+      return before.context;
+    },
   });
-  Object.defineProperty(window.HTMLCanvasElement.prototype, 'getContext', { value: () => canvas });
   const ask = globalThis.fetch;
   vi.stubGlobal('fetch', (to: string, { signal, ...options }: RequestInit) => {
     network.asked.push(to);
@@ -210,49 +238,6 @@ function openWindow(url: string, network: Network): Window {
     return network.answered;
   });
   return window;
-}
-
-const ATTRIBUTES = [
-  'aria-label',
-  'aria-current',
-  'aria-pressed',
-  'aria-sort',
-  'href',
-  'title',
-  'placeholder',
-  'hidden',
-  'max',
-  'value',
-];
-
-/** Elements with their classes and what people see or hear of them, one a line; a text alone is on the line of its element. */
-function outline(node: Node, depth = 0): string {
-  const indent = '  '.repeat(depth);
-  if (node.nodeType === 3)
-    return node.textContent.trim() === '' ? '' : `${indent}${JSON.stringify(node.textContent)}\n`;
-  if (node.nodeType !== 1 || (node as Element).localName === 'svg') return '';
-  const element = node as Element & Record<'disabled' | 'checked' | 'open', unknown>;
-  const { localName, classList, childNodes } = element;
-  if ((localName === 'dialog' && !element.open) || classList.contains('u-wrap')) return '';
-  const attributes = ATTRIBUTES.flatMap((name) =>
-    element.hasAttribute(name) ? [` ${name}=${JSON.stringify(element.getAttribute(name))}`] : [],
-  );
-  const states = (['disabled', 'checked', 'open'] as const).filter((name) => element[name] === true);
-  const focus = localName !== 'body' && node.ownerDocument.activeElement === node ? ['focused'] : [];
-  const words = [...states, ...focus].map((word) => ` ${word}`);
-  const inside = [...childNodes].map((child) => outline(child, depth + 1));
-  const isText = childNodes.length === 1 && childNodes[0]?.nodeType === 3;
-  const head = [indent, localName, ...[...classList].map((name) => `.${name}`), ...attributes, ...words].join('');
-  return `${head}${isText ? ` ${inside[0]?.trim()}` : ''}\n${isText ? '' : inside.join('')}`;
-}
-
-/** Between the equal beginning and the equal end of two texts: how many lines went, and the lines that came. */
-function difference(before: readonly string[], now: readonly string[]): string {
-  const shorter = Math.min(before.length, now.length);
-  let [start, end] = [0, 0];
-  while (start < shorter && before[start] === now[start]) start++;
-  while (end < shorter - start && before.at(-1 - end) === now.at(-1 - end)) end++;
-  return `- ${before.length - end - start} lines\n${now.slice(start, now.length - end).join('')}`;
 }
 
 it('shows the whole of a state in which everything has happened', async () => {
@@ -286,9 +271,11 @@ it('shows the whole of a state in which everything has happened', async () => {
   await import(MAIN);
   let before: readonly string[] = [];
   let dataBefore = '';
-  const data = () => JSON.stringify({ ...document.documentElement.dataset });
+  const marks = () => [...(CSS as unknown as { highlights: Map<string, Set<object>> }).highlights.values()];
+  const data = () =>
+    JSON.stringify({ ...document.documentElement.dataset, marked: marks().flatMap((all) => [...all].map(String)) });
   const lines = () =>
-    outline(document.body)
+    outline(document.body, (canvas) => [...(drawn.get(canvas)?.made ?? [])])
       .replaceAll(directory, 'DIR')
       .replaceAll(`process ${process.pid}`, 'process 1')
       .replaceAll(/pass=[\w-]+/g, 'pass=PASS')
@@ -317,6 +304,20 @@ it('shows the whole of a state in which everything has happened', async () => {
   };
   const enter = (field: Element) =>
     field.dispatchEvent(new window.KeyboardEvent('keydown', { key: 'Enter', bubbles: true }));
+  /** What a person does to the rows of the first file. */
+  const move = (type: string, of: object = {}) =>
+    document.querySelector('.rows')?.dispatchEvent(Object.assign(new window.Event(type, { bubbles: true }), of));
+  const scrollTo = (scrollTop: number) => {
+    Object.assign(document.querySelector('.rows') ?? {}, { scrollTop });
+    // The list takes its place from the first one.
+    move('scroll');
+    move('scroll');
+  };
+  const choose = (selector: string, place: number, value: string) => {
+    const field = document.querySelectorAll(selector)[place];
+    for (const type of ['input', 'change'])
+      Object.assign(field ?? {}, { value }) && field?.dispatchEvent(new window.Event(type, { bubbles: true }));
+  };
   const steps: readonly (readonly [title: string, act: () => unknown])[] = [
     ['the jobs', () => {}],
     ['the second job has the focus', () => [press('j'), press('j')]],
@@ -343,8 +344,19 @@ it('shows the whole of a state in which everything has happened', async () => {
         go(`#/job/${FAILING}/live?file=${TASK}/stdout`);
       },
     ],
+    ['the wheel turns back', () => [move('wheel', { deltaY: -1 }), scrollTo(0)]],
+    ['the wheel turns on to the end', () => [move('wheel', { deltaY: 1 }), scrollTo(9_999)]],
+    [
+      'a finger moves back',
+      () => [5, 10].map((clientY) => move(`touch${clientY === 5 ? 'start' : 'move'}`, { touches: [{ clientY }] })),
+    ],
+    ['a finger moves on', () => [move('touchmove', { touches: [{ clientY: 5 }] }), scrollTo(9_999)]],
+    ['a page on', () => [press('PageUp'), press('PageDown'), scrollTo(9_999)]],
+    // At last: what leads on to the end would follow for a moment.
+    ['a page back', () => press('PageUp')],
     ['its next error', () => press('e')],
     ['its numbers', () => press('p')],
+    ['its numbers over another column', () => [choose('.plot-bar select', 1, '2'), click('.plot-bar .check input')]],
     ['a search', () => press('/')],
     ['no search, after a letter in it', () => [press('w'), press('Escape')]],
     ['the results', () => go(`#/job/${FAILING}/results`)],

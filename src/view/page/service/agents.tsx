@@ -7,7 +7,7 @@ import { Table } from '../parts/table.tsx';
 import { Outside } from '../parts/words.tsx';
 import { ago, counted, duration, grouped } from '../text/units.ts';
 
-const COLUMNS = {
+export const COLUMNS = {
   name: column('Agent', ({ name }) => name, false),
   state: column('State', ({ state }) => state, false),
   jobs: column('Jobs', ({ jobs }) => jobs),

@@ -1,10 +1,13 @@
 /** What components show of answers that come late, fail, or are wanted no more; and lists that a reader unfolds. */
+import path from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Window } from 'happy-dom';
 import { h, render, type VNode } from 'preact';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
+import type { JobSummary } from '../../../../src/view/contract/events.ts';
 import { sendBy } from '../../../../src/view/page/api.ts';
-import { jobSummary, stubPage } from '../../../support/view-models.ts';
+import { expectCases } from '../../../support/errors.ts';
+import { difference, jobSummary, outline, stubPage } from '../../../support/view-models.ts';
 
 // Imported by name: the page has types of its own, which the compiler checks elsewhere.
 const HOOKS = '../../../../src/view/page/parts/hooks.ts';
@@ -24,13 +27,20 @@ interface Hooks {
   ): Shown<T>;
 }
 
-const BANNER = '../../../../src/view/page/parts/banner.tsx';
 const LIVE = '../../../../src/view/page/live.ts';
-const RESULTS = '../../../../src/view/page/results/results-page.tsx';
 const CSV = '../../../../src/view/page/results/csv.tsx';
-const LIVE_FILES = '../../../../src/view/page/job/live-files.tsx';
-const SEARCH = '../../../../src/view/page/jobs/search-page.tsx';
 const JOBS = '../../../../src/view/page/jobs/jobs-page.tsx';
+/** Those of components.txt. */
+const COMPONENTS: Readonly<Record<string, string>> = {
+  Banner: '../../../../src/view/page/parts/banner.tsx',
+  JobPage: '../../../../src/view/page/job/job-page.tsx',
+  JobsPage: JOBS,
+  LiveFiles: '../../../../src/view/page/job/live-files.tsx',
+  ResultsPage: '../../../../src/view/page/results/results-page.tsx',
+  SearchPage: '../../../../src/view/page/jobs/search-page.tsx',
+  ServicePage: '../../../../src/view/page/service/service-page.tsx',
+};
+const NOW = Date.UTC(2026, 10, 22, 7, 35, 45);
 
 let hooks: Hooks;
 
@@ -157,21 +167,90 @@ it('lines add up as they come; a failure of theirs is shown until they are reque
   expect(signals.map((signal) => signal?.aborted)).toEqual(Array(6).fill(true));
 });
 
-it('the page is marked as outdated while the view is lost, and no longer', async () => {
-  const { Banner } = (await import(BANNER)) as { Banner: () => null };
-  const { live } = (await import(LIVE)) as { live: { connection: { value: string } } };
-  const { show, pass, place, end } = rendered(() => ({ answer: h(Banner, null), problem: undefined }), true);
-  const stale: unknown[] = [];
-  for (const connection of ['open', 'lost', 'open', 'refused', 'open']) {
-    live.connection.value = connection;
-    await (stale.length === 0 ? show({}) : pass());
-    stale.push(document.documentElement.dataset['stale']);
-    // What counts is not read out each second.
-    if (connection === 'lost')
-      expect(place.querySelector('[role="status"] [aria-live="off"]')?.className).toBe('since');
+type Live = Record<string, { value: unknown }>;
+
+const NOTHING_KNOWN = {
+  ...{ connection: 'open', agent: undefined, fleet: undefined, jobs: undefined, details: [], missing: [], files: {} },
+  ...{ service: undefined, figures: undefined, stateError: null, now: NOW },
+};
+
+/** Sets what the page knows: jobs, their details and files by the id of the job. */
+function know(live: Live, { jobs, details, missing, files, ...more }: Partial<typeof NOTHING_KNOWN>): void {
+  type Job = Partial<JobSummary> & { readonly jobId: string };
+  const byId = (all: unknown) => new Map((all as Job[]).map((job) => [job.jobId, jobSummary(job.jobId, job)]));
+  const maps = {
+    ...(jobs !== undefined && { jobs: byId(jobs) }),
+    ...(details !== undefined && { details: byId(details) }),
+    ...(missing !== undefined && { missing: new Set(missing) }),
+    ...(files !== undefined && { files: new Map(Object.entries(files)) }),
+  };
+  for (const [name, value] of Object.entries({ ...more, ...maps })) Object.assign(live[name] as object, { value });
+}
+
+/** What a component draws, and requests, and what that becomes by each step. */
+async function stepsOf(written: string): Promise<string[]> {
+  const { live } = (await import(LIVE)) as { live: Live };
+  know(live, NOTHING_KNOWN);
+  const asked: string[] = [];
+  const answers: Record<string, unknown> = {};
+  vi.stubGlobal('location', { hash: '', pathname: '/', search: '' });
+  sendBy(async (to) => {
+    const name = to.replace(/^api\//, '');
+    asked.push(name);
+    if (name.startsWith('pass?'))
+      return Response.json({ address: `api/${new URLSearchParams(name).get('pass?to')}&pass=x` });
+    const answer = answers[name];
+    if (answer === undefined) return Response.json({ error: { message: `there is no ${name}` } }, { status: 404 });
+    return new Response(typeof answer === 'string' ? answer : JSON.stringify(answer));
+  });
+  let component: Page = () => null;
+  const { show, pass, place, end } = rendered(
+    (props: object) => ({ answer: h(component, props), problem: undefined }),
+    true,
+  );
+  const event = (type: string, of: object = {}) =>
+    Object.assign(new (document.defaultView as typeof globalThis).Event(type, { bubbles: true, cancelable: true }), of);
+  const steps: Readonly<Record<string, (...of: never[]) => unknown>> = {
+    know: (of: object) => know(live, of),
+    answer: (of: object) => Object.assign(answers, of),
+    draw: async (name: string, props: object) => {
+      component = ((await import(COMPONENTS[name] ?? '')) as Readonly<Record<string, Page>>)[name] ?? component;
+      await show(props);
+    },
+    click: (selector: string) => place.querySelector<HTMLElement>(selector)?.click(),
+    submit: (selector: string) => place.querySelector(selector)?.dispatchEvent(event('submit')),
+    type: (selector: string, value: string) => {
+      const field = place.querySelector<HTMLInputElement>(selector);
+      if (field !== null) field.value = value;
+      field?.dispatchEvent(event('input'));
+    },
+    press: (selector: string, key: string) => place.querySelector(selector)?.dispatchEvent(event('keydown', { key })),
+    wait: (ms: number) => pass(ms),
+  };
+  const result: string[] = [];
+  let before: string[] = [];
+  for (const step of written.split('; ')) {
+    const [, word = '', rest = ''] = /^(\w+) ?(.*)$/.exec(step) ?? [];
+    expect(Object.keys(steps)).toContain(word);
+    await steps[word]?.(...(JSON.parse(`[${rest}]`) as never[]));
+    await pass();
+    const { stale } = document.documentElement.dataset;
+    const now = `${location.hash} ${stale ?? ''}\n${outline(place as never)}`.split(/(?<=\n)/);
+    if (place.childNodes.length > 0)
+      result.push(
+        `${step.slice(0, 60)}: ${asked.splice(0).join(', ')}`,
+        ...difference(before, now).trimEnd().split('\n'),
+      );
+    before = now;
   }
-  expect(stale).toEqual([undefined, 'view-lost', undefined, 'refused', undefined]);
   end();
+  return result;
+}
+
+it('components draw and request after each step what is written', async () => {
+  vi.stubEnv('TZ', 'UTC');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  await expectCases(path.join(import.meta.dirname, 'components.txt'), stepsOf);
 });
 
 type Page = (props: object) => null;
@@ -179,101 +258,6 @@ type Page = (props: object) => null;
 /** A component on its own. */
 const component = (drawn: Page, props: object) =>
   rendered(() => ({ answer: h(drawn, props), problem: undefined }), true);
-
-it('a directory of results is unfolded and folded by clicks, and more of its entries are requested', async () => {
-  const { ResultsPage } = (await import(RESULTS)) as { ResultsPage: Page };
-  const file = (name: string) => ({
-    ...{ kind: 'file', name, state: 'synced', reason: null, bytes: 1, sha256: null, fetchedAt: 1, live: null },
-    preview: 'text',
-  });
-  const folder = { kind: 'directory', name: '/a/', task: null, files: 1, bytes: 1, states: {} };
-  const levels = new Map<string, object>([
-    ['under=', { entries: [folder, file('/x')], more: true }],
-    ['under=&after=%2Fx', { entries: [file('/y')], more: false }],
-    ['under=%2Fa%2F', { entries: [file('/a/b')], more: false }],
-  ]);
-  sendBy(async (to) => Response.json(levels.get(to.replace(/.*job=5&/, ''))));
-  const { show, pass, place, end } = component(ResultsPage, { route: { page: 'results', jobId: '5' } });
-  await show({});
-  const names = () =>
-    [...place.querySelectorAll('.entry-row')].map((row) => row.querySelector('bdi, button')?.textContent);
-  const click = async (selector: string) => {
-    place.querySelector<HTMLElement>(selector)?.click();
-    await pass();
-  };
-  expect(names()).toEqual(['/a/', '/x', 'More']);
-  await click('[aria-expanded="false"]');
-  expect(names()).toEqual(['/a/', 'b', '/x', 'More']);
-  await click('[aria-expanded="true"]');
-  expect(names()).toEqual(['/a/', '/x', 'More']);
-  await click('button.button');
-  expect(names()).toEqual(['/a/', '/x', '/y']);
-  end();
-});
-
-it('a link to a generation of a file that is not there shows why, until the file is there', async () => {
-  const { LiveFiles } = (await import(LIVE_FILES)) as { LiveFiles: Page };
-  sendBy(async () => new Response('{"error":{"message":"there is no live file of this name"}}', { status: 404 }));
-  const files = [{ taskId: '9', file: 'stdout', version: 'g2' }];
-  const { show, pass, place, end } = component(LiveFiles, { route: { page: 'live', jobId: '5', files } });
-  await show({});
-  await pass();
-  expect(place.querySelector('.panes')?.textContent).toContain('there is no live file of this name');
-  end();
-});
-
-it('the thumbnail of a picture is that of its last fetch', async () => {
-  const { ResultsPage } = (await import(RESULTS)) as { ResultsPage: Page };
-  const { live } = (await import(LIVE)) as { live: { details: { value: ReadonlyMap<string, object> } } };
-  const picture = { kind: 'file', name: '/a.png', state: 'synced', reason: null, bytes: 1, sha256: null, live: null };
-  let fetchedAt = 0;
-  sendBy(async (to) => {
-    const passed = new URLSearchParams(to.split('?')[1]).get('to');
-    return Response.json(
-      passed === null
-        ? { entries: [{ ...picture, fetchedAt, preview: 'image' }], more: false }
-        : { address: `api/${passed}&pass=x` },
-    );
-  });
-  const { show, pass, place, end } = component(ResultsPage, { route: { page: 'results', jobId: '5' } });
-  const shown = new Set<string | null | undefined>();
-  for (fetchedAt = 1; fetchedAt <= 2; fetchedAt++) {
-    const results = { arriving: [], lastSync: null, listed: 1, synced: fetchedAt, failed: 0, bytes: fetchedAt };
-    live.details.value = new Map([['5', { ...jobSummary('5', {}), hasResults: true, results }]]);
-    await show({});
-    await pass();
-    shown.add(place.querySelector('.thumbnail')?.getAttribute('src'));
-  }
-  expect([...shown]).toEqual([1, 2].map((at) => expect.stringMatching(`^api/preview.*a.png.*=${at}&pass=x$`)));
-  end();
-});
-
-it('a search over all jobs is made again by another click on its button', async () => {
-  const { SearchPage } = (await import(SEARCH)) as { SearchPage: Page };
-  vi.stubGlobal('location', { hash: '#/search?text=abc' });
-  const asked: string[] = [];
-  sendBy(async (to) => {
-    asked.push(to);
-    return new Response(`${JSON.stringify({ done: true, files: asked.length })}\n`);
-  });
-  const { show, pass, place, end } = component(SearchPage, { route: { page: 'search', text: 'abc', regex: false } });
-  await show({});
-  const submit = async () => {
-    const { Event } = place.ownerDocument.defaultView as unknown as typeof globalThis;
-    place.querySelector('form')?.dispatchEvent(new Event('submit', { cancelable: true }));
-    await pass();
-  };
-  await submit();
-  expect([asked, place.querySelector('.fine')?.textContent]).toEqual([
-    ['api/find?text=abc', 'api/find?text=abc'],
-    '0 lines in 0 files of 2',
-  ]);
-  const field = place.querySelector<HTMLInputElement>('input[type="search"]') as HTMLInputElement;
-  field.value = 'other';
-  await submit();
-  expect([asked.length, location.hash]).toEqual([2, '#/search?text=other']);
-  end();
-});
 
 it('a large CSV file is a table of its first MiB, without the row that is cut', async () => {
   const { Csv } = (await import(CSV)) as { Csv: Page };
