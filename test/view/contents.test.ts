@@ -46,7 +46,11 @@ async function answersOf(written: string): Promise<string[]> {
   const place = await ViewPlace.serve(first === 'view' ? {} : (JSON.parse(first.slice('view '.length)) as object));
   const versions = new Versions();
   const result: string[] = [];
-  const argumentsOf = (rest: string) => JSON.parse(`[${rest}]`) as never[];
+  // <x*9> is nine times x.
+  const argumentsOf = (rest: string) =>
+    JSON.parse(
+      `[${rest.replaceAll(/<([^<>]+)\*(\d+)>/g, (_, text: string, times) => text.repeat(Number(times)))}]`,
+    ) as never[];
   const stores = place.store as unknown as Record<string, Record<string, (...of: readonly unknown[]) => void>>;
   let page = place.look('');
   /** What is sent after all that was done before. */
@@ -102,8 +106,12 @@ async function answersOf(written: string): Promise<string[]> {
     const body = word === 'page' && error === undefined ? '' : JSON.stringify(whole).slice(1, -1);
     const bodyLines = body.replaceAll('\\"', '"').replaceAll('\\n', '\n').trimEnd().split('\n');
     // How often progress is reported is a matter of time.
-    const told = bodyLines.filter((line) => !/^\{"searched":|"isDone":false/.test(line));
-    const all = [...lines, ...told.map((line) => `  ${line.slice(0, 900)}`)];
+    const isOfTime = (line: string, at: number) =>
+      /^\{"searched":/.test(line) || (at > 0 && /"isDone":false/.test(line));
+    const told = bodyLines.filter((line, at) => !isOfTime(line, at));
+    const more = told.length > 40 ? [`  ... and ${told.length - 3} lines more`] : [];
+    const firsts = told.slice(0, more.length > 0 ? 3 : told.length).map((line) => `  ${line.slice(0, 900)}`);
+    const all = [...lines, ...firsts, ...more];
     result.push(`${step}: ${status}`, ...all.map((line) => versions.shown(line)));
   }
   return result;

@@ -27,7 +27,7 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-const STDOUT = `before\n${'a\r'.repeat(3)}bar 3\nTraceback (most recent call last):\n  File "a.py", line 7\n    solve()\n    ^^^^^^^\nValueError: nan\nstep=1 loss=0.5\nstep=2 loss=0.4\n\u001b[31mred\u001b[0m pass\u200bword\nWARNING: late\n`;
+const STDOUT = `before\n${'a\r'.repeat(3)}bar 3\nTraceback (most recent call last):\n  File "a.py", line 7\n    solve()\n    ^^^^^^^\nValueError: nan\nstep=1 loss=0.5\nstep=2 loss=0.4\n\u001b[31mred\u001b[92;44mon\u001b[38;2;1;2;3mx\u001b[48;2;9;9;9my\u001b[0;90mz\u001b[0m pass\u200bword\nWARNING: late\n`;
 
 type Written = Awaited<ReturnType<typeof writeState>>;
 

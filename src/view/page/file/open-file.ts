@@ -330,7 +330,7 @@ export class OpenFile {
     const stretch = await this.#source.stretch({ to, bytes: STRETCH_BYTES }, version, signal);
     await this.#source.frame();
     if (this.#wish === 'before') this.#wish = undefined;
-    if (this.window.start !== to || this.condition.value.version !== version) return;
+    if (this.condition.value.version !== version) return;
     this.window.prepend(stretch, stretch.bytes);
     this.changes.value++;
   }
@@ -338,9 +338,8 @@ export class OpenFile {
   /** The first row is a progress bar: what comes before its line is next, however long it is. */
   async #skipBefore(signal: AbortSignal): Promise<void> {
     const { version = '' } = this.condition.value;
-    const { start } = this.window;
-    const { byte, line } = await this.#source.place({ byte: start }, version, signal);
-    if (this.window.start !== start || this.condition.value.version !== version) return;
+    const { byte, line } = await this.#source.place({ byte: this.window.start }, version, signal);
+    if (this.condition.value.version !== version) return;
     this.window.beginLineAt(byte, line);
     this.changes.value++;
   }
