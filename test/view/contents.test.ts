@@ -52,13 +52,13 @@ async function answersOf(written: string): Promise<string[]> {
       `[${rest.replaceAll(/<([^<>]+)\*(\d+)>/g, (_, text: string, times) => text.repeat(Number(times)))}]`,
     ) as never[];
   const stores = place.store as unknown as Record<string, Record<string, (...of: readonly unknown[]) => void>>;
-  let page = place.look('');
+  let page: ReturnType<ViewPlace['look']> | undefined;
   /** What is sent after all that was done before. */
   const events = async () => {
     fs.appendFileSync(place.mirrorOf('progress'), '.');
     const { size } = fs.statSync(place.mirrorOf('progress'));
-    await page.until('length', ({ file, bytes }) => file === MARKER && bytes === size);
-    return page.seen.splice(0).filter(([, data]) => (data as Partial<FileLength> | null)?.file !== MARKER);
+    await page?.until('length', ({ file, bytes }) => file === MARKER && bytes === size);
+    return (page?.seen.splice(0) ?? []).filter(([, data]) => (data as Partial<FileLength> | null)?.file !== MARKER);
   };
   const work: Readonly<Record<string, (...of: never[]) => unknown>> = {
     job: (job: JobId) => place.addJob(job),
