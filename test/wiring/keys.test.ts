@@ -76,7 +76,7 @@ type Row = readonly [written: unknown, where?: ((seen: Seen) => unknown) | undef
 const PARTS = [
   ...['Calls', 'ServerShare', 'HttpClient', 'SignIn', 'SoapRemote', 'SoapJobService', 'RestRemote', 'RestJobService'],
   ...['Mirrors', 'DiskReserve', 'Results', 'DirectResults', 'shareTransfer', 'sshTransfer', 'Agent', 'Retention'],
-  ...['Rule', 'FleetMember', 'attach', 'start', 'use', 'ask', 'drain'],
+  ...['Rule', 'FleetMember', 'attach', 'start', 'onTurn', 'use', 'ask', 'drain'],
 ];
 
 /** One line for each value; of what is made by a class, the class alone. */
@@ -332,16 +332,17 @@ test('each key of the schema arrives at the part of the daemon that needs it', a
   const schemas = new Map(keysOfSchema(configSchema(place.directory)).map(({ name, schema }) => [name, schema]));
   expect([...new Set(runs.flatMap((rows) => Object.keys(rows)))].sort()).toEqual([...schemas.keys()].sort());
 
-  const { start } = Agent.prototype;
-  const { attach } = FleetMember.prototype;
-  vi.spyOn(FleetMember.prototype, 'attach').mockImplementation(function (this: FleetMember, ...args) {
-    parts.recorded('attach', args);
-    return attach.apply(this, args);
-  });
-  vi.spyOn(Agent.prototype, 'start').mockImplementation(function (this: Agent, ...args) {
-    parts.recorded('start', args);
-    return start.apply(this, args);
-  });
+  for (const [of, method] of [
+    [Agent.prototype, 'start'],
+    [Agent.prototype, 'onTurn'],
+    [FleetMember.prototype, 'attach'],
+  ] as unknown as [Record<string, (...args: unknown[]) => unknown>, string][]) {
+    const usual = of[method];
+    vi.spyOn(of, method).mockImplementation(function (this: unknown, ...args) {
+      parts.recorded(method, args);
+      return usual?.apply(this, args);
+    });
+  }
   // The page needs a thread of its own, and a drain a database.
   vi.spyOn(ViewThread.prototype, 'use').mockImplementation(async (...args) => void parts.recorded('use', args));
   vi.spyOn(ApiThread.prototype, 'use').mockImplementation(async ({ api }) => void parts.recorded('ask', [api]));

@@ -46,8 +46,7 @@ export async function runDaemon(
   });
   before?.(owned.store);
   const options = { version: '0.0.0', config, log, secrets, logLinesLost, notifier, stop: stop.signal, onReady };
-  const daemon = new Daemon({ ...owned, ...options, logLevel });
-  const running = daemon.run();
+  const running = new Daemon({ ...owned, ...options, logLevel }).run();
   let hasEnded = false;
   const end = async () => {
     hasEnded = true;
@@ -59,7 +58,7 @@ export async function runDaemon(
     if (!hasEnded) await end();
   });
   await Promise.race([ready, running]);
-  return { config, daemon, running, log, lines, said, end, store: owned.store, transfers: owned.transfers };
+  return { config, running, log, lines, said, end, store: owned.store };
 }
 
 /** The value of each series of `/metrics`. */
