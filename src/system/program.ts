@@ -167,7 +167,7 @@ function endOf(
       settle();
     });
     if (stop.aborted) ask();
-    else stop.addEventListener('abort', ask, { once: true });
+    else stop.addEventListener('abort', ask);
   });
 }
 

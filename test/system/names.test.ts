@@ -8,7 +8,9 @@ import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const lookup = (name: string, options: object, signal = new AbortController().signal) =>
   new Promise((resolve) => {
-    lookupByProgram(signal)(name, options, (error, ...found) => resolve(error?.code ?? found));
+    lookupByProgram(signal)(name, options, (error, ...found) =>
+      resolve(error === null ? found : `${error.code}: ${error.message}`),
+    );
   });
 
 it(
@@ -19,12 +21,12 @@ it(
       expect.arrayContaining([{ address: expect.stringMatching(/^(127\.0\.0\.1|::1)$/), family: expect.any(Number) }]),
     ]);
     expect(await lookup('127.0.0.1', { family: 4 })).toEqual(['127.0.0.1', 4]);
-    expect(await lookup('127.0.0.1', { family: 6, all: true })).toBe('ENOTFOUND');
-    expect(await lookup('::1', { family: 4, all: true })).toBe('ENOTFOUND');
-    expect(await lookup('no-such-name.invalid', { all: true })).toBe('ENOTFOUND');
-    expect(await lookup('localhost', {}, AbortSignal.abort())).toBe('EAI_AGAIN');
+    expect(await lookup('127.0.0.1', { family: 6, all: true })).toBe('ENOTFOUND: there is no 127.0.0.1');
+    expect(await lookup('::1', { family: 4, all: true })).toBe('ENOTFOUND: there is no ::1');
+    expect(await lookup('no-such-name.invalid', { all: true })).toBe('ENOTFOUND: there is no no-such-name.invalid');
+    expect(await lookup('localhost', {}, AbortSignal.abort())).toBe('EAI_AGAIN: no answer for localhost');
     // Not an option of the program.
-    expect(await lookup('--help', { all: true })).toBe('ENOTFOUND');
+    expect(await lookup('--help', { all: true })).toBe('ENOTFOUND: there is no --help');
   },
 );
 
