@@ -443,6 +443,9 @@ it('agent check prints what it detects of a service, what is wrong, and what to 
   };
   place.writeConfig(JSON.stringify(rest));
   all += (await printed(place.configFile, 'check')) + (await printed(place.configFile, 'check', '--probe'));
+  const auth = { method: 'api-key', username: 'alice', passwordFile: wrong };
+  place.writeConfig(JSON.stringify({ ...rest, auth }));
+  all += await printed(place.configFile, 'check');
   // Another server, which knows nothing of jobs.
   const other = createServer((_, response) => response.writeHead(404, headers).end());
   let headers: Record<string, string> = {};

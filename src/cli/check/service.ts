@@ -31,6 +31,12 @@ interface ServiceOptions {
   readonly signal: AbortSignal;
 }
 
+const SIGNED_IN = {
+  session: 'a session code',
+  bearer: 'the token is sent with every call',
+  'api-key': 'user name and password are sent with every call',
+} as const;
+
 /** The questions to the service, and what ends its connection. */
 export function serviceSteps({ config, job, task, store, signal }: ServiceOptions) {
   // The directory of the agent may be missing, or belong to another user.
@@ -39,23 +45,25 @@ export function serviceSteps({ config, job, task, store, signal }: ServiceOption
   let opened: Promise<Connection> | undefined;
   const connection = () => (opened ??= connect({ ...config, state: { directory } }, commandLog(), { capabilities }));
   let jobId = job ?? config.watch[0]?.job ?? store?.jobs.all()[0]?.jobId;
+  let areListed = false;
   const signIn = async () => {
     await fs.mkdir(path.join(directory, 'spill'));
     const { session } = await connection();
     const [{ kind }, ms] = await timed(session.current(signal));
-    return [ok(`${kind === 'session' ? 'a session code' : 'the token is sent with every call'}, in ${ms} ms`)];
+    return [ok(`${SIGNED_IN[kind]}, in ${ms} ms`)];
   };
   const jobs = async () => {
     const { jobService } = await connection();
     if (jobService === null) return await checkWithoutJobs(config, signal);
     const [reported, ms] = await timed(jobService.listJobs(signal));
+    areListed = true;
     jobId ??= latestOf(reported);
     return [jobsFinding(config, reported, ms)];
   };
   const call = async () => {
     const connected = await connection();
     if (jobId !== undefined) return await checkListing(connected, jobId, signal);
-    return [note(`not tried: ${connected.jobService === null ? NO_LIST : NO_JOB}`)];
+    return [note(`not tried: ${areListed ? NO_JOB : NO_LIST}`)];
   };
   const liveFiles = async () => {
     if (jobId === undefined) return [];
