@@ -119,7 +119,7 @@ it('an outage of the database of a fleet of two minutes ends the command as anot
   let failure: JobtailError | undefined;
   const isOver = despiteOutages(
     () => (failure === undefined ? Promise.resolve(true) : Promise.reject(failure)),
-    ['fleet'],
+    'fleet',
     () => now,
   );
   const at = async (time: number, code?: 'fleet' | 'store') => {

@@ -147,14 +147,13 @@ function waitOf(config: Config, jobIds: readonly JobId[], options: WaitOptions) 
       if (served === undefined && jobId !== undefined && (await jobs.follower(jobId)).by === 'nobody') throw NO_AGENT;
       return false;
     };
-    // The agent of another user may start again.
-    const outages: readonly ErrorCode[] = isOfAnother(config) ? ['fleet', 'store'] : ['fleet'];
     const tick = () => lines?.tick() ?? false;
     const isTimeUp = !(await untilOver({
       signal,
       stateMs,
       endsAt: startedAt + timeout,
-      isOver: despiteOutages(isOver, outages),
+      // The agent that is asked may start again.
+      isOver: despiteOutages(isOver, isOfAnother(config) ? 'store' : 'fleet'),
       tick,
     }));
     if (isTimeUp && signal.aborted) throw new JobtailError('aborted', 'it was stopped');
@@ -215,12 +214,8 @@ const NO_AGENT = new JobtailError('fleet', 'no agent is running', {
   hint: 'start the agent (agent run), then run the command again',
 });
 
-/** Goes on for so long during failures with the codes of `outages`. @throws also what is no such failure */
-export function despiteOutages(
-  isOver: () => Promise<boolean>,
-  outages: readonly ErrorCode[],
-  clock = () => performance.now(),
-) {
+/** Goes on for so long during failures of one code. @throws also other failures */
+export function despiteOutages(isOver: () => Promise<boolean>, outage: ErrorCode, clock = () => performance.now()) {
   let failedSince: number | undefined;
   return async (): Promise<boolean> => {
     try {
@@ -229,7 +224,7 @@ export function despiteOutages(
       return is;
     } catch (thrown) {
       const { code, message } = asJobtailError(thrown);
-      if (!outages.includes(code) || clock() - (failedSince ?? clock()) >= MAX_ABSENT_MS) throw thrown;
+      if (code !== outage || clock() - (failedSince ?? clock()) >= MAX_ABSENT_MS) throw thrown;
       if (failedSince === undefined) process.stderr.write(`${printable(message)}: waiting for it\n`);
       failedSince ??= clock();
       return false;
