@@ -298,7 +298,8 @@ it('the toolbar marks a line that is not there until another one is typed, and c
   };
   expect([await go('200'), onGone.mock.calls.length]).toEqual(['false', 0]);
   expect(await go('50')).toBe('false');
-  expect([pane.selection.value?.from, file.following.value]).toEqual([49 * LINE.length, false]);
+  const byte = 49 * LINE.length;
+  expect([pane.selection.value?.from, file.following.value, file.target.value]).toEqual([byte, false, { byte }]);
   await press('.goto', 'Escape');
   expect(onGone).toHaveBeenCalledTimes(2);
   await click('.following');
