@@ -166,10 +166,9 @@ export class JobStates implements Scheduled {
 
   /** The reports last: a stored one starts nothing again. */
   async #resume(jobs: readonly JobInformation[]): Promise<void> {
-    if (jobs.length === 0) return;
-    await this.#options.knownJobs.resume(jobs.map(({ id }) => id));
+    if (jobs.length > 0) await this.#options.knownJobs.resume(jobs.map(({ id }) => id));
     await this.#keep(jobs);
-    this.#options.onNewJobs();
+    if (jobs.length > 0) this.#options.onNewJobs();
   }
 
   async #takeMine(listed: readonly JobInformation[], before: ReadonlyMap<JobId, FollowedJob>): Promise<void> {
