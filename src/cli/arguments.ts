@@ -1,13 +1,14 @@
 /** Parsers for arguments of the command line. An invalid argument is reported in one sentence. */
+import { InvalidArgumentError } from 'commander';
 import { JobtailError } from '../errors.ts';
 import { type JobId, LIVE_FILE_NAMES, parseJobId, parseLong, parseTaskId } from '../job.ts';
 import { isQuickPattern } from '../quick-pattern.ts';
 
-/** A parser; `isNone` ends the sentence `"..." is no ...`. */
+/** A parser for commander; `isNone` ends the sentence `"..." is no ...`. */
 function argument<T>(parse: (text: string) => T | undefined, isNone: string): (text: string) => T {
   return (text) => {
     const value = parse(text);
-    if (value === undefined) throw new JobtailError('usage', `"${text}" is no ${isNone}`);
+    if (value === undefined) throw new InvalidArgumentError(`"${text}" is no ${isNone}.`);
     return value;
   };
 }
@@ -72,7 +73,7 @@ export function parseSince(text: string, now: number): number | undefined {
 function withUnit(parse: (text: string) => number | undefined, isNone: string) {
   return argument((text) => {
     if (/^\d+(\.\d+)?$/.test(text))
-      throw new JobtailError('usage', `"${text}" has no unit: ${text}s, ${text}m, ${text}h or ${text}d?`);
+      throw new InvalidArgumentError(`"${text}" has no unit: ${text}s, ${text}m, ${text}h or ${text}d?`);
     return parse(text);
   }, isNone);
 }

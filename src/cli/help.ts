@@ -80,11 +80,13 @@ export const SHORT_HELP = `${FIRST_EXAMPLES}
 agent --help lists all commands, agent COMMAND --help the options of one.
 `;
 
-/** An error of commander, in the form of all others. */
+/** The errors of commander quote an argument twice. */
 export const plainError = (text: string) =>
   text
     .replace(
       /^error: .*'([\s\S]*?)' is invalid(?: for argument '[^']*')?\. Allowed/,
       'agent: "$1" is none of these. Allowed',
     )
+    .replace(/^error: command-argument value '[\s\S]*?' is invalid for argument '[^']*'\. /, 'agent: ')
+    .replace(/^error: option '.*?(--[\w-]+)[^']*' argument '[\s\S]*?' is invalid\. /, 'agent: $1: ')
     .replace(/^error: /, 'agent: ');

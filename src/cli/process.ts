@@ -1,8 +1,8 @@
 /** The process of a command: signals, error output and exit code. */
 import { setMaxListeners } from 'node:events';
-import { type Command, CommanderError } from 'commander';
+import { type Command, CommanderError, InvalidArgumentError } from 'commander';
 import type { Log } from '../agent/ports/host.ts';
-import { AGENT_CONTINUES, asJobtailError, EXIT } from '../errors.ts';
+import { AGENT_CONTINUES, asJobtailError, EXIT, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { logLine, printableLines } from '../printable.ts';
 import { columnsOf, wrapToColumns } from './show/terminal.ts';
@@ -43,9 +43,10 @@ export async function untilStopped<T>(
 
 /** Prints an error and its hint; returns the exit code. */
 export function reportError(thrown: unknown): number {
-  // Commander has printed its own error.
-  if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? EXIT.ok : EXIT.usage;
-  const error = asJobtailError(thrown);
+  // Commander has printed its own error, but not that of a parser that a command calls itself.
+  const isOwn = thrown instanceof InvalidArgumentError;
+  if (thrown instanceof CommanderError && !isOwn) return thrown.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  const error = isOwn ? new JobtailError('usage', thrown.message) : asJobtailError(thrown);
   if (error.code === 'aborted') return stoppedCode;
   writeMessage(error.message, error.hint?.replace(AGENT_CONTINUES, ', then run the command again'));
   if (error.code === 'internal') {
