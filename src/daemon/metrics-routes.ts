@@ -15,9 +15,6 @@ const REQUEST_MS = 10_000;
 /** That of prom-client. */
 const PROMETHEUS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** Of responses that a proxy must not keep. */
-const NOT_KEPT = { 'cache-control': 'no-store' };
-
 export function serveMetrics(
   listen: Place,
   { metrics, unhealthy, unready, requestMs = REQUEST_MS }: PortAnswers,
@@ -31,11 +28,9 @@ export function serveMetrics(
     return adding;
   };
   const verdict = (context: HttpContext, why: string | undefined) =>
-    context.text(`${why ?? 'ok'}\n`, why === undefined ? 200 : 503, NOT_KEPT);
+    context.text(`${why ?? 'ok'}\n`, why === undefined ? 200 : 503);
   const routes = [
-    get('/metrics', async (context) =>
-      context.body(await shared(), 200, { ...NOT_KEPT, 'content-type': PROMETHEUS_CONTENT_TYPE }),
-    ),
+    get('/metrics', async (context) => context.body(await shared(), 200, { 'content-type': PROMETHEUS_CONTENT_TYPE })),
     get('/healthz', (context) => verdict(context, unhealthy())),
     get('/readyz', (context) => verdict(context, unready())),
   ];

@@ -59,7 +59,11 @@ interface AppOptions {
 
 export function appOf({ routes, gates, hint, onFailure }: AppOptions): HttpApp {
   const app: HttpApp = new Hono();
-  app.use(secureHeaders(HEADERS), ...gates);
+  const notKept: HttpGate = async (context, next) => {
+    context.header('cache-control', 'no-store');
+    await next();
+  };
+  app.use(secureHeaders(HEADERS), notKept, ...gates);
   for (const { method, path, answer } of routes) {
     app.on(method, path, async (context) => {
       const found = await answer(context);

@@ -62,11 +62,11 @@ export const entryRoutes = (proofs: Proofs, socketPath: string | undefined): rea
   }),
   get('/api/session', (context) => {
     const [, bearer = ''] = /^Bearer (.*)/.exec(context.req.header('authorization') ?? '') ?? [];
-    return context.json(proofs.session(bearer), 200, { 'cache-control': 'no-store' });
+    return context.json(proofs.session(bearer));
   }),
   get('/api/pass', (context) => {
     const to = context.req.query('to') ?? '';
     if (!/^(?:raw|preview)\?/.test(to)) throw new Refused(400, 'expected an address of raw or preview');
-    return context.json({ address: `api/${to}&pass=${proofs.pass(to)}` }, 200, { 'cache-control': 'no-store' });
+    return context.json({ address: `api/${to}&pass=${proofs.pass(to)}` });
   }),
 ];
