@@ -49,11 +49,13 @@ export class Forgetting {
   /** Answers all requests for the job: that of a command that was killed may stand beside its repetition. */
   async #execute({ jobId }: RequestRow): Promise<void> {
     const { requests } = this.#options.context.store;
-    const open = requests.open('forget').filter((request) => request.jobId === jobId);
+    const open = () => requests.open('forget').filter((request) => request.jobId === jobId);
+    const deleteFiles = open().some(({ kind }) => kind === 'forget-files');
+    // Also what came meanwhile, unless it wants files removed that are not.
     const answer = (text: RemovedFiles | RequestRefusal) => {
-      for (const { requestId } of open) requests.answer(requestId, JSON.stringify(text));
+      for (const { requestId, kind } of open())
+        if (deleteFiles || kind === 'forget') requests.answer(requestId, JSON.stringify(text));
     };
-    const deleteFiles = open.some(({ kind }) => kind === 'forget-files');
     try {
       const removed = await this.forget(jobId, deleteFiles, answer);
       this.#options.context.log.info({ jobId, deleteFiles, ...removed }, 'job removed');
