@@ -21,6 +21,7 @@ import {
 import { completionScript, SHELLS } from './completion.ts';
 import { documents, exitCodesHelp, FIRST_EXAMPLES, pageOf, pagesHelp, plainError } from './help.ts';
 import { beQuiet, beVerbose, forEach } from './process.ts';
+import { columnsOf, wrapToColumns } from './show/terminal.ts';
 
 const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug', 'trace'];
 const PROTOCOLS = ['soap', 'rest'];
@@ -332,7 +333,8 @@ function addHelp(program: AgentCommand): void {
     .action((name?: string) => {
       const found = program.commands.find((one) => one.name() === name);
       const page = pageOf(name);
-      if (found === undefined && page !== undefined) return void process.stdout.write(page);
+      if (found === undefined && page !== undefined)
+        return void process.stdout.write(page.replaceAll(/.+/g, (line) => wrapToColumns(line, columnsOf()).join('\n')));
       (found ?? program).outputHelp();
       if (page !== undefined) process.stdout.write(`\nThe page of the documents: agent help ${name}.md\n`);
     });
