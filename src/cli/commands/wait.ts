@@ -225,7 +225,7 @@ export function despiteOutages(isOver: () => Promise<boolean>, outage: ErrorCode
     } catch (thrown) {
       const { code, message } = asJobtailError(thrown);
       if (code !== outage || clock() - (failedSince ?? clock()) >= MAX_ABSENT_MS) throw thrown;
-      if (failedSince === undefined) process.stderr.write(`${printable(message)}: waiting for it\n`);
+      if (failedSince === undefined) process.stderr.write(`waiting, for two minutes at most: ${printable(message)}\n`);
       failedSince ??= clock();
       return false;
     }

@@ -21,7 +21,7 @@ test('a member sees what the user of the agent sees, and tail -f and wait end wi
   await place.mirrored(job, 'stdout');
   // They go on with the next agent.
   await agent.kill();
-  await until('the absence of the agent', async () => wait.stderr.includes('belongs to another user: waiting for it'));
+  await until('the absence of the agent', async () => wait.stderr.includes('waiting, for two minutes at most: '));
   await (await place.run()).logs('sockets listening');
   expect(await as('owner', 'unwatch', jobId, '--now').ended).toMatchObject({ code: 0 });
   expect(await tail.ended).toMatchObject({ code: 0, stdout: 'first\nlast\n' });
