@@ -39,7 +39,7 @@ export interface JobRow {
   readonly grownAt: number | null;
   /** Start of the time without growth; null while the job is not stalled. */
   readonly stalledAt: number | null;
-  /** Entries of responses that were refused, since the job is watched. */
+  /** Entries of responses that were refused, in all watches of the job. */
   readonly refused: number;
   readonly failures: number;
   readonly error: StoredError | null;

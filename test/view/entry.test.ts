@@ -224,6 +224,7 @@ describe('what listens where the view should be', () => {
       (response: http.ServerResponse) => response.end('{"start":"a","proof":"b"}'),
       (response: http.ServerResponse) => response.end(`{"start":"${'a'.repeat(100_000)}","proof":""}`),
       (response: http.ServerResponse) => response.end('{"start":1}'),
+      (response: http.ServerResponse) => response.end('<html>'),
       (response: http.ServerResponse) => response.destroy(),
     ];
     for (const answer of answers) {

@@ -124,7 +124,7 @@ export async function checkView(config: Config): Promise<Finding[]> {
 
 export async function checkResultsWay(config: Config, store: Store | undefined): Promise<Finding[]> {
   const { enabled, transfer, directAboveBytes, shareRoots } = config.results;
-  if (!enabled) return [note('not fetched (results.enabled: false)')];
+  if (!enabled) return [note('not fetched of jobs that are watched from now on (results.enabled: false)')];
   if (transfer === 'service') return [ok('all of them by the service (results.transfer: service)')];
   const hasSsh = canUseSsh();
   const noSsh = 'ssh and rsync are not both installed here';
