@@ -211,7 +211,7 @@ type Protocol = keyof typeof TYPES;
 /** What a service has that responds as written, and what it was asked. */
 async function serve(protocol: Protocol) {
   const asked: string[] = [];
-  const service = { asked, responses: [] as Response[] };
+  const service = { asked, responses: [] as Response[], open: 0 };
   const server = closedAtEnd(
     await startHttpServer(async (request, response) => {
       const body = await bodyOf(request);
@@ -239,8 +239,10 @@ async function serve(protocol: Protocol) {
       } = found ?? {};
       response.writeHead(status, type === '-/-' ? {} : { 'content-type': type, location: '/elsewhere' });
       if (how === 'broken') response.write(bytes, () => response.destroy());
-      else if (how === 'open') response.write(bytes);
-      else response.end(bytes);
+      else if (how === 'open') {
+        service.open += 1;
+        response.once('close', () => void service.open--).write(bytes);
+      } else response.end(bytes);
     }),
   );
   return { service, server };
@@ -310,7 +312,7 @@ test('each call makes the requests, and brings what it returns or throws, as is 
       const requests = service.asked.splice(0).map((each, at) => `${each}: ${counted[at] ?? 'as before'}`);
       lines.push(...requests, ...counted.slice(requests.length), ...result.map((line) => `= ${line}`));
       // What has no end is closed.
-      if (service.responses.some(({ how }) => how === 'open')) await until(() => server.open() === 0);
+      await until(() => service.open === 0);
       expect(openFilesIn(directory)).toBe(0);
     }
     const kept = [...made.kept].map(([name, value]) => `${name} = ${value}`);
