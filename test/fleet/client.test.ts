@@ -2,13 +2,14 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it, vi } from 'vitest';
+import { wait } from '../../src/cli/commands/wait.ts';
 import { jobsOfFleet } from '../../src/cli/fleet/client.ts';
 import { answerTo, drain } from '../../src/cli/fleet/commands.ts';
 import { commandLog } from '../../src/cli/process.ts';
 import type { FleetConfig } from '../../src/config/config.ts';
 import { fleetOfView } from '../../src/daemon/fleet.ts';
 import { withJobsOfFleet } from '../../src/daemon/fleet-retention.ts';
-import { asJobtailError } from '../../src/errors.ts';
+import { asJobtailError, EXIT } from '../../src/errors.ts';
 import { FleetClient, readFleet } from '../../src/fleet/commands/client.ts';
 import { FORMAT } from '../../src/fleet/database/tables.ts';
 import { bringOwnJobs } from '../../src/fleet/joined.ts';
@@ -172,6 +173,23 @@ it('status --all shows unwatched jobs, too', PG, async () => {
   expect(await idsIn(undefined)).toEqual([watched.jobId]);
   expect(await idsIn('all')).toEqual([watched.jobId, ended.jobId]);
   await jobs.close();
+});
+
+it('wait goes on while no agent of its fleet runs', PG, async () => {
+  const fleet = await FleetParts.make();
+  await fleet.ordered('command', 1);
+  const urlFile = path.join(temporaryDirectory(), 'url');
+  fs.writeFileSync(urlFile, fleet.address.url, { mode: 0o600 });
+  const { file } = await restConfig({ fleet: { urlFile, name: 'anna' } });
+  const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  await wait([orderFor(1).jobId], { config: file, timeout: 1 });
+  expect([process.exitCode, ...written.mock.calls.flat()]).toEqual([
+    EXIT.timeIsUp,
+    'waiting, for two minutes at most: no agent is running\n',
+    'job 1 is not reported yet, and the time is up\n',
+  ]);
+  written.mockRestore();
+  process.exitCode = undefined;
 });
 
 it('run --drain ends when the agent handed its jobs over and ended, restarts, or ends with jobs', PG, async () => {
