@@ -266,6 +266,9 @@ it.concurrent('a poll that an owner did not write is shown by the lag of the own
     return found.length === 2 && found.every((at) => Date.now() - at < 60_000);
   });
   for (const at of await polled()) expect(Date.now() - at).toBeGreaterThan(6_500);
+  // The lag is not that of the last pass of an unwatched job, which polls no more.
+  await database.query(`UPDATE {s}.jobs SET state = 'ending' WHERE job_id = '1'`);
+  expect((await polled()).map((at) => at > 0)).toEqual([true, false]);
   // Of an agent that is gone, the last known poll is shown.
   await anna.member.stop();
   await database.query(`UPDATE {s}.agents SET is_ended = true`);

@@ -103,7 +103,9 @@ export class Heartbeat {
     const jobs = leased.all();
     const summary = await joined.agents.report(member, report());
     const owned = new Map(summary.own.map(({ jobId, attempt }) => [jobId, attempt]));
-    onLost(jobs.filter(({ jobId, attempt }) => owned.get(jobId) !== attempt));
+    // The response to a release shows whether its job was lost.
+    const kept = new Set(leased.all('taken', 'following', 'paused'));
+    onLost(jobs.filter((job) => kept.has(job) && owned.get(job.jobId) !== job.attempt));
     leased.prolong(sentAt);
     this.#receive(summary);
     if (summary.silent > 0 && monotonic() >= this.#releaseFrom) this.#releaseSilent();

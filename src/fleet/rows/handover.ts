@@ -216,7 +216,7 @@ export async function shownRows(database: Database, only: JobId | undefined): Pr
   const ofOne = `job_id = $1 AND (${ALL_BUT_RESULTS} OR row::text LIKE '%"reason":"%')`;
   const [where, values] = only === undefined ? [ALL_BUT_RESULTS, []] : [ofOne, [only]];
   const polled = `SELECT floor(extract(epoch FROM seen_at)::float8 * 1000::float8 - lag_ms::float8) FROM {s}.jobs JOIN {s}.agents ON name = owner
-    WHERE jobs.job_id = rows.job_id AND state IN ('watched', 'ending') AND ${SEEN} AND not_followed = 0`;
+    WHERE jobs.job_id = rows.job_id AND state = 'watched' AND ${SEEN} AND not_followed = 0`;
   const select = `SELECT ${COLUMNS}, CASE WHEN kind = 'jobs' THEN (${polled}) END AS "polledSince" FROM {s}.rows
     WHERE ${where} ORDER BY kind <> 'jobs', job_id, kind = 'result_counts'`;
   return database.border.rows(await database.query<FoundRow & Pick<PolledRow, 'polledSince'>>(select, values));
