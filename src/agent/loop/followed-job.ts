@@ -1,4 +1,5 @@
 /** One followed job: its life, and its runs, which are due, end or fail. */
+import type { BackOff } from '../../back-off.ts';
 import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { EARLY_START_HINT, type JobInformation, startedEarlyMs } from '../../job-information.ts';
@@ -51,6 +52,8 @@ export class FollowedJob implements OneJob {
   storedReport: string | undefined;
   /** The number of the last request for its own report; 0 if there was none. */
   lastRequest = 0;
+  /** The pause after its own report failed. */
+  reportPause: BackOff | undefined;
   readonly #onOver: () => void;
   readonly #poll: PollRun;
   readonly #search: SearchRun;

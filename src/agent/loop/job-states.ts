@@ -1,6 +1,6 @@
 /** Requests the reports of the middleware about all jobs (docs/dev/soap.md 10): states, tasks, new jobs of the user. */
-import { BackOff } from '../../back-off.ts';
-import { BackOffs, eachAlone } from '../../each-alone.ts';
+import { BackOff, type BackOffOptions } from '../../back-off.ts';
+import { eachAlone } from '../../each-alone.ts';
 import { asJobtailError, ERROR_POLICIES, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { isOtherRun, type JobInformation, jobTimeOf } from '../../job-information.ts';
@@ -50,8 +50,7 @@ export class JobStates implements Scheduled {
   readonly #options: JobStatesOptions;
   readonly #context: AgentContext;
   readonly #backOff: BackOff;
-  /** Of the jobs whose own reports fail. */
-  readonly #pauses: BackOffs<JobId>;
+  readonly #pauses: BackOffOptions;
   #dueAt = Number.POSITIVE_INFINITY;
   #listedAt = Number.NEGATIVE_INFINITY;
   #running: Promise<void> | undefined;
@@ -70,9 +69,8 @@ export class JobStates implements Scheduled {
     const { clock, random } = options.context;
     this.#options = options;
     this.#context = options.context;
-    const pauses = { firstMs: INTERVAL_MS, maxMs: MAX_PAUSE_MS, nowMs: clock.monotonic, random };
-    this.#backOff = new BackOff(pauses);
-    this.#pauses = new BackOffs(pauses);
+    this.#pauses = { firstMs: INTERVAL_MS, maxMs: MAX_PAUSE_MS, nowMs: clock.monotonic, random };
+    this.#backOff = new BackOff(this.#pauses);
   }
 
   get nextDue(): number {
@@ -193,7 +191,9 @@ export class JobStates implements Scheduled {
    */
   async #askFor(jobs: readonly FollowedJob[], isAlone: boolean): Promise<void> {
     const { service, signal } = this.#options;
-    const due = jobs.filter(({ jobId }) => this.#pauses.isDue(jobId)).sort((a, b) => a.lastRequest - b.lastRequest);
+    const due = jobs
+      .filter(({ reportPause }) => (reportPause?.remainingMs ?? 0) <= 0)
+      .sort((a, b) => a.lastRequest - b.lastRequest);
     const turn = due.slice(0, MAX_REQUESTED);
     // By number, for many are requested at one moment.
     for (const job of turn) job.lastRequest = ++this.#requests;
@@ -201,20 +201,22 @@ export class JobStates implements Scheduled {
     const [first] = failed;
     if (isAlone && first !== undefined && failed.length === turn.length) throw first.error;
     for (const { thing: job, error } of failed) {
-      this.#context.failures.failed(scopeOf(job), error, 0, true);
-      const failures = this.#pauses.failed(job.jobId, error);
+      job.failures.logged.failed(scopeOf(job), error, 0, true);
+      job.reportPause ??= new BackOff(this.#pauses);
+      job.reportPause.lengthen();
+      job.reportPause.pause(error.retryAfterMs ?? 0);
+      const { failures } = job.reportPause;
       if (failures >= LASTING_FAILURES) job.unreported(failures >= REFUSED_FAILURES);
     }
   }
 
   async #ask(job: FollowedJob, service: JobService, signal: AbortSignal): Promise<void> {
-    const { failures } = this.#context;
     const information = await service.getJob(job.jobId, signal).catch((thrown: unknown) => {
       const error = asJobtailError(thrown);
       if (!error.policy.isRefusal && error.code !== 'session-lost') throw error;
-      failures.failed(scopeOf(job), error, 0, true);
+      job.failures.logged.failed(scopeOf(job), error, 0, true);
     });
-    this.#pauses.worked(job.jobId);
+    job.reportPause = undefined;
     if (information === undefined) return job.unreported(true);
     await this.#report(job, information);
   }
@@ -223,8 +225,8 @@ export class JobStates implements Scheduled {
   async #report(job: FollowedJob, information: JobInformation): Promise<void> {
     const { id: jobId, tasks } = information;
     // Also of a list: what failed of its own report before counts no more.
-    this.#pauses.worked(jobId);
-    this.#context.failures.cleared(scopeOf(job));
+    job.reportPause = undefined;
+    job.failures.logged.cleared(scopeOf(job));
     const text = JSON.stringify(information);
     if (job.storedReport === text) return job.reported(information, 0);
     job.storedReport = text;

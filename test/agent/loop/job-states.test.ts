@@ -325,6 +325,21 @@ describe('a job that no list names, and whose own report fails', () => {
     expect(ofJob(said)).toEqual([expect.stringContaining('operation recovered')]);
   });
 
+  it('is requested at once, and named again, if it is followed again', async () => {
+    const { clock, service, store, agent, watch, warnings } = await follow();
+    const named = () => warnings.filter((line) => line.includes(`scope="job ${JOB} report"`)).length;
+    service.unlisted.add(JOB);
+    const getJob = vi.spyOn(service, 'getJob').mockRejectedValue(failure);
+    await clock.pass(20 * MINUTE_MS);
+    store.jobs.unwatch(JOB, 'ended');
+    agent.refresh();
+    await clock.pass(SECOND_MS);
+    const calls = getJob.mock.calls.length;
+    watch({ jobId: JOB });
+    await clock.pass(10 * SECOND_MS);
+    expect([getJob.mock.calls.length - calls, named()]).toEqual([1, 2]);
+  });
+
   it('is no failing one any more once a list names it', async () => {
     const { clock, service, said, warnings } = await follow();
     const ofJob = (lines: readonly string[]) => lines.filter((line) => line.includes(`scope="job ${JOB} report"`));
