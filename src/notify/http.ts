@@ -63,15 +63,18 @@ export function notifyHttp({
 /** A CA of `NODE_EXTRA_CA_CERTS` counts as well: a list takes the place of the default one. */
 function rootsWith(ofService: string | null, ofRule: string | null): HttpTls {
   if (ofService === null && ofRule === null) return {};
-  const usual = [ofService, process.env['NODE_EXTRA_CA_CERTS'] ?? ''].filter((file) => file && fs.existsSync(file));
-  const files = [...usual, ofRule].filter((file) => file !== null);
-  return { ca: [...tls.rootCertificates, ...files.map(certificatesIn)] };
+  const { NODE_EXTRA_CA_CERTS } = process.env;
+  const usual = Object.entries({ 'service.tls.caFile': ofService, NODE_EXTRA_CA_CERTS });
+  const files = usual.filter(([, file]) => file && fs.existsSync(file));
+  if (ofRule !== null) files.push(['notify[].caFile', ofRule]);
+  return { ca: [...tls.rootCertificates, ...files.map(([key, file]) => certificatesIn(key, file ?? ''))] };
 }
 
-function certificatesIn(file: string): string {
+function certificatesIn(key: string, file: string): string {
   try {
     return fs.readFileSync(file, 'utf8');
   } catch (cause) {
-    throw new JobtailError('config', `the certificates in ${file} cannot be read`, { cause });
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new JobtailError('config', `${key}: ${file}: the file cannot be read (${code})`, { cause });
   }
 }

@@ -100,7 +100,10 @@ it('a receiver with a CA of its own is trusted by the rule that names it, and wh
   for (const unread of [missing, directory]) {
     vi.stubEnv('NODE_EXTRA_CA_CERTS', unread);
     const keys = { caFile: unread === missing ? missing : caFile };
-    const message = `the certificates in ${unread} cannot be read`;
+    const message =
+      unread === missing
+        ? `notify[].caFile: ${missing}: the file cannot be read (ENOENT)`
+        : `NODE_EXTRA_CA_CERTS: ${directory}: the file cannot be read (EISDIR)`;
     expect(await post(url, { proxy: null }, keys)).toMatchObject({ message });
   }
 });
