@@ -83,6 +83,7 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
   const reported = store.jobInformation.get(job.jobId);
   const found = new Set(files.map(({ taskId }) => taskId)).size;
   const counts = store.results.counts(job.jobId);
+  const polledAt = answeredAt(job);
   const unsynced = whole ? store.results.notSynced(job.jobId, MAX_NOT_SYNCED) : [];
   return {
     jobId: job.jobId,
@@ -95,11 +96,11 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
     tasks: { ...tasksReport(config, store, job, found), reported: (reported?.information.tasks ?? []).map(shownTask) },
     settleAfterMinutes: job.settleAfterMs === null ? null : job.settleAfterMs / 60_000,
     watchedAt: job.watchedAt,
-    polledAt: answeredAt(job),
+    polledAt,
     // A long poll commits what it appended before it ends.
     grownAt: files.reduce((latest, { grownAt }) => Math.max(latest, grownAt ?? 0), job.grownAt ?? 0) || null,
     stalledAt: job.stalledAt,
-    pollAgeMs: pollAgeOf(job),
+    pollAgeMs: isOver(job) || polledAt === null ? null : Math.max(0, Date.now() - polledAt),
     failures: job.failures,
     refusedEntries: job.refused,
     files: files.map((row) => fileReport(directory, row)),
@@ -113,12 +114,6 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
       notSynced: unsynced.map(({ name, state, reason }: ResultRow) => ({ name, state, reason })),
     },
   };
-}
-
-/** Milliseconds since the last poll, or since polls fail. */
-function pollAgeOf({ state, error, polledAt }: JobRow): number | null {
-  if (polledAt === null || state === 'ended' || state === 'settled') return null;
-  return Math.max(0, Date.now() - Math.min(polledAt, error?.since ?? polledAt));
 }
 
 /** Of the temporary key, only its existence. */

@@ -2,10 +2,12 @@
 import { expect, it } from 'vitest';
 import { fittingLines } from '../../../src/cli/commands/status.ts';
 import { showTime } from '../../../src/cli/show/job-text.ts';
-import type { JobReport, Report } from '../../../src/cli/show/status-report.ts';
+import { type JobReport, jobIn, type Report } from '../../../src/cli/show/status-report.ts';
 import { detail, overview } from '../../../src/cli/show/status-table.ts';
 import type { JobId, TaskId } from '../../../src/job.ts';
 import { type JobInformation, jobTimeOf, shownJob, shownTask } from '../../../src/job-information.ts';
+import { JOB } from '../../support/engine.ts';
+import { ownState } from '../own-state.ts';
 
 const FAILURE = { code: 'timeout', message: 'no answer', hint: null, since: 0 } as const;
 
@@ -52,6 +54,18 @@ const reportOf = (jobs: readonly JobReport[]) => ({
   watchMine: null,
   notify: { rules: 0, waiting: 0, givenUp: 0, oldestAt: null },
   jobs,
+});
+
+it('the poll age of a job counts from the last poll that the service answered, whatever else fails', async () => {
+  const { config, store } = await ownState();
+  const order = { tasks: null, files: [], results: true, settleAfterMs: null, source: 'command' } as const;
+  store.jobs.watch({ ...order, jobId: JOB }, 0);
+  const ages = (['fault', 'timeout'] as const).map((code) => {
+    const end = { polledAt: Date.now(), grownAt: null, refused: 0, failures: 1 };
+    store.jobs.endRun(JOB, { ...end, error: { ...FAILURE, code } });
+    return (jobIn(config, store, JOB)?.pollAgeMs ?? 0) > 60_000;
+  });
+  expect(ages).toEqual([false, true]);
 });
 
 it('a service that does not decode UTF-8 is named once, not for each file', () => {
