@@ -284,12 +284,12 @@ it('each command that an agent works for prints what the agent did', async () =>
   await run('verify', FAILING);
   await run('verify', FAILING, '--json');
   remote.files.set('9001/new', Buffer.from('x'));
-  await run('verify', FAILING);
+  await run('verify', '999', FAILING);
   await run('watch', FAILING, '--file', 'stdout');
   await until('its result', () => store.results.counts(FAILING).synced === 2);
   remote.files.set('9001/../evil', Buffer.from('x'));
   remote.files.set('9001/new', Buffer.from('changed'));
-  await run('sync', FAILING);
+  for (const jobs of [[FAILING], ['999', FAILING]]) await run('sync', ...jobs);
   remote.files.delete('9001/../evil');
   await run('sync', FAILING, '--json');
   await run('watch', FAILING, '--file', 'stdout', '--json', '--no-results');
