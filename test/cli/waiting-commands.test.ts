@@ -21,7 +21,7 @@ import type { StoredError, WatchRequest } from '../../src/store/rows.ts';
 import { restConfig } from '../config/files.ts';
 import { until } from '../support/e2e-until.ts';
 import { SILENT } from '../support/errors.ts';
-import { jobOf } from '../support/model-remote.ts';
+import { jobOf, tasksOf } from '../support/model-remote.ts';
 import { ownState } from './own-state.ts';
 
 const JOB = '501' as JobId;
@@ -100,7 +100,13 @@ it('watch of a job that was settled reports that, and fetches no results where n
   const files = ['stdout', 'stdout'] as const;
   const options = { config: job.file, task: [TASK], file: files, results: true, wait: true };
   for (const state of ['is watched', 'was settled, and is watched again until it settles anew']) {
-    await watchEach([JOB], options);
+    const watching = watchEach([JOB], options);
+    const asked = await until('the question', () => job.store.requests.open('service')[0]);
+    job.store.requests.answer(
+      asked.requestId,
+      JSON.stringify({ jobs: [jobOf(JOB, 'Running', { tasks: tasksOf(TASK) })] }),
+    );
+    await watching;
     const [shown, ...notes] = stripVTControlCharacters(job.printed()).split('\n');
     expect(shown).toBe(path.join(job.config.mirror.directory, JOB, 'live', TASK, 'stdout.log'));
     expect(notes.at(-3)).toBe(`job ${JOB} ${state}; the running agent follows it`);
