@@ -51,6 +51,10 @@ export class Ledger {
     return this.#options.store.results.ofJob(this.#options.jobId);
   }
 
+  saved(name: string): ResultRow | undefined {
+    return this.#options.store.results.get(this.#options.jobId, name);
+  }
+
   fresh(name: string): ResultRow {
     const { jobId, intervalMs } = this.#options;
     const nothing = { reason: null, bytes: null, sha256: null, live: null, fetchedAt: null, hangs: 0, ...NO_STAMP };

@@ -21,6 +21,8 @@ export interface Judge {
   /** Decides about each name once: of names that need the same path, the first one takes it. */
   readonly verdictOn: (name: string) => Verdict;
   readonly isTaken: (name: string) => boolean;
+  /** Whether another name needs a directory there. */
+  readonly isDirectory: (name: string) => boolean;
 }
 
 /** `foldsCase`: whether names that differ only by case are one file below the mirror directory. */
@@ -41,7 +43,8 @@ export function judgeOf(
     const reason = reasonAgainst(name) ?? taken.take(parts);
     return reason === undefined ? { kind: 'fetch', parts } : { kind: 'refused', reason };
   };
-  return { verdictOn, isTaken: (name) => taken.has(partsOf(name)) };
+  const isDirectory = (name: string) => taken.hasDirectory(partsOf(name));
+  return { verdictOn, isTaken: (name) => taken.has(partsOf(name)), isDirectory };
 }
 
 /** A pattern for a path is one of the whole name, and one of the path below the directory of a task. */
@@ -94,6 +97,10 @@ class TakenPaths {
 
   has(parts: readonly string[]): boolean {
     return this.#files.has(this.#normal(parts));
+  }
+
+  hasDirectory(parts: readonly string[]): boolean {
+    return this.#directories.has(this.#normal(parts));
   }
 
   #normal(parts: readonly string[]): string {

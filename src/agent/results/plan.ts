@@ -42,6 +42,8 @@ export interface Plan {
   readonly due: readonly DueResult[];
   readonly links: readonly ProvenLink[];
   readonly refusals: Refusals;
+  /** Copies of what is listed no longer, where others need a directory. */
+  readonly inTheWay: readonly DueResult[];
 }
 
 interface PlanOptions {
@@ -88,7 +90,7 @@ export async function planSync(options: PlanOptions): Promise<Plan> {
   // Of conflicting names, the one that was there first is kept.
   await each(ledger.rows(), (row) => planning.know(row));
   await each(left, (name) => planning.meet(name));
-  await each(planning.gone, (name) => planning.forgetRenamed(name));
+  await each(planning.gone, (name) => planning.meetGone(name));
   await each(planning.skipped.formerNames, (name) => ledger.forget(name));
   const plan = planning.end();
   await ledger.flush();
@@ -104,6 +106,7 @@ class Planning {
   readonly #ofTasks = new Map<number, DueResult[]>();
   #arePlacesKnown = false;
   readonly #links: ProvenLink[] = [];
+  readonly #inTheWay: DueResult[] = [];
   readonly #isNothingListed: boolean;
   readonly gone: string[] = [];
 
@@ -153,9 +156,11 @@ class Planning {
     await this.#plan(row, verdict.parts);
   }
 
-  /** After an upgrade, the server may list the same paths in another form: each is fetched once more. */
-  forgetRenamed(name: string): void {
-    const { ledger, judge } = this.#options;
+  /** Its path may be listed in another form after an upgrade of the server: it is fetched once more. */
+  meetGone(name: string): void {
+    const { ledger, judge, directory } = this.#options;
+    const row = judge.isDirectory(name) ? ledger.saved(name) : undefined;
+    if (row !== undefined) this.#inTheWay.push(new DueResult(row, directory));
     if (judge.isTaken(name)) ledger.forget(name);
   }
 
@@ -165,7 +170,12 @@ class Planning {
     // The shortest one that has bytes suffices: then the places of the others are known.
     const shortest = [...this.#ofTasks].sort(([a], [b]) => (a || Infinity) - (b || Infinity));
     const ofTasks = shortest.flatMap(([, results]) => results).slice(0, this.#arePlacesKnown ? undefined : 1);
-    return { due: [...ofTasks, ...longest], links: this.#links, refusals: this.skipped.end() };
+    return {
+      due: [...ofTasks, ...longest],
+      links: this.#links,
+      refusals: this.skipped.end(),
+      inTheWay: this.#inTheWay,
+    };
   }
 
   async #plan(row: ResultRow, parts: readonly string[]): Promise<void> {

@@ -195,6 +195,7 @@ export class Results {
     // What came is recorded also after a failure.
     const steps = [
       async () => {
+        for (const result of plan.inTheWay) await placement.makeWay(result);
         for (const { result, live } of plan.links) if (!(await placement.link(result, live))) due.push(result);
         await stamps.keepApart(
           due.map(({ row }) => row),

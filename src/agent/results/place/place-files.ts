@@ -143,6 +143,17 @@ export class Placement {
     });
   }
 
+  /** Removes a copy, unless another process changed it. */
+  async makeWay({ row, target }: DueResult): Promise<void> {
+    const { ledger, calls, requireRight } = this.#options;
+    await this.#attempt([], async () => {
+      if ((await digestOf(calls, target))?.sha256 !== row.sha256) return;
+      requireRight();
+      await calls.remove(target);
+      ledger.forget(row.name);
+    });
+  }
+
   /** Discards or links a file that needs no place. Returns whether it still needs one. */
   async #needsPlace(arrived: Digested): Promise<boolean> {
     const { links, calls } = this.#options;
