@@ -130,7 +130,7 @@ export interface ResultSyncRow {
   /** Total size at their last fetch; null if one size is unknown. */
   readonly wantedBytes: number | null;
   readonly bytes: number;
-  /** How the last files came: `soap` for calls of the service, over REST too, or the kind of direct transfer. */
+  /** How the last files came: `service` (in older states `soap`, over REST too), or the kind of direct transfer. */
   readonly way: string | null;
   /** Why files that should have come directly came by the service. */
   readonly fallback: string | null;

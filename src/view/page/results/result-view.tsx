@@ -111,7 +111,7 @@ export function LastSync({ job }: { job: JobDetail }) {
   const { lastSync } = job.results;
   if (lastSync === null) return <p class="fine">The results are not listed yet.</p>;
   const { done, wanted, wantedBytes, way, bytesPerSecond, endedAt, fallback } = lastSync;
-  const by = way === null ? '' : ` by ${way === 'service' ? 'the service' : way}`;
+  const by = way === null ? '' : ` by ${/^(?:service|soap)$/.test(way) ? 'the service' : way}`;
   const rate = bytesPerSecond > 0 ? `, ${bytes(bytesPerSecond)}/s` : '';
   return (
     <>
