@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { JobId, TaskId } from '../../src/job.ts';
+import { IN_MEMORY, Store } from '../../src/store/store.ts';
 import type { ErrorGroups, FindLine } from '../../src/view/contract/addresses.ts';
 import { until } from '../support/e2e-until.ts';
 import { ViewPlace } from '../support/view-place.ts';
@@ -109,6 +110,10 @@ it('errors are those of the configured patterns, cut, and those of failed jobs c
     place.write('stdout', `oops ${'x'.repeat(kind + 1)}\n`, '501' as JobId, `${9_100 + kind}` as TaskId);
   place.report('502' as JobId, { state: 'Failed' });
   place.report('503' as JobId, { state: 'Finished' });
+  // It is a job of another agent of the fleet.
+  const own = new Store({ directory: IN_MEMORY, service: 'x', owner: true, now: Date.now });
+  onTestFinished(() => own.close());
+  vi.spyOn(place.view.parts.stores, 'all').mockReturnValue([own, place.store].map((store) => ({ store, jobs: [] })));
   const [first, ...more] = await place.lines<ErrorGroups>('/api/errors');
   expect(first?.groups).toMatchObject([{ job: '502', line: 2, text: `oops ${'y'.repeat(395)}` }]);
   const { groups = [] } = more.at(-1) ?? {};
