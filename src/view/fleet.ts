@@ -118,11 +118,12 @@ export class JobStores {
     await this.#source?.close();
   }
 
-  /** A job that was handed off a moment ago has rows in both. */
+  /** A job that was handed off a moment ago has rows in both. Before the first read, the others are unknown. */
   #isOwn(jobId: JobId): boolean {
     const { name, places } = this.#read ?? {};
     const place = places?.get(jobId);
-    return place === undefined || (place.owner === name && this.#own().jobs.get(jobId) !== undefined);
+    if (place === undefined && places !== undefined) return true;
+    return place?.owner === name && this.#own().jobs.get(jobId) !== undefined;
   }
 
   #readNow(source: FleetSource): Promise<void> {

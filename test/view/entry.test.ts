@@ -6,6 +6,7 @@ import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { freePort } from '../../simulator/free-port.ts';
+import type { JobId } from '../../src/job.ts';
 import type { PageSession, ProvenHello, Refusal } from '../../src/view/contract/addresses.ts';
 import { findView, linkTo } from '../../src/view/link.ts';
 import { newNonce, openTicket, seal, TICKET_MS, ticketFor } from '../../src/view/proof.ts';
@@ -196,7 +197,8 @@ describe('what listens where the view should be', () => {
   it('is the view while its fleet does not answer, which no entry waits for', async () => {
     const { settings, token } = await placeWithJob();
     let giveUp = () => {};
-    const read = () => new Promise<never>((_, reject) => (giveUp = () => reject(new Error('connection refused'))));
+    const read = (_: readonly JobId[]) =>
+      new Promise<never>((_, reject) => (giveUp = () => reject(new Error('connection refused'))));
     const fleet = { read: vi.fn(read), close: async () => {} };
     const onFailure = () => {};
     const view = await serveView({ settings: { ...settings, listen: at(0) }, fleet, figures: null, onFailure });
@@ -205,7 +207,15 @@ describe('what listens where the view should be', () => {
       await view.close();
     });
     expect(await findView(at(view.port), token)).toMatchObject({ kind: 'view' });
+    const headers = { authorization: `Bearer ${token}` };
+    const askHere = (to: string) => fetch(`http://127.0.0.1:${view.port}/api/${to}`, { headers });
+    for (const to of ['session', `pass?to=${encodeURIComponent('raw?x')}`]) await askHere(to);
     expect(fleet.read).not.toHaveBeenCalled();
+    const results = askHere('results?job=999');
+    await until('the read that it waits for', () => fleet.read.mock.calls.length > 0);
+    expect(fleet.read.mock.calls).toEqual([[['999']]]);
+    giveUp();
+    expect((await results).status, 'none are not known').toBe(503);
   });
 
   it('is nothing where no process listens, or one that is too busy to answer', async () => {
