@@ -151,3 +151,27 @@ it('without an agent, no next attempt is promised; what the outage says is not r
   for (const page of [overview, detail])
     expect(page({ ...report, agent: { running: false, pid: null } }, 200)).not.toMatch(/next /);
 });
+
+it('agent status, of all jobs or of one, ends with where the view is, or with why it does not answer', () => {
+  const report = reportOf([jobOf('501', 'watched')]);
+  const address = 'http://127.0.0.1:9470/';
+  for (const page of [overview, detail]) {
+    const lastLine = (view: NonNullable<Parameters<typeof overview>[0]['view']>) =>
+      page({ ...report, view }, 200)
+        .trimEnd()
+        .split('\n')
+        .at(-1);
+    expect(lastLine({ address, answers: true, problem: undefined })).toBe(
+      `the view is at ${address} (agent view prints its link)`,
+    );
+    expect(lastLine({ address, answers: false, problem: 'in use' })).toBe(
+      `the view does not answer at ${address}: in use (the log of the agent has the reason)`,
+    );
+    expect(
+      page(
+        { ...report, agent: { running: false, pid: null }, view: { address, answers: true, problem: undefined } },
+        200,
+      ),
+    ).not.toContain(address);
+  }
+});
