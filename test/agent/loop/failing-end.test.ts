@@ -95,6 +95,24 @@ it.each([true, false])(
   },
 );
 
+it('an outage gives no job up, however often its last pass was refused before', async () => {
+  const remote = new FailingRemote();
+  const { clock, job } = await follow(remote, false);
+  let since: number | undefined;
+  const parts = vi.spyOn(remote, 'readParts');
+  const listings = vi.spyOn(remote, 'listChangedFiles').mockImplementation(async () => {
+    since ??= clock.monotonic();
+    if (clock.monotonic() - since < 15 * MINUTE_MS) throw new JobtailError('request-too-long', 'refused');
+    const away = new JobtailError('unavailable', 'away');
+    parts.mockRejectedValue(away);
+    throw away;
+  });
+  await clock.passUntil('the outage', () => job()?.error?.code === 'unavailable', 17 * MINUTE_MS);
+  expect(listings.mock.calls.length).toBeGreaterThan(3);
+  await clock.pass(30 * MINUTE_MS);
+  expect(job()?.state).toBe('watched');
+});
+
 it.each<[string, (remote: FailingRemote, service: ModelJobService, watch: () => void) => void]>([
   ['finds it watched once more', (_remote, _service, watch) => watch()],
   ['finds it active', (_, service) => service.set(jobOf(JOB, 'Running', { tasks: tasksOf(TASK) }))],
