@@ -10,10 +10,13 @@ import { Icon, Passed } from '../parts/button.tsx';
 import { useAnswer, usePassed } from '../parts/hooks.ts';
 import { Fact, Failure, Outside } from '../parts/words.tsx';
 import { hashOf, openedFile } from '../route.ts';
-import { BEGINNING_BYTES, isBinary } from '../text/binary.ts';
+import { isBinary } from '../text/terminal.ts';
 import { bytes, clock, counted, grouped } from '../text/units.ts';
 import { Csv } from './csv.tsx';
 import { STATES } from './entry.tsx';
+
+/** So many bytes show whether a file is text. */
+const BEGINNING_BYTES = 4 * 1024;
 
 interface ResultViewProps {
   readonly jobId: string;

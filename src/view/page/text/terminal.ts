@@ -7,6 +7,16 @@ const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
 /** Bytes that are no part of a character of UTF-8 become U+FFFD, which is marked. */
 export const decode = (bytes: Uint8Array): string => DECODER.decode(bytes);
 
+/** A text in an older encoding has fewer bytes that are none of UTF-8. */
+const MAX_WRONG_SHARE = 0.3;
+
+/** Whether bytes at the beginning of a file are those of no text: as git has it, or mostly none of UTF-8. */
+export function isBinary(beginning: Uint8Array): boolean {
+  if (beginning.includes(0)) return true;
+  const wrong = decode(beginning).split('\ufffd').length - 1;
+  return wrong > MAX_WRONG_SHARE * beginning.length;
+}
+
 export interface Piece {
   readonly text: string;
   /** What the text stands for, if it is a mark. */
