@@ -40,6 +40,12 @@ export class BackOff {
     this.pause(nominalMs * (0.75 + 0.25 * random()));
   }
 
+  /** Starts the next pause, of at least what the server asked for. */
+  failed({ retryAfterMs = 0 }: { readonly retryAfterMs?: number | undefined }): void {
+    this.lengthen();
+    this.pause(retryAfterMs);
+  }
+
   pause(ms: number): void {
     this.#untilMs = Math.max(this.#untilMs, this.#options.nowMs() + ms);
   }

@@ -42,11 +42,10 @@ export class BackOffs<Key> {
   }
 
   /** Starts the next pause of this key. Returns how often in a row it failed: 1 is to be logged. */
-  failed(key: Key, { retryAfterMs = 0 }: JobtailError): number {
+  failed(key: Key, error: JobtailError): number {
     const backOff = this.#failing.get(key) ?? new BackOff(this.#options);
     this.#failing.set(key, backOff);
-    backOff.lengthen();
-    backOff.pause(retryAfterMs);
+    backOff.failed(error);
     return backOff.failures;
   }
 

@@ -203,8 +203,7 @@ export class JobStates implements Scheduled {
     for (const { thing: job, error } of failed) {
       job.failures.logged.failed(scopeOf(job), error, 0, true);
       job.reportPause ??= new BackOff(this.#pauses);
-      job.reportPause.lengthen();
-      job.reportPause.pause(error.retryAfterMs ?? 0);
+      job.reportPause.failed(error);
       const { failures } = job.reportPause;
       if (failures >= LASTING_FAILURES) job.unreported(failures >= REFUSED_FAILURES);
     }
@@ -262,8 +261,7 @@ export class JobStates implements Scheduled {
   #failed(error: JobtailError): void {
     const { failures, clock } = this.#context;
     this.#storeAgain();
-    this.#backOff.lengthen();
-    this.#backOff.pause(error.retryAfterMs ?? 0);
+    this.#backOff.failed(error);
     this.#failing = storedErrorFrom(error, this.#failing, clock.now());
     failures.failed(error.code === 'store' ? STATE : SCOPE, error);
     if (this.#backOff.failures < LASTING_FAILURES) return;

@@ -78,8 +78,7 @@ export class RunFailures {
     const { retryAfterMs = 0 } = error;
     if (error.code === 'internal') log.debug({ jobId: this.#jobId, stack: error.stack }, 'stack of an internal error');
     const backOff = this.#failing.get(kind)?.backOff ?? this.#newBackOff();
-    backOff.lengthen();
-    backOff.pause(retryAfterMs);
+    backOff.failed(error);
     const delayMs = backOff.remainingMs;
     const retryAt = clock.now() + Math.round(delayMs);
     const isLong = retryAfterMs > this.#context.limits.intervals.maxIntervalMs;
