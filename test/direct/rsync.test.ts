@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { GROWING_DIRECTORY } from '../../src/direct/directories.ts';
 import { until } from '../support/e2e-until.ts';
 import { needs } from '../support/needs.ts';
 import { SshPlace } from './ssh-place.ts';
@@ -77,6 +78,18 @@ describe('a transfer by rsync', needs('rsync'), () => {
     expect([place.batches, place.reached]).toEqual([[1], 2]);
   });
 
+  it('that falls silent in the middle is not tried again', async () => {
+    const { place, runs } = placeWith();
+    place.hostCuts(1_000_000, undefined, true);
+    place.put('11/large', randomBytes(9_000_000));
+    const fetched = place.fetch(place.transfer({ idleMs: 700 }), await place.lend(), ['11/large']);
+    await expect(fetched).rejects.toMatchObject({
+      code: 'interrupted',
+      message: expect.stringContaining('stood still'),
+    });
+    expect([runs().length, place.came.size]).toEqual([1, 0]);
+  });
+
   it('that is cut off again and again ends, and keeps what came', async () => {
     const { place, runs } = placeWith();
     place.hostCuts(1_000_000);
@@ -118,6 +131,34 @@ describe('a transfer by rsync', needs('rsync'), () => {
     expect([runs().length, place.reached, fs.existsSync(partial)]).toEqual([1, 0, true]);
   });
 
+  it('hands over what came while the rest is on its way, and keeps what came of a file when it is stopped', async () => {
+    const { place, runs } = placeWith();
+    const names = Array.from({ length: 300 }, (_, number) => `11/f${number}`);
+    for (const name of names) place.put(name, name);
+    const large = randomBytes(8_000_000);
+    place.put('12/large', large);
+    const method = await place.lend();
+    place.hostCuts(4_000_000, 1, true);
+    const stop = new AbortController();
+    const fetching = place.fetch(place.transfer(), method, [...names, '12/large'], { signal: stop.signal });
+    // In the middle of the large one, which comes last.
+    const growing = path.join(place.arrival, 'rsync', GROWING_DIRECTORY);
+    const isGrowing = () =>
+      place
+        .files(growing)
+        .some((name) => (fs.statSync(path.join(growing, name), { throwIfNoEntry: false })?.size ?? 0) > 0);
+    const half = until('the small ones to be handed over', () => place.came.size === names.length && isGrowing());
+    await Promise.race([fetching, half]);
+    stop.abort();
+    await expect(fetching).rejects.toMatchObject({ code: 'aborted' });
+    expect([...place.came.keys()].sort()).toEqual([...names].sort());
+    expect(place.batches.length).toBeLessThan(100);
+    expect(place.files(place.arrival)).toEqual([expect.stringMatching(/partial\/large$/)]);
+    await place.fetch(place.transfer(), method, ['12/large']);
+    expect(place.came.get('12/large')?.equals(large)).toBe(true);
+    expect(runs()).toHaveLength(2);
+  });
+
   it('that has more files than one run takes asks for each of them', async () => {
     const { place, runs } = placeWith();
     const names = Array.from({ length: 10_001 }, (_, number) => `11/f${number}`);
@@ -146,21 +187,30 @@ describe('a transfer by rsync', needs('rsync'), () => {
   });
 
   it.each([
-    ['11/plant', '11/plant'],
-    ['12/plant', '12/'],
-    [`11/pl${'a'.repeat(240)}`, `11/pl${'a'.repeat(195)}`],
-    ['11/pl\u00FC\u00FC', '11/pl\u00FC\u00FC'],
+    ['11/plant', '"11/plant"'],
+    ['12/plant', '"12/"'],
+    [`11/pl${'a'.repeat(240)}`, `"11/pl${'a'.repeat(195)}"`],
+    ['11/pl\u00FC\u00FC', '"11/pl\u00FC\u00FC"'],
+    ['../plant', undefined],
+    ['11/pipe', undefined],
+    ['11/link', undefined],
   ])('of a file that was not requested is refused, and nothing of it stays (%#)', async (to, named) => {
     const { place, rsyncIs } = placeWith();
-    const from = `11/ask${'e'.repeat(Buffer.byteLength(to) - 7)}d`;
-    for (const name of [from, to]) place.put(name, name);
+    const from = `11/ask${'e'.repeat(Buffer.byteLength(to) - 7)}d`.slice(0, Buffer.byteLength(to));
+    place.put(from, from);
+    if (to === '11/pipe') execFileSync('mkfifo', [path.join(place.cluster, to)]);
+    else if (to === '11/link') fs.symlinkSync('/etc/passwd', path.join(place.cluster, to));
+    else place.put(to, to);
     place.hostSwaps(from, Buffer.from(to).toString('latin1'));
+    // Believes every name, as versions before 3.2.5 do.
     rsyncIs('exec $RSYNC --trust-sender "$@"');
-    await expect(place.fetch(place.transfer(), await place.lend(), [from])).rejects.toMatchObject({
-      code: 'unexpected-answer',
-      message: `cluster.example sends a file that was not requested: "${named}"`,
-    });
-    expect(place.files(place.jobDirectory)).toEqual([]);
+    const fetched = place.fetch(place.transfer({ idleMs: 5_000 }), await place.lend(), [from]);
+    const end = await fetched.catch((error: unknown) => error);
+    const code = 'unexpected-answer';
+    const message = `cluster.example sends a file that was not requested: ${named}`;
+    if (named !== undefined) expect(end).toMatchObject({ code, message });
+    expect([place.came.size, ...place.files(place.jobDirectory)]).toEqual([0]);
+    expect(fs.existsSync(path.join(place.jobDirectory, 'plant'))).toBe(false);
   });
 
   it('asks what it skipped, which fails nothing, unless the transfer is stopped', async () => {
@@ -202,13 +252,19 @@ describe('a transfer by rsync', needs('rsync'), () => {
     await expect(fetched).rejects.toMatchObject({ code: 'aborted' });
   });
 
-  it('whose output is a line without end is stopped', async () => {
+  it('whose output is a line without end is stopped, and whose host floods', async () => {
     const { place, rsyncIs } = placeWith();
+    const method = await place.lend();
+    for (const flood of ['yes "flood flood" >&2', 'exec cat /dev/urandom']) {
+      place.hostIs(flood);
+      await expect(place.fetch(place.transfer({ idleMs: 400 }), method, ['11/a'])).rejects.toThrow('cluster.example');
+    }
     rsyncIs("exec tr '\\0' x < /dev/zero");
-    await expect(place.fetch(place.transfer(), await place.lend(), ['11/a'])).rejects.toMatchObject({
+    await expect(place.fetch(place.transfer(), method, ['11/a'])).rejects.toMatchObject({
       code: 'unexpected-answer',
       message: 'a line of rsync has no end',
     });
+    expect([place.came.size, ...place.files(place.arrival)]).toEqual([0]);
   });
 
   it('that stands still says so, after more time where rsync reads what is there before anything comes', async () => {

@@ -77,8 +77,8 @@ export class SshPlace extends TransferPlace {
       server.stdout.pipe(process.stdout);`);
   }
 
-  /** A host that ends in the middle of what it sends, after so many bytes, as often as that. */
-  hostCuts(bytes: number, times = Number.POSITIVE_INFINITY): void {
+  /** A host that ends in the middle of what it sends, or falls silent, after so many bytes, as often as that. */
+  hostCuts(bytes: number, times = Number.POSITIVE_INFINITY, isSilent = false): void {
     const cuts = path.join(this.directory, 'cuts');
     this.#hostBehind(`
       const fs = require('node:fs');
@@ -87,7 +87,7 @@ export class SshPlace extends TransferPlace {
       process.stdin.pipe(server.stdin);
       server.stdout.on('data', (bytes) => {
         if (left <= 0) return;
-        process.stdout.write(bytes.subarray(0, left), () => left > 0 || process.kill(process.pid, 'SIGKILL'));
+        process.stdout.write(bytes.subarray(0, left), () => left > 0 || ${isSilent} || process.kill(process.pid, 'SIGKILL'));
         left -= bytes.length;
       });`);
   }
@@ -116,24 +116,21 @@ export class SshPlace extends TransferPlace {
     this.script('bin/rsync', `RSYNC=${real}`, '[ "$1" = --server ] && exec $RSYNC "$@"', ...lines);
   }
 
+  /** A forced command as sites have it: only a sending rsync, below the job's directory. It knows no quotes. */
+  onlyRsync(): string {
+    const isAllowed = `"rsync --server --sender "*" . ${this.cluster}/"*) ;;`;
+    const cases = `*..*) echo "no way up" >&2; exit 1;; ${isAllowed} *) echo "not allowed here" >&2; exit 1;;`;
+    return this.script(
+      'only.sh',
+      `case "$SSH_ORIGINAL_COMMAND" in ${cases} esac`,
+      'set -f; exec $SSH_ORIGINAL_COMMAND',
+    );
+  }
+
   /** Writes a script for a forced command. */
   script(name: string, ...lines: readonly string[]): string {
     const file = path.join(this.directory, name);
     fs.writeFileSync(file, `${['#!/bin/sh', ...lines].join('\n')}\n`, { mode: 0o755 });
     return file;
   }
-}
-
-/** The command lines of all processes. */
-export function commandLines(): string[] {
-  return fs
-    .readdirSync('/proc')
-    .filter((name) => /^[0-9]+$/.test(name))
-    .map((pid) => {
-      try {
-        return fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
-      } catch {
-        return '';
-      }
-    });
 }

@@ -17,6 +17,11 @@ export interface NamedFile extends DirectFile {
   readonly name: string;
 }
 
+/** A share with the job's directory. */
+export const SHARED: TransferMethod = {
+  ...{ serverHostname: null, sharedBasepath: '/scratch/jobs/501', protocol: 'NetworkShare', credentials: null },
+};
+
 export const fileOf = (name: string): NamedFile => ({ name, parts: name.split('/') });
 
 export class TransferPlace {

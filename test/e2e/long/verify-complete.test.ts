@@ -5,7 +5,6 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import { Sandbox } from '../../../simulator/sandbox.ts';
 import { privateDirectoryPrefix } from '../../../src/direct/private-directory.ts';
-import { restrictedCommand } from '../../direct/sshd.ts';
 import { Place } from '../../support/e2e-place.ts';
 import { until } from '../../support/e2e-until.ts';
 import { needs, SSH } from '../../support/needs.ts';
@@ -40,10 +39,8 @@ describe('agent verify --complete', needs(...SSH), () => {
     const sandbox = await Sandbox.start({
       ...{ directory: cluster, users: [user] },
       habits: { keyFormat: 'ed25519-openssh', serverHostname: sshd.host },
-      onKeyIssued: (jobId, publicKey) => {
-        const root = path.join(fs.realpathSync(cluster), 'jobs', jobId);
-        sshd.allow(publicKey, isAllowed ? undefined : restrictedCommand(place.directory, root, false));
-      },
+      onKeyIssued: (_, publicKey) =>
+        sshd.allow(publicKey, isAllowed ? undefined : 'echo "not allowed here" >&2; exit 1'),
       onKeyEnded: (_, publicKey) => sshd.refuse(publicKey),
     });
     context.onTestFinished(() => sandbox.close());
