@@ -42,18 +42,23 @@ async function followedJob(tasks: readonly TaskId[] | null, sections = {}) {
     return true;
   };
   const now = performance.now.bind(performance);
-  const { isTTY } = process.stdout;
-  process.stdout.isTTY = true;
+  const { exitCode, stdout, stderr } = process;
+  const { isTTY, columns } = stdout;
+  for (const stream of [stdout, stderr]) stream.isTTY = true;
   vi.spyOn(process.stdout, 'write').mockImplementation(print);
   vi.spyOn(process.stderr, 'write').mockImplementation(print);
   vi.spyOn(performance, 'now').mockImplementation(() => now() * 20);
   onTestFinished(() => {
     vi.restoreAllMocks();
-    process.stdout.isTTY = isTTY;
+    for (const stream of [stdout, stderr]) stream.isTTY = isTTY;
+    Object.assign(process, { exitCode });
+    Object.assign(stdout, { columns });
   });
   return {
     ...{ file, config, store, request },
     append: (text: string) => fs.appendFileSync(mirror, text),
+    remove: () => fs.rmSync(mirror),
+    tail: (lines: number) => tail([JOB], { config: file, follow: true, lines, prefix: false, task: [], file: [] }),
     shown: (text: string) => until(text, () => printed.includes(text) || undefined),
     printed: () => printed,
     reported: (jobState: string) =>
@@ -67,8 +72,12 @@ async function followedJob(tasks: readonly TaskId[] | null, sections = {}) {
 
 it('tail --follow prints each error and each state once, below the line that has no end yet', async () => {
   const job = await followedJob([TASK]);
+  // Room for a line of eight, and for the cursor after it.
+  process.stdout.columns = 9;
+  job.remove();
+  const following = job.tail(10);
+  await job.shown('its lines appear when it is found');
   job.append('first\nhalf');
-  const following = tail([JOB], { config: job.file, follow: true, lines: 10, prefix: false, task: [], file: [] });
   await job.shown('half');
   job.failed('stdout', 'no space');
   await job.shown('no space');
@@ -89,6 +98,7 @@ it('tail --follow prints each error and each state once, below the line that has
   job.store.jobs.setState(JOB, 'settled');
   await following;
   expect(stripVTControlCharacters(job.printed()).split('\n')).toEqual([
+    `no live file of job ${JOB} found yet (agent status ${JOB}); its lines appear when it is found`,
     ...['first', 'half', `task ${TASK} stdout: no space`, `job ${JOB} is Queued`, `task ${TASK} stderr: too large`],
     ...['half a line', 'half', `job ${JOB} is Running`, 'halfhalf\rhalfhalf is over', 'last'],
     ...[`job ${JOB} is Finishing`, `job ${JOB} is settled: no more lines`, ''],
@@ -145,11 +155,6 @@ it('watch --foreground prints each line and each state once, while its last row 
 
 it('sync shows on a terminal how far the results are, and nothing of it stays', async () => {
   const job = await followedJob([TASK]);
-  const { isTTY } = process.stderr;
-  process.stderr.isTTY = true;
-  onTestFinished(() => {
-    process.stderr.isTTY = isTTY;
-  });
   const syncing = sync(JOB, { config: job.file });
   const asked = await until('the request', () => job.store.requests.open('pass')[0]);
   const startedAt = Date.now();
@@ -174,13 +179,12 @@ it('watch --foreground of a job that is removed meanwhile ends, and reports that
 
 it('tail --follow of a job that is removed meanwhile, or was before, prints its lines and ends', async () => {
   const job = await followedJob([TASK]);
-  const following = () => tail([JOB], { config: job.file, follow: true, lines: 1, prefix: false, task: [], file: [] });
   job.append('first\n');
-  const first = following();
+  const first = job.tail(1);
   await job.shown('first');
   job.store.transaction(() => job.store.jobs.forget(JOB, Date.now()));
   job.append('last');
-  for (const ending of [first, following()]) await ending;
+  for (const ending of [first, job.tail(1)]) await ending;
   const end = `last\njob ${JOB} is unwatched: no more lines\n`;
   expect(stripVTControlCharacters(job.printed())).toBe(`first\n${end}${end}`);
 });
@@ -189,7 +193,7 @@ it('tail --follow of a job whose state was lost reports that, and goes on once i
   const job = await followedJob([TASK]);
   job.append('first\n');
   job.store.portableRows.forget(JOB);
-  const following = tail([JOB], { config: job.file, follow: true, lines: 1, prefix: false, task: [], file: [] });
+  const following = job.tail(1);
   await job.shown(`job ${JOB} is not watched: its lines come once it is (agent watch ${JOB})\n`);
   job.store.transaction(() => job.store.jobs.watch(job.request, Date.now()));
   job.store.jobs.setState(JOB, 'settled');
@@ -209,15 +213,11 @@ it('status --watch goes on while the state is away for a moment', async () => {
   await until('the job again', () => job.printed().includes(`job ${JOB}: watched`, before) || undefined);
   process.emit('SIGINT', 'SIGINT');
   await watching;
-  process.exitCode = undefined;
 });
 
 it('wait --tail prints the last lines of jobs that are over, and requests each until then only', async () => {
   const job = await followedJob([TASK]);
-  const [other, { exitCode }] = ['502' as JobId, process];
-  onTestFinished(() => {
-    process.exitCode = exitCode;
-  });
+  const other = '502' as JobId;
   job.store.transaction(() => job.store.jobs.watch({ ...job.request, jobId: other }, Date.now()));
   job.append('first\n');
   const waiting = wait([JOB, other, JOB], { config: job.file, tail: true });
@@ -241,10 +241,6 @@ it('wait --tail prints the last lines of jobs that are over, and requests each u
 
 it('wait goes on where its request can be neither renewed nor removed, as on a full disk', async () => {
   const job = await followedJob([TASK]);
-  const { exitCode } = process;
-  onTestFinished(() => {
-    process.exitCode = exitCode;
-  });
   const [renew, remove] = (['renew', 'remove'] as const).map((name) =>
     vi.spyOn(Requests.prototype, name).mockImplementation(() => {
       throw new JobtailError('disk-full', 'no space left on device');
@@ -261,10 +257,6 @@ it('wait goes on where its request can be neither renewed nor removed, as on a f
 
 it('wait reports what is still to come when its time is up', async () => {
   const job = await followedJob([TASK]);
-  const { exitCode } = process;
-  onTestFinished(() => {
-    process.exitCode = exitCode;
-  });
   const other = '502' as JobId;
   job.store.transaction(() => job.store.jobs.watch({ ...job.request, jobId: other }, Date.now()));
   job.reported('Finished');

@@ -103,12 +103,13 @@ describe('an event', () => {
     });
   });
 
-  it('reaches a receiver that fails for an hour, once it works, with the same id', async () => {
+  it('reaches a receiver that fails for an hour, or redirects, once it works, with the same id', async () => {
     let isBroken = true;
-    let refused = 0;
-    const { url, events } = await receiver(() => {
-      refused += Number(isBroken);
-      return isBroken ? 503 : 200;
+    const codes = [300, 302, 400, 500];
+    const attempts: (number | undefined)[] = [];
+    const { url, received, events } = await receiver(() => {
+      if (isBroken) attempts.push(place.store.outbox.all()[0]?.attempts);
+      return isBroken ? (codes.shift() ?? 503) : 200;
     });
     const place = withRunningJob(ruleOf({ on: ['started', 'finished'], url }));
     await place.tick();
@@ -117,7 +118,9 @@ describe('an event', () => {
     const ids = () => place.waiting.map(({ id }) => id);
     await place.clock.passUntil('two events', () => ids().length === 2);
     const before = ids();
-    await place.clock.passUntil('an hour', () => place.clock.now() - begun > 3_600_000 && refused > 5);
+    await place.clock.passUntil('an hour', () => place.clock.now() - begun > 3_600_000 && attempts.length > 5);
+    expect(received).toEqual([]);
+    expect(attempts, 'each attempt is committed before it is made').toEqual(attempts.map((_, index) => index + 1));
     expect(place.store.outbox.all()[0]?.lastError).toContain('answers with HTTP status 503');
     expect(JSON.stringify(place.store.outbox.all())).not.toContain('SECRET-PATH');
     place.start();
@@ -127,23 +130,6 @@ describe('an event', () => {
     // Once for each process, not for each attempt.
     expect(place.warnings.length).toBeLessThanOrEqual(2);
   });
-
-  it.each([300, 302, 400, 500])(
-    'that is answered with %i was not received, and no redirect is followed',
-    async (code) => {
-      let attempts: number | undefined;
-      const { url, received } = await receiver(() => {
-        attempts = place.store.outbox.all()[0]?.attempts;
-        return code;
-      });
-      const place = withRunningJob(ruleOf({ on: ['started'], url }));
-      await place.clock.passUntil('a failure', () => place.warnings.length > 0);
-      expect({ received, attempts }, 'the attempt is committed before it is made').toEqual({
-        received: [],
-        attempts: 1,
-      });
-    },
-  );
 
   it('of a job that another agent acquired meanwhile is not kept', async () => {
     const { url } = await receiver(() => {
@@ -155,13 +141,19 @@ describe('an event', () => {
     expect(place.waiting).toEqual([]);
   });
 
-  it('that waits when its job is removed from the state is sent as well', async () => {
+  it('whose job is removed while it is sent has its failure, and is sent as well', async () => {
     let isBroken = true;
-    const { url, events } = await receiver(() => (isBroken ? 503 : 200));
+    const { url, events } = await receiver(() => {
+      if (!isBroken) return 200;
+      place.setState('ended');
+      place.store.jobs.forget(JOB, place.clock.now());
+      return 503;
+    });
     const place = withRunningJob(ruleOf({ on: ['started'], url }));
     await place.clock.passUntil('a failure', () => place.warnings.length > 0);
-    place.setState('ended');
-    place.store.transaction(() => place.store.jobs.forget(JOB, place.clock.now()));
+    expect(place.store.outbox.all()).toMatchObject([
+      { jobId: null, attempts: 1, lastError: expect.stringContaining('503') },
+    ]);
     isBroken = false;
     await place.clock.passUntil('the event', () => events().length === 1 && place.waiting.length === 0);
     expect(events()).toMatchObject([{ type: 'started', jobId: JOB }]);
@@ -183,34 +175,6 @@ describe('an event', () => {
     await place.clock.passUntil('all', () => asked.length >= 3 && place.waiting.length === 0);
     expect(asked.sort()).toEqual(['/gzip', '/hang', '/short']);
     expect(place.warnings).toEqual([]);
-  });
-
-  it('under way delays no other configuration and is sent once, and a receiver that hangs delays no stop', async () => {
-    const held: http.ServerResponse[] = [];
-    const url = await serving((_, response) => void held.push(response));
-    const place = placeWith(ruleOf({ on: ['started', 'canceled'], url }));
-    const underWay = new UnderWay();
-    const first = place.start(Number.POSITIVE_INFINITY, underWay, true);
-    place.watch();
-    place.report('Running');
-    await place.clock.passUntil('a request', () => held.length === 1);
-    await first.replace();
-    const second = place.start(Number.POSITIVE_INFINITY, underWay, true);
-    await place.clock.pass(10_000);
-    expect(held).toHaveLength(1);
-    held[0]?.end();
-    await place.clock.passUntil('its end', () => place.waiting.length === 0);
-    place.report('Canceled');
-    await place.clock.passUntil('the next request', () => held.length === 2);
-    let isStopped = false;
-    const stopping = second.stop().then(() => {
-      isStopped = true;
-    });
-    await place.clock.pass(499);
-    expect(isStopped).toBe(false);
-    await place.clock.pass(1);
-    await stopping;
-    expect(place.waiting).toHaveLength(1);
   });
 
   it('waits as long as the receiver asks for', async () => {
@@ -261,47 +225,52 @@ describe('an event', () => {
     await place.clock.passUntil('the last one', () => received.length === 3);
   });
 
-  it('that was to wait until a time beyond each pause is sent: the clock was set back', async () => {
-    let isWell = false;
-    const { url, received } = await receiver(() => (isWell ? 200 : 500));
-    const place = withRunningJob(ruleOf({ on: ['started'], url }));
-    await place.clock.passUntil('a failure', () => (place.store.outbox.all()[0]?.lastError ?? null) !== null);
-    isWell = true;
-    for (const row of place.store.outbox.all())
-      place.store.transaction(() => place.store.outbox.save({ ...row, dueAt: (row.dueAt ?? 0) + 30 * 86_400_000 }));
-    await place.clock.passUntil('its delivery', () => received.length === 1);
-    expect(place.store.outbox.all()).toEqual([]);
-  });
-
-  it('that is next is sent by the configuration that took over', async () => {
+  it('under way is sent once, the next by the configuration that took over, and a receiver that hangs delays no stop', async () => {
     const closes = vi.spyOn(HttpClient.prototype, 'close');
     const threads = vi.spyOn(GuardedThread.prototype, 'close');
-    onTestFinished(() => {
-      closes.mockRestore();
-      threads.mockRestore();
-    });
+    onTestFinished(() => void vi.restoreAllMocks());
     const held: http.ServerResponse[] = [];
     const url = await serving((_, response) => void held.push(response));
-    const place = placeWith(ruleOf({ on: ['started'], url }));
+    const place = placeWith(ruleOf({ on: ['started', 'canceled'], url }));
     const underWay = new UnderWay();
-    const first = place.start(Number.POSITIVE_INFINITY, underWay, true);
+    const configured = () => place.start(Number.POSITIVE_INFINITY, underWay, true);
+    const [requests, waiting] = [
+      (count: number) => place.clock.passUntil(`request ${count}`, () => held.length === count),
+      (count: number) => place.clock.passUntil(`${count} to wait`, () => place.waiting.length === count),
+    ];
+    const first = configured();
     for (const job of [JOB, '502' as JobId]) {
       place.watch(job);
       place.report('Running', {}, job);
     }
-    await place.clock.passUntil('a request', () => held.length === 1 && place.waiting.length === 2);
+    await requests(1);
+    await waiting(2);
     await first.replace();
     expect([closes.mock.calls.length, threads.mock.calls.length]).toEqual([0, 1]);
     held[0]?.end();
-    await place.clock.passUntil('its end', () => place.waiting.length === 1 && closes.mock.calls.length === 1);
+    await waiting(1);
+    await place.clock.passUntil('the end of its connections', () => closes.mock.calls.length === 1);
     await place.clock.pass(60_000);
     expect(held).toHaveLength(1);
-    const second = place.start(Number.POSITIVE_INFINITY, underWay, true);
-    await place.clock.passUntil('the other request', () => held.length === 2);
+    const second = configured();
+    await requests(2);
+    await second.replace();
+    const third = configured();
+    await place.clock.pass(10_000);
+    expect(held).toHaveLength(2);
     held[1]?.end();
-    await place.clock.passUntil('its end', () => place.waiting.length === 0);
-    await second.stop();
-    expect([closes.mock.calls.length, threads.mock.calls.length]).toEqual([2, 2]);
+    await waiting(0);
+    place.report('Canceled');
+    await requests(3);
+    let isStopped = false;
+    const stopping = third.stop().then(() => {
+      isStopped = true;
+    });
+    await place.clock.pass(499);
+    expect(isStopped).toBe(false);
+    await place.clock.pass(1);
+    await stopping;
+    expect([place.waiting.length, closes.mock.calls.length, threads.mock.calls.length]).toEqual([1, 3, 3]);
   });
 
   it.each([
@@ -394,19 +363,24 @@ describe('an event', () => {
   });
 });
 
+/** Jobs that were running, and have another state now. */
+function reportMany(place: NotifyPlace, states: readonly string[]): JobId[] {
+  return states.map((state, index) => {
+    const jobId = `${600 + index}` as JobId;
+    place.watch(jobId, 'Running');
+    place.report(state, {}, jobId);
+    return jobId;
+  });
+}
+
 it('many events of a rule are gathered: one a minute, with their number and jobs', async () => {
   const { url, events } = await receiver();
   const place = placeWith(ruleOf({ on: ['failed'], url }));
   const underWay = new UnderWay();
   const notifications = place.start(undefined, underWay);
-  const jobs = Array.from({ length: 300 }, (_, index) => String(600 + index) as JobId);
-  for (const jobId of jobs) {
-    place.watch(jobId, 'Running');
-    place.report('Failed', {}, jobId);
-  }
+  const jobs = reportMany(place, Array(300).fill('Failed'));
   await place.clock.passUntil('them', () => place.waiting.length === 0 && events().length > 0);
-  expect(events()).toHaveLength(1);
-  expect(events()[0]).toMatchObject({ type: 'failed', count: 300, jobs: jobs.slice(0, 100) });
+  expect(events()).toMatchObject([{ type: 'failed', count: 300, jobs: jobs.slice(0, 100) }]);
   // Then ten in a minute by themselves, whatever configuration is read, and the others after it.
   await place.clock.pass(60_000);
   for (const jobId of jobs.slice(0, 13)) {
@@ -414,13 +388,27 @@ it('many events of a rule are gathered: one a minute, with their number and jobs
       await place.clock.passWhile(notifications.replace());
       place.start(undefined, underWay, true);
     }
-    place.report('Running', {}, jobId);
-    await place.tick();
-    place.report('Failed', {}, jobId);
-    await place.tick();
+    for (const state of ['Running', 'Failed']) {
+      place.report(state, {}, jobId);
+      await place.tick();
+    }
   }
   expect(events()).toHaveLength(1 + 10);
   await place.clock.passUntil('the others', () => events().length === 1 + 13, 60_000);
+});
+
+it.each([
+  ['ten', Array(10).fill('Failed'), Array(10).fill('1 failed')],
+  ['eleven', Array(11).fill('Failed'), ['11 failed']],
+  ['many of two types', [...Array(15).fill('Failed'), ...Array(15).fill('Finished')], ['15 failed', '15 finished']],
+])('of events at once, %s are sent so', async (_, states, sent) => {
+  const { url, events } = await receiver();
+  const place = placeWith(ruleOf({ on: ['failed', 'finished'], url }));
+  place.start();
+  reportMany(place, states);
+  // None waits for the next minute.
+  await place.clock.passUntil('them', () => events().length === sent.length, 30_000);
+  expect(events().map(({ type, count }) => `${count} ${type}`)).toEqual(sent);
 });
 
 it('many deliveries that were attempted keep no newer one waiting, and are combined with none', async () => {
@@ -501,51 +489,6 @@ it('a line that matches all the time is one event a minute, and each match is co
   expect(counted).toBe(6_000);
   expect(events().length).toBeLessThanOrEqual(17);
   expect(events().filter((event) => 'jobs' in event)).toEqual([]);
-});
-
-it.each([
-  [10, Array(10).fill(1)],
-  [11, [11]],
-])('%i events at once are sent as %j', async (count, counts) => {
-  const { url, events } = await receiver();
-  const place = placeWith(ruleOf({ on: ['failed'], url }));
-  place.start();
-  for (let number = 0; number < count; number += 1) {
-    const jobId = `${600 + number}` as JobId;
-    place.watch(jobId, 'Running');
-    place.report('Failed', {}, jobId);
-  }
-  await place.clock.passUntil('them', () => place.waiting.length === 0 && events().length > 0);
-  expect(events().map((event) => event.count)).toEqual(counts);
-});
-
-it('many events of one type keep those of another one waiting no longer', async () => {
-  const { url, events } = await receiver();
-  const place = placeWith(ruleOf({ on: ['failed', 'finished'], url }));
-  place.start();
-  for (let number = 0; number < 30; number += 1) {
-    const jobId = `${600 + number}` as JobId;
-    place.watch(jobId, 'Running');
-    place.report(number % 2 === 0 ? 'Failed' : 'Finished', {}, jobId);
-  }
-  await place.clock.passUntil('both', () => events().length === 2, 30_000);
-  expect(events().map(({ type, count }) => `${count} ${type}`)).toEqual(['15 failed', '15 finished']);
-});
-
-it('a job that is removed while its event is sent leaves the failure with the event', async () => {
-  const { url } = await receiver(() => {
-    place.store.jobs.setState(JOB, 'ended');
-    place.store.jobs.forget(JOB, 0);
-    return 503;
-  });
-  const place = placeWith(ruleOf({ on: ['started'], url }));
-  place.start();
-  place.watch();
-  place.report('Running');
-  await place.clock.passUntil('the failure', () =>
-    place.store.outbox.all().some(({ lastError }) => lastError !== null),
-  );
-  expect(place.store.outbox.all()).toMatchObject([{ jobId: null, attempts: 1 }]);
 });
 
 it('mail has nothing of a job, and no line of an id, in its headers', () => {

@@ -136,52 +136,53 @@ describe('a job', () => {
     expect(place.waiting[4]?.text?.length).toBeLessThan(200);
   });
 
-  it('matches each state of a progress bar whole, though its line is read in pieces', async () => {
-    const place = withJob(ruleOf({ match: 'oom_kill' }));
-    const state = (text = '') => `\r${text.padStart(1_023 + text.length / 2, '#')}`;
-    place.grow(`${state().repeat(1_023)}${state('oom_kill')}${state().repeat(10)}\n`);
-    await place.tick();
-    expect(place.waiting.map(({ line, count }) => [line, count])).toEqual([[1, 1]]);
-  });
+  /** A state of a progress bar of 1,024 characters. */
+  const state = (text = '') => `\r${text.padStart(1_023 + text.length / 2, '#')}`;
 
-  it('matches a line that is longer than a text of an event wherever the word stands, once', async () => {
-    const place = withJob(ruleOf({ match: 'oom_kill' }));
-    place.grow(`${'x'.repeat(4_092)}oom_kill${'y'.repeat(10_000)}oom_kill end\nnext oom_kill\n`);
-    await place.tick();
-    expect(place.waiting.map(({ line }) => line)).toEqual([1, 2]);
-    expect(place.waiting[0]?.text).toContain('oom_kill end');
-  });
-
-  it('of which a line matches 20,000 times has few deliveries, which count them', async () => {
-    const place = withJob(ruleOf({ match: 'ERROR' }));
-    for (let megabytes = 0; megabytes < 10; megabytes++) place.grow('ERROR\n'.repeat(2_000));
-    await place.tick();
-    await place.clock.passUntil('all', () => place.waiting.reduce((sum, { count }) => sum + count, 0) === 20_000);
-    expect(place.waiting.length).toBeLessThanOrEqual(10);
-    expect(place.waiting[0]).toMatchObject({ type: 'match', line: 1, text: 'ERROR' });
-  });
-
-  it.each(['watched', 'settled'] as const)(
-    'whose lines are long, binary or without an end is read in bounded pieces: %s',
-    async (state) => {
-      const place = withJob(ruleOf({ match: 'END$' }), ruleOf({ match: 'BEGIN' }));
+  it.each<
+    [string, string[], readonly (Buffer | string)[], [line: number, count: number, length: number, end: string][]]
+  >([
+    [
+      'each state of a progress bar whole, though its line is read in pieces',
+      ['oom_kill'],
+      [state().repeat(1_023), state('oom_kill'), state().repeat(10), '\n'],
+      [[1, 1, 1_027, 'oom_kill']],
+    ],
+    [
+      'a line that is longer than a text of an event wherever the word stands, once',
+      ['oom_kill'],
+      [`${'x'.repeat(4_092)}oom_kill${'y'.repeat(10_000)}oom_kill`, '\nnext oom_kill\n'],
+      [
+        [1, 1, 2_588, 'oom_kill'],
+        [2, 1, 13, 'oom_kill'],
+      ],
+    ],
+    [
+      'long and binary lines in bounded pieces',
+      ['END$', 'BEGIN'],
+      [`BEGIN${'x'.repeat(3_000_000)}END\n`, Buffer.from([0xff, 0xfe, 0x00, 0x0a]), 'BEGIN and END\n'],
+      [
+        [1, 1, 4_096, 'xxxxxxxx'],
+        [1, 1, 456, 'xxxxxEND'],
+        [3, 1, 13, ' and END'],
+        [3, 1, 13, ' and END'],
+      ],
+    ],
+    [
+      'whole lines after a long one, in few events that count them',
+      ['^ERROR 1234$'],
+      ['x'.repeat(700_000), '\n', 'ERROR 1234\n'.repeat(50_000)],
+      [[2, 50_000, 10, 'ROR 1234']],
+    ],
+  ])('matches %s', async (_, patterns, texts, expected) => {
+    for (const state of ['watched', 'settled'] as const) {
+      const place = withJob(...patterns.map((match) => ruleOf({ match })));
       place.setState(state);
-      place.grow(`BEGIN${'x'.repeat(3_000_000)}END\n`);
-      place.grow(Buffer.from([0xff, 0xfe, 0x00, 0x0a]));
-      place.grow('BEGIN and END\n');
-      await place.tick();
-      expect(place.waiting.map(({ text = '' }) => text.length)).toEqual([4_096, 456, 13, 13]);
-    },
-  );
-
-  it('whose long line is followed by many short ones is read by whole lines', async () => {
-    const place = withJob(ruleOf({ match: '^ERROR 1234$' }));
-    place.grow(`${'x'.repeat(700_000)}\n${'ERROR 1234\n'.repeat(50_000)}`);
-    await place.tick();
-    const counted = () => place.waiting.reduce((sum, { count }) => sum + count, 0);
-    await place.clock.passUntil('all', () => counted() >= 50_000);
-    expect(counted()).toBe(50_000);
-    expect(place.waiting[0]).toMatchObject({ line: 2 });
+      for (const text of texts) place.grow(text);
+      await place.clock.pass(10_000);
+      const found = place.waiting.map(({ line, count, text = '' }) => [line, count, text.length, text.slice(-8)]);
+      expect(found).toEqual(expected);
+    }
   });
 
   it.each(['truncated', 'rewritten'] as const)('whose live file is %s has an event about that file', async (kind) => {

@@ -174,7 +174,7 @@ function textFormat(pattern: Pattern, options: GrepOptions): Format {
       return isTerminal ? text.join('') : Buffer.from(text.join(''), 'latin1');
     },
     count: (file, count) => (options.filename ? `${pc.magenta(labelOf(file))}${pc.cyan(':')}${count}\n` : `${count}\n`),
-    path: ({ path }) => `${isTerminal ? harmless(path) : path}\n`,
+    path: ({ path }) => `${path}\n`,
   };
 }
 
