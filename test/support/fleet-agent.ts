@@ -7,9 +7,6 @@ import type { Ended, Program } from './e2e-program.ts';
 import { until } from './e2e-until.ts';
 import type { Relay } from './fleet-relay.ts';
 
-/** So long after it went on, it may still say what was before. */
-const RESUMED_MS = 1_000;
-
 interface FleetAgentOptions {
   readonly name: string;
   readonly place: Place;
@@ -27,8 +24,6 @@ export class FleetAgent {
   readonly #node: readonly string[];
   /** Its lives, the youngest last. */
   readonly #programs: Program[] = [];
-  /** When it went on after it had been stopped, in ms since 1970. */
-  readonly #resumedAt: number[] = [];
 
   constructor({ name, place, configFile, relay, imports = [] }: FleetAgentOptions) {
     this.name = name;
@@ -42,10 +37,6 @@ export class FleetAgent {
     const program = this.#programs.at(-1);
     if (program === undefined) throw new Error(`${this.name} was never started`);
     return program;
-  }
-
-  get isRunning(): boolean {
-    return this.#programs.length > 0 && this.program.end === undefined;
   }
 
   /** Starts `agent run` and waits until it is one of the fleet. */
@@ -65,17 +56,7 @@ export class FleetAgent {
   }
 
   resume(): void {
-    this.#resumedAt.push(Date.now());
     this.program.signal('SIGCONT');
-  }
-
-  /** When it said that a mirror of a job grew. What it wrote before it was stopped, it says when it goes on: left out. */
-  growths(): { readonly jobId: string; readonly at: number }[] {
-    return this.#programs
-      .flatMap(({ log }) => log)
-      .filter(({ msg }) => msg === 'grown')
-      .map(({ jobId, time }) => ({ jobId: String(jobId), at: Date.parse(String(time)) }))
-      .filter(({ at }) => !this.#resumedAt.some((resumed) => at >= resumed && at < resumed + RESUMED_MS));
   }
 
   /** Runs a command with its configuration to its end. */

@@ -16,7 +16,6 @@ import { query, Relay } from './fleet-relay.ts';
 
 /** The shortest that the configuration takes. */
 export const HEARTBEAT_SECONDS = 10;
-const SCHEMA = 'jobtail';
 
 interface FleetOptions {
   readonly jobs: number;
@@ -49,13 +48,10 @@ export class Fleet {
   readonly #sections: Sections;
   readonly #configured: ReturnType<typeof requestOf>[] = [];
 
-  private constructor(
-    parts: { place: Place; sandbox: SandboxService; database: TemporaryDatabase },
-    sections: Sections,
-  ) {
-    this.place = parts.place;
-    this.sandbox = parts.sandbox;
-    this.database = parts.database;
+  private constructor(place: Place, sandbox: SandboxService, database: TemporaryDatabase, sections: Sections) {
+    this.place = place;
+    this.sandbox = sandbox;
+    this.database = database;
     this.#sections = sections;
   }
 
@@ -68,11 +64,11 @@ export class Fleet {
     context.onTestFinished(() => database.remove());
     const place = Place.make(context);
     const sandbox = await place.startSandbox();
-    const fleet = new Fleet({ place, sandbox, database }, sections);
+    const fleet = new Fleet(place, sandbox, database, sections);
     for (let number = 0; number < jobs; number++) await fleet.submit();
     if (orderedBy === 'configuration') fleet.#configured.push(...fleet.jobs.map(requestOf));
     for (const name of agents) await fleet.addAgent(name);
-    context.onTestFinished(() => fleet.#closeRelays());
+    context.onTestFinished(async () => void (await Promise.all(fleet.agents.map(({ relay }) => relay.close()))));
     return fleet;
   }
 
@@ -100,13 +96,7 @@ export class Fleet {
       ...this.#sections,
       watch: this.#configured,
       state: { directory: path.join(directory, 'state') },
-      fleet: {
-        urlFile,
-        name,
-        heartbeatSeconds: HEARTBEAT_SECONDS,
-        schema: SCHEMA,
-        ...(this.#sections['fleet'] as object),
-      },
+      fleet: { urlFile, name, heartbeatSeconds: HEARTBEAT_SECONDS, ...(this.#sections['fleet'] as object) },
     };
     fs.writeFileSync(configFile, this.place.configText(this.sandbox, sections));
     const agent = new FleetAgent({ name, place: this.place, configFile, relay, imports });
@@ -166,22 +156,12 @@ export class Fleet {
     return new Map(attempts.filter(({ endedAt }) => endedAt === null).map(({ jobId, agent }) => [jobId, agent]));
   }
 
-  /** How many jobs each agent has. */
-  async shares(): Promise<Map<string, number>> {
-    const shares = new Map<string, number>();
-    for (const name of (await this.owners()).values()) shares.set(name, (shares.get(name) ?? 0) + 1);
-    return shares;
-  }
-
-  /** Until every job has an owner, and each agent that runs as many as any other, but for one. */
+  /** Until every job has an owner, and each agent as many as any other, but for one. */
   async untilSpread(): Promise<void> {
-    const running = this.agents.filter(({ isRunning }) => isRunning);
     await until('each agent to have its share', async () => {
-      const shares = [...(await this.shares()).values()];
-      const owned = shares.reduce((sum, jobs) => sum + jobs, 0);
-      return (
-        owned === this.jobs.length && shares.length === running.length && Math.max(...shares) - Math.min(...shares) <= 1
-      );
+      const owners = [...(await this.owners()).values()];
+      const shares = this.agents.map(({ name }) => owners.filter((owner) => owner === name).length);
+      return owners.length === this.jobs.length && Math.max(...shares) - Math.min(...shares) <= 1;
     });
   }
 
@@ -190,7 +170,7 @@ export class Fleet {
     return this.query(
       `SELECT job_id::text AS "jobId", attempt::float8 AS attempt, agent, how,
         extract(epoch FROM taken_at)::float8 * 1000 AS "takenAt", extract(epoch FROM ended_at)::float8 * 1000 AS "endedAt"
-        FROM ${SCHEMA}.attempts ORDER BY job_id, attempt`,
+        FROM jobtail.attempts ORDER BY job_id, attempt`,
     );
   }
 
@@ -203,24 +183,17 @@ export class Fleet {
     for (const file of this.files) file.append(lines);
   }
 
-  async untilEqual(files: readonly WrittenFile[] = this.files): Promise<void> {
-    const others = () => files.filter(({ isEqual }) => !isEqual);
+  async untilEqual(): Promise<void> {
+    const others = () => this.files.filter(({ isEqual }) => !isEqual);
     await until('the mirrors to be the files', () => others().length === 0).catch((error: unknown) => {
       throw new Error([error, ...others().map((file) => file.wrongInTheEnd())].join('\n'));
     });
   }
-
-  async #closeRelays(): Promise<void> {
-    await Promise.all(this.agents.map(({ relay }) => relay.close()));
-  }
 }
 
 /** The command that follows a job. With its tasks: to find them takes longer, the longer there is nothing of them. */
-export const watchWords = ({ jobId, tasks }: JobDescription): string[] => [
-  'watch',
-  jobId,
-  ...tasks.flatMap(({ taskId }) => ['--task', taskId]),
-];
+export const watchWords = ({ jobId, tasks }: JobDescription): string[] =>
+  ['watch', jobId].concat(tasks.flatMap(({ taskId }) => ['--task', taskId]));
 
 /** What the command printed. */
 export async function mustSucceed(agent: FleetAgent, ...args: string[]): Promise<string> {

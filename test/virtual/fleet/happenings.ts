@@ -159,13 +159,12 @@ export async function fleetStep(world: FleetWorld): Promise<void> {
   for (const machine of world.machines) if (!machine.isUp && chance.is(0.5)) await world.start(machine);
 }
 
-export function watch(world: FleetWorld, jobId: JobId): Promise<boolean> {
-  const request = { jobId, tasks: null, files: LIVE_FILE_NAMES, results: world.chance.is(0.7) } as const;
-  const body = { ...request, settleAfterMs: null, source: 'command' } as const;
+export function watch(world: FleetWorld, jobId: JobId, results = world.chance.is(0.7)): Promise<boolean> {
+  const body = { jobId, tasks: null, files: LIVE_FILE_NAMES, results, settleAfterMs: null, source: 'command' } as const;
   return world.command((client) => client.command({ jobId, kind: 'watch', body }));
 }
 
-function standStill({ time }: FleetWorld, { agent }: FleetMachine, forMs: number): void {
+export function standStill({ time }: FleetWorld, { agent }: FleetMachine, forMs: number): void {
   if (agent !== undefined) agent.process.stoppedUntil = time.passedMs + forMs;
 }
 

@@ -100,17 +100,12 @@ function taken(on: Transaction, heartbeat: Values, text: string): unknown[] {
   const free = on.all('jobs', isWaiting).filter(([key]) => on.canLock('jobs', key));
   const oldest = free.sort((a, b) => at(a[1], 'waiting_since') - at(b[1], 'waiting_since') || byKey(a, b));
   const ids = oldest.slice(0, Number(/LIMIT (\d+)/.exec(text)?.[1])).map(([, row]) => String(row['job_id']));
-  const columnsOf = ({ attempt }: Row) => ({
-    owner: heartbeat[1],
-    attempt: Number(attempt) + 1,
-    taken_at: on.clockNow,
+  const changed = { owner: heartbeat[1], taken_at: on.clockNow, waiting_since: null };
+  const jobs = changeJobs(on, ids, (row) => ({ ...changed, attempt: at(row, 'attempt') + 1 }));
+  return jobs.map(({ job_id: jobId, attempt, mirror }) => {
+    const isTakeover = on.get('attempts', keyOf(jobId, Number(attempt) - 1))?.['how'] === 'lost';
+    return { jobId, attempt, mirror, isTakeover };
   });
-  return changeJobs(on, ids, (row) => ({ ...columnsOf(row), waiting_since: null })).map(
-    ({ job_id: jobId, attempt, mirror }) => {
-      const isTakeover = on.get('attempts', keyOf(jobId, Number(attempt) - 1))?.['how'] === 'lost';
-      return { jobId, attempt, mirror, isTakeover };
-    },
-  );
 }
 
 /** Jobs of agents whose leases expired, where no other agent has a row of them. */
@@ -139,13 +134,10 @@ export const OF_OWNERS: Readonly<Record<string, Statement>> = {
     }
     return [];
   },
-  'SELECT job_id AS "jobId", attempt, mirror, false AS "isTakeover"': (on, [seenAt, owner]) =>
-    (hasHeartbeat(on, [seenAt, owner]) ? jobsOf(on, owner) : []).map(([, { job_id: jobId, attempt, mirror }]) => ({
-      jobId,
-      attempt,
-      mirror,
-      isTakeover: false,
-    })),
+  'SELECT job_id AS "jobId", attempt, mirror, false AS "isTakeover"': (on, [seenAt, owner]) => {
+    const owned = hasHeartbeat(on, [seenAt, owner]) ? jobsOf(on, owner) : [];
+    return owned.map(([, { job_id: jobId, attempt, mirror }]) => ({ jobId, attempt, mirror, isTakeover: false }));
+  },
   'SELECT jobs.job_id AS "jobId" FROM {s}.jobs JOIN unnest': (on, [owner, ids, attempts, instance]) => {
     const agent = on.get('agents', keyOf(owner));
     if (agent !== undefined && agent['instance'] !== instance) return [];
@@ -194,11 +186,5 @@ export const OF_OWNERS: Readonly<Record<string, Statement>> = {
     const agent = on.get('agents', keyOf(name));
     if (agent?.['instance'] === instance) on.change('agents', keyOf(name), agent as Row, { is_ended: true });
     return [];
-  },
-  'UPDATE {s}.agents SET drain_asked = true': (on, [name]) => {
-    const agent = on.get('agents', keyOf(name));
-    if (agent === undefined || !isSeen(on, agent)) return [];
-    on.change('agents', keyOf(name), agent, { drain_asked: true });
-    return [{}];
   },
 };

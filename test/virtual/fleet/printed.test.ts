@@ -4,10 +4,9 @@
  */
 import { test } from 'vitest';
 import type { JobId } from '../../../src/job.ts';
-import { LIVE_FILE_NAMES } from '../../../src/job.ts';
 import type { Settings } from '../agent.ts';
 import { expectNoOthers, expectPrinted, play, rowText, type StepOf, Trace, treeOf } from '../trace.ts';
-import { mendWay, restoreLater } from './happenings.ts';
+import { mendWay, restoreLater, watch } from './happenings.ts';
 import { FleetWorld } from './world.ts';
 
 const MINUTE_MS = 60_000;
@@ -35,15 +34,7 @@ const jobs = (count: number): Step => [
       const jobId = id(number);
       world.service.submit(jobId).to('Running', world.time.wallMs);
       world.service.job(jobId).write(0, 'stdout', number);
-      const body = {
-        jobId,
-        tasks: null,
-        files: LIVE_FILE_NAMES,
-        results: true,
-        settleAfterMs: null,
-        source: 'command',
-      } as const;
-      await world.command((client) => client.command({ jobId, kind: 'watch', body }));
+      await watch(world, jobId, true);
     }
   },
   1,

@@ -2,10 +2,11 @@
 
 import type { AgentRow } from '../../../src/fleet/agents/agents.ts';
 import type { JobId } from '../../../src/job.ts';
+import type { SimulatedJob } from '../cluster.ts';
 import { becomesTrue, type Lack, lacking } from '../liveness.ts';
 import { again, momentOf } from '../run.ts';
 import { checkMemory } from '../safety.ts';
-import { beginFleet, fleetStep, mendWay, watch } from './happenings.ts';
+import { beginFleet, fleetStep, mendWay, standStill, watch } from './happenings.ts';
 import { keyOf } from './tables.ts';
 import { type FleetMachine, FleetWorld } from './world.ts';
 
@@ -19,30 +20,31 @@ const HANDED_OFF_WITHIN_MS = 2_000;
 const OWNED_BOUND_MS = 35 * MINUTE_MS;
 const READY_AGAIN_MS = 35 * MINUTE_MS;
 
-type Broken = readonly [what: string, begin: (world: FleetWorld, machine: FleetMachine) => void];
+type Broken = readonly [what: string, begin: (world: FleetWorld, machine: FleetMachine) => unknown];
 
 const BROKEN: readonly Broken[] = [
   ['its agent is dead', (world, machine) => world.kill(machine)],
-  [
-    'it has no way to the database',
-    (_, { way }) => {
-      way.out = false;
-      way.back = false;
-    },
-  ],
-  [
-    'its agent stands still',
-    ({ time }, { agent }) => {
-      if (agent !== undefined) agent.process.stoppedUntil = time.passedMs + 24 * 60 * MINUTE_MS;
-    },
-  ],
+  ['it has no way to the database', (_, { way }) => Object.assign(way, { out: false, back: false })],
+  ['its agent stands still', (world, machine) => standStill(world, machine, 24 * 60 * MINUTE_MS)],
 ];
 
-/** @throws Error with the seed, the commit and what happened last */
-export async function runFleet(seed: number, steps = momentOf(seed, STEPS)) {
+/** Runs `work` in a fleet with three jobs. @throws Error with the seed, the commit and what happened last */
+export async function inFleet<T>(seed: number, work: (world: FleetWorld) => Promise<T>): Promise<T> {
   const world = await FleetWorld.make(seed);
   try {
     await beginFleet(world);
+    return await work(world);
+  } catch (error) {
+    throw new Error(`${(error as Error).message}\n${again(seed, 'fleet/long/fleet.test.ts')}\n${world.shown()}`, {
+      cause: error,
+    });
+  } finally {
+    world.end();
+  }
+}
+
+export const runFleet = (seed: number, steps = momentOf(seed, STEPS)) =>
+  inFleet(seed, async (world) => {
     for (let left = steps; left > 0; left -= 1) await fleetStep(world);
     await heal(world);
     const machine = world.chance.among(world.machines);
@@ -63,20 +65,9 @@ export async function runFleet(seed: number, steps = momentOf(seed, STEPS)) {
       if ((agent?.process.timers ?? 0) > 0) throw new Error(`a stop of ${name} leaves ${agent?.process.timers} timers`);
     const { time, service, postgres, digest } = world;
     // An hour of three agents is three hours.
-    return {
-      simulatedMs: time.passedMs * world.machines.length,
-      calls: service.calls,
-      statements: postgres.statements,
-      digest,
-    };
-  } catch (error) {
-    throw new Error(`${(error as Error).message}\n${again(seed, 'fleet/long/fleet.test.ts')}\n${world.shown()}`, {
-      cause: error,
-    });
-  } finally {
-    world.end();
-  }
-}
+    const simulatedMs = time.passedMs * world.machines.length;
+    return { simulatedMs, calls: service.calls, statements: postgres.statements, digest };
+  });
 
 /** Everything works again. */
 async function heal(world: FleetWorld): Promise<void> {
@@ -98,17 +89,18 @@ async function heal(world: FleetWorld): Promise<void> {
   await world.pass(MINUTE_MS);
 }
 
+const owned = (what: string): Lack => ({ what, boundMs: OWNED_BOUND_MS });
+
 /** What is not as it is to be in the end. */
 function lacks(world: FleetWorld, broken?: FleetMachine): Lack[] {
   const { postgres, service, mirrors, disk, receiver } = world;
-  const owned = (what: string): Lack => ({ what, boundMs: OWNED_BOUND_MS });
   const orders = [...postgres.tables.of('orders').values()].filter(({ answer }) => answer === null);
   const jobs = [...postgres.tables.of('jobs').values()].filter(
     ({ state }) => state === 'watched' || state === 'ending',
   );
   const waiting = [...postgres.tables.of('jobs').values()].filter((row) => row['waiting_since'] !== null);
   const unowned = jobs.filter((row) => {
-    const owner = world.machines.find(({ name }) => name === row['owner']);
+    const owner = world.ownerOf(row['job_id'] as JobId);
     return owner === undefined || owner === broken || !owner.mayWrite(row['job_id'] as JobId);
   });
   const whole = world.up.filter((machine) => machine !== broken);
@@ -158,11 +150,15 @@ async function isShownAsGone(world: FleetWorld, { name }: FleetMachine): Promise
 
 /** All jobs run, and are followed. */
 export async function watchAll(world: FleetWorld): Promise<void> {
-  for (const job of world.service.jobs.values()) {
+  await runAgain(world, [...world.service.jobs.values()]);
+  await becomesComplete(world);
+}
+
+async function runAgain(world: FleetWorld, jobs: readonly SimulatedJob[]): Promise<void> {
+  for (const job of jobs) {
     job.to('Running', world.time.wallMs);
     if (!(await watch(world, job.id))) throw new Error('a command fails although all is well');
   }
-  await becomesComplete(world);
 }
 
 const ENDS = ['Finished', 'Failed', 'Canceled'] as const;
@@ -172,15 +168,13 @@ export async function isTold(world: FleetWorld): Promise<void> {
   const { chance, service, receiver, time, postgres } = world;
   receiver.told.clear();
   const ended = chance.among(ENDS);
-  for (const job of service.jobs.values()) {
-    if (!job.isOver) continue;
-    job.to('Running', time.wallMs);
-    if (!(await watch(world, job.id))) throw new Error('a command fails although all is well');
-  }
-  const running = [...service.jobs.values()].filter(({ isOver }) => !isOver);
+  const running = [...service.jobs.values()];
+  await runAgain(
+    world,
+    running.filter(({ isOver }) => isOver),
+  );
   const isSeen = (jobId: JobId, state: string) =>
     String(postgres.tables.of('rows').get(keyOf(jobId, 'job_information', '[]'))?.['row']).includes(state);
-  const owned = (what: string): Lack => ({ what, boundMs: OWNED_BOUND_MS });
   await becomesTrue(world, () =>
     running.filter(({ id }) => !isSeen(id, 'Running')).map(({ id }) => owned(`job ${id} is not seen to run`)),
   );
@@ -238,11 +232,10 @@ async function othersFollow(world: FleetWorld, former: FleetMachine, jobs: reado
     if (state !== 'watched' && state !== 'ending') return true;
     return world.machines.some((machine) => machine !== former && machine.mayWrite(jobId));
   };
-  while (!jobs.every(isFollowed)) {
-    if (world.time.passedMs > end)
-      throw new Error(
-        `${jobs.filter((jobId) => !isFollowed(jobId)).join(', ')}: no agent follows it ${withinMs} ms later`,
-      );
+  for (;;) {
+    const left = jobs.filter((jobId) => !isFollowed(jobId));
+    if (left.length === 0) return;
+    if (world.time.passedMs > end) throw new Error(`${left.join(', ')}: no agent follows it ${withinMs} ms later`);
     await world.pass(500);
   }
 }

@@ -5,28 +5,12 @@
  */
 import { FORMAT } from '../../../src/fleet/database/tables.ts';
 import { at, changeJobs, DAY_MS, job, OF_OWNERS, type Statement, texts, type Values } from './owners.ts';
-import { keyOf, type Row, type TableName, type Transaction } from './tables.ts';
+import { keyOf, type Row, type Transaction } from './tables.ts';
 
 const SCHEMA = 'jobtail';
 const orderOf = (a: readonly [string, Row], b: readonly [string, Row]) => at(a[1], 'order_id') - at(b[1], 'order_id');
 
-/** As `INSERT ... ON CONFLICT`: whether the row was not there. */
-function insert(on: Transaction, table: TableName, key: string, row: Row): boolean {
-  on.lock(table, key);
-  if (on.get(table, key) !== undefined) return false;
-  on.put(table, key, row);
-  return true;
-}
-
-const NEW_JOB = {
-  state: 'ordered',
-  source: 'command',
-  owner: null,
-  attempt: 0,
-  taken_at: null,
-  mirror: null,
-  waiting_since: null,
-};
+const NEW_JOB = { state: 'ordered', source: 'command', owner: null, attempt: 0, taken_at: null, mirror: null };
 
 const parsed = (text: string | null | undefined) => (text == null ? null : (JSON.parse(text) as unknown));
 const rowOf = (row: Row) => ({ jobId: row['job_id'], table: row['kind'], key: row['key'], row: row['row'] });
@@ -83,20 +67,13 @@ const STATEMENTS: Readonly<Record<string, Statement>> = {
     changeJobs(on, texts(ids), () => ({ mirror }));
     return [];
   },
-  'INSERT INTO {s}.jobs (job_id, mirror, waiting_since)': (on, [ids, mirror]) =>
-    texts(ids).flatMap((job_id) =>
-      insert(on, 'jobs', keyOf(job_id), { ...NEW_JOB, job_id, mirror, waiting_since: on.now })
-        ? [{ jobId: job_id }]
-        : [],
-    ),
   'WITH given AS (': (on, [ids, kinds, bodies, sources]) => {
     const given = texts(ids).map((job_id, index) => ({ job_id, index }));
     for (const { job_id, index } of [...given].sort((a, b) => (a.job_id < b.job_id ? -1 : 1))) {
-      const source = texts(sources)[index];
-      if (insert(on, 'jobs', keyOf(job_id), { ...NEW_JOB, job_id, source, waiting_since: on.now })) continue;
-      changeJobs(on, [job_id], ({ owner, waiting_since }) => ({
-        waiting_since: owner === null ? (waiting_since ?? on.now) : null,
-      }));
+      on.lock('jobs', keyOf(job_id));
+      const row = job(on, job_id) ?? { ...NEW_JOB, job_id, source: texts(sources)[index], waiting_since: null };
+      const waiting_since = row['owner'] === null ? (row['waiting_since'] ?? on.now) : null;
+      on.put('jobs', keyOf(job_id), { ...row, waiting_since });
     }
     return given.map(({ job_id, index }) => {
       const order_id = on.tables.nextOrder();
@@ -150,14 +127,6 @@ const STATEMENTS: Readonly<Record<string, Statement>> = {
       return [{ jobId: job_id, state: row?.['state'] ?? null, source: row?.['source'] ?? null }];
     }),
   'SELECT rule FROM {s}.rules': (on) => on.all('rules').map(([, { rule }]) => ({ rule })),
-  'DELETE FROM {s}.rules': (on) => {
-    for (const [key] of on.all('rules')) on.remove('rules', key);
-    return [];
-  },
-  'INSERT INTO {s}.rules': (on, [rule]) => {
-    on.put('rules', keyOf(1), { rule: JSON.parse(String(rule)) as unknown });
-    return [];
-  },
   'INSERT INTO {s}.habits': (on, [service, names, values]) => {
     for (const [index, name] of texts(names).entries())
       on.put('habits', keyOf(service, name), { service, name, value: texts(values)[index] });

@@ -129,15 +129,8 @@ function operation(chance: Chance): readonly [what: string, Operation] {
     'join with another state': (side) => on(side).agents.join(memberOf(name, 2)),
     report: (side) => on(side).agents.report(memberOf(name, 1), report),
     leave: (side) => on(side).agents.leave(memberOf(name, 1)),
-    'ask to drain': (side) => on(side).agents.askToDrain(name),
     agents: (side) => on(side).agents.all(),
-    'other mirror': (side) =>
-      on(side)
-        .agents.requireSameMirror({ ...memberOf(name, 1), mirror: 'own' })
-        .then(
-          () => 'same',
-          (error: Error) => error.message,
-        ),
+    'other mirror': (side) => on(side).agents.requireSameMirror({ ...memberOf(name, 1), mirror: 'own' }),
     age: (side) => side.age(name, ageMs),
     take: (side) => on(side).claims.take(MAX_TAKEN),
     owned: ownedOf,

@@ -4,9 +4,9 @@ import { expect, test } from 'vitest';
 import type { JobId } from '../../../../src/job.ts';
 import { writeSome } from '../../cluster-acts.ts';
 import { runFor } from '../../many.ts';
-import { beginFleet, restoreLater } from '../happenings.ts';
-import { isDrained, isTold, runFleet, staleRows, strayRows, watchAll } from '../run.ts';
-import { type FleetMachine, FleetWorld } from '../world.ts';
+import { restoreLater, standStill } from '../happenings.ts';
+import { inFleet, isDrained, isTold, runFleet, staleRows, strayRows, watchAll } from '../run.ts';
+import type { FleetMachine } from '../world.ts';
 
 const SEED = process.env['JOBTAIL_VIRTUAL_SEED'];
 const SECONDS = Number(process.env['JOBTAIL_VIRTUAL_SECONDS'] ?? 15);
@@ -22,12 +22,10 @@ test('a fleet does the same with the same seed', async () => {
   expect(await runFleet(2, 3)).toEqual(first);
 });
 
-test('a backup that is put back within a heartbeat makes no second writer', async () => {
-  const world = await FleetWorld.make(1);
-  const [owner, next] = world.machines as [FleetMachine, FleetMachine];
-  const writers = (jobId: JobId) => world.machines.filter((machine) => machine.mayWrite(jobId));
-  try {
-    await beginFleet(world);
+test('a backup that is put back within a heartbeat makes no second writer', () =>
+  inFleet(1, async (world) => {
+    const [owner, next] = world.machines as [FleetMachine, FleetMachine];
+    const writers = (jobId: JobId) => world.machines.filter((machine) => machine.mayWrite(jobId));
     await world.pass(30_000);
     // In the backup, all jobs wait for an owner.
     for (const machine of world.machines) await world.drain(machine);
@@ -43,89 +41,57 @@ test('a backup that is put back within a heartbeat makes no second writer', asyn
       for (const jobId of world.jobIds()) expect(writers(jobId).length).toBeLessThan(2);
     }
     expect(world.jobIds().flatMap(writers)).toEqual([next, next, next]);
-  } finally {
-    world.end();
-  }
-});
+  }));
 
-test('a drained agent leaves no job waiting for its own share', async () => {
-  const world = await FleetWorld.make(1);
-  try {
-    await beginFleet(world);
+test('a drained agent leaves no job waiting for its own share', () =>
+  inFleet(1, async (world) => {
     for (const jobId of ['511', '512', '513'] as JobId[]) world.service.submit(jobId);
     await watchAll(world);
     await isDrained(world);
-  } finally {
-    world.end();
-  }
-});
+  }));
 
-test('owners write what a backup that is put back does not have', async () => {
-  const world = await FleetWorld.make(1);
-  const { chance, service, machines } = world;
-  try {
-    await beginFleet(world);
+test('owners write what a backup that is put back does not have', () =>
+  inFleet(1, async (world) => {
+    const { chance, service, machines } = world;
+    const stale = () => machines.flatMap((machine) => staleRows(world, machine));
+    const writeAll = () => {
+      for (const job of service.jobs.values()) writeSome(job, chance);
+    };
     await world.pass(30_000);
     restoreLater(world, 60_000, 1_000);
     // Only the backup does not have its files: no later poll changes their rows.
     for (const job of service.jobs.values()) job.addTask();
     await world.pass(50_000);
-    for (const job of service.jobs.values()) writeSome(job, chance);
+    writeAll();
     await world.pass(90_000);
-    expect(machines.flatMap((machine) => staleRows(world, machine))).toEqual([]);
-  } finally {
-    world.end();
-  }
-});
-
-test('owners write what a backup of the last seconds does not have', async () => {
-  const world = await FleetWorld.make(1);
-  const { chance, service, machines } = world;
-  try {
-    await beginFleet(world);
+    expect(stale()).toEqual([]);
+    // And one of the last seconds.
     for (let round = 0; round < 12; round += 1) {
       await world.pass(chance.spread(20_000, 40_000));
-      for (const job of service.jobs.values()) writeSome(job, chance);
+      writeAll();
       await world.pass(chance.spread(500, 4_000));
       restoreLater(world, 3_000, 1);
-      const stale = () => machines.flatMap((machine) => staleRows(world, machine));
       // Some rows are on their way at each moment.
       for (let left = 20; left > 0 && (left > 16 || stale().length > 0); left -= 1) await world.pass(3_000);
       expect(stale()).toEqual([]);
     }
-  } finally {
-    world.end();
-  }
-});
+  }));
 
-test('each event is delivered at least once, whatever agent dies', async () => {
-  const world = await FleetWorld.make(Date.now() % 2 ** 31);
-  try {
-    await beginFleet(world);
+test('each event is delivered at least once, whatever agent dies', () =>
+  inFleet(Date.now() % 2 ** 31, async (world) => {
     for (let round = 0; round < 10; round += 1) await isTold(world);
-  } catch (error) {
-    throw new Error(`${(error as Error).message}, seed ${world.seed}\n${world.shown()}`, { cause: error });
-  } finally {
-    world.end();
-  }
-});
+  }));
 
-test('an agent forgets a job that it lost while its disk was full', async () => {
-  const world = await FleetWorld.make(1);
-  const { time, machines } = world;
-  try {
-    await beginFleet(world);
+test('an agent forgets a job that it lost while its disk was full', () =>
+  inFleet(1, async (world) => {
     await world.pass(30_000);
-    const loser = machines.find(({ agent }) => agent?.store.jobs.known().size) as FleetMachine;
+    const loser = world.machines.find(({ agent }) => agent?.store.jobs.known().size) as FleetMachine;
     loser.isFull = true;
-    if (loser.agent !== undefined) loser.agent.process.stoppedUntil = time.passedMs + 60_000;
+    standStill(world, loser, 60_000);
     await world.pass(62_000);
     expect(strayRows(loser)).not.toEqual([]);
     loser.isFull = false;
     // Before it acquires a job.
     await world.pass(1_500);
     expect(loser.agent?.store.jobs.known().size).toBe(0);
-  } finally {
-    world.end();
-  }
-});
+  }));
