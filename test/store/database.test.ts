@@ -2,13 +2,14 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { EXIT, JobtailError } from '../../src/errors.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { isOnNetworkFileSystem, openDatabase, type Statfs } from '../../src/store/database.ts';
 import { lockDirectory } from '../../src/store/lock.ts';
-import { asStoreError } from '../../src/store/sql.ts';
+import { asStoreError, openNative } from '../../src/store/sql.ts';
 import { Store } from '../../src/store/store.ts';
+import { errorOf } from '../support/errors.ts';
 import { openFilesIn, temporaryDirectory } from '../support/temp-directory.ts';
 
 const NOW = Date.UTC(2026, 10, 5, 6, 7, 8);
@@ -28,85 +29,55 @@ function someState(): { readonly directory: string; readonly file: string } {
   return { directory, file: path.join(directory, 'agent.db') };
 }
 
-function errorOf(work: () => unknown): JobtailError {
-  try {
-    work();
-  } catch (error) {
-    if (error instanceof JobtailError) return error;
-    throw error;
-  }
-  throw new Error('nothing was thrown');
-}
-
 it.each([
-  ['wal', undefined],
-  ['delete', () => ({ type: 0x6969 })],
-])('each commit is on the disk when it returns, in the mode %s', (mode, statfs) => {
-  const file = path.join(temporaryDirectory(), 'agent.db');
-  const { db } = openDatabase({
-    file,
-    owner: true,
-    now: () => NOW,
-    ...(statfs && { statfs: statfs as unknown as Statfs }),
-  });
-  expect(db.pragma('journal_mode', { simple: true })).toBe(mode);
-  expect(db.pragma('synchronous', { simple: true })).toBe(2);
-  db.close();
+  ['with a torn header', (file: string) => fs.writeFileSync(file, fs.readFileSync(file).fill(0x2a, 0, 100))],
+  ['with a page of zeros', (file: string) => fs.writeFileSync(file, fs.readFileSync(file).fill(0, 4096, 8192))],
+  ['that was cut', (file: string) => fs.truncateSync(file, 5000)],
+  ['that is something else', (file: string) => fs.writeFileSync(file, 'all kinds of text\n'.repeat(1000))],
+])('a broken database %s is set aside whole, under a name with the time, by the owner alone', (_, harm) => {
+  const { directory, file } = someState();
+  harm(file);
+  const broken = fs.readFileSync(file);
+  // A command that only looks may be the first one to meet it.
+  try {
+    openStore(directory, false).close();
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'store', hint: expect.stringContaining('sets a corrupt state aside') });
+  }
+  expect(fs.readFileSync(file).equals(broken)).toBe(true);
+
+  const store = openStore(directory);
+  expect(store.quarantined).toBe(`${file}.broken-2026-11-05T06-07-08.000Z`);
+  expect(fs.readFileSync(store.quarantined ?? '').equals(broken)).toBe(true);
+  expect(store.jobs.all()).toEqual([]);
+  store.close();
+  expect(openFilesIn(directory)).toBe(0);
+  const next = openStore(directory);
+  expect(next.quarantined).toBeUndefined();
+  next.close();
 });
 
-describe('a broken database', () => {
-  it.each([
-    ['with a torn header', (file: string) => fs.writeFileSync(file, fs.readFileSync(file).fill(0x2a, 0, 100))],
-    ['with a page of zeros', (file: string) => fs.writeFileSync(file, fs.readFileSync(file).fill(0, 4096, 8192))],
-    ['that was cut', (file: string) => fs.truncateSync(file, 5000)],
-    ['that is something else', (file: string) => fs.writeFileSync(file, 'all kinds of text\n'.repeat(1000))],
-  ])('%s is set aside whole, under a name with the time, by the owner alone', (_, harm) => {
-    const { directory, file } = someState();
-    harm(file);
-    const broken = fs.readFileSync(file);
-    // A command that only looks may be the first one to meet it.
-    try {
-      openStore(directory, false).close();
-    } catch (error) {
-      expect(error).toMatchObject({ code: 'store', hint: expect.stringContaining('sets a corrupt state aside') });
-    }
-    expect(fs.readFileSync(file).equals(broken)).toBe(true);
-
-    const store = openStore(directory);
-    expect(store.quarantined).toBe(`${file}.broken-2026-11-05T06-07-08.000Z`);
-    expect(fs.readFileSync(store.quarantined ?? '').equals(broken)).toBe(true);
-    expect(store.jobs.all()).toEqual([]);
-    store.close();
-    expect(openFilesIn(directory)).toBe(0);
-    const next = openStore(directory);
-    expect(next.quarantined).toBeUndefined();
-    next.close();
-  });
+it('a database that was deleted is made anew, also where its log was left', () => {
+  const { directory, file } = someState();
+  const before = openStore(directory);
+  before.jobs.setState(JOB, 'ended');
+  // As a kill leaves it: with a log.
+  const log = fs.readFileSync(`${file}-wal`);
+  expect(log.length).toBeGreaterThan(0);
+  before.close();
+  fs.writeFileSync(`${file}-wal`, log);
+  fs.rmSync(file);
+  const store = openStore(directory);
+  expect(store.jobs.all()).toEqual([]);
+  expect(store.quarantined).toBeUndefined();
+  store.close();
 });
 
-describe('a database that was deleted', () => {
-  it('is made anew, also where its log was left', () => {
-    const { directory, file } = someState();
-    const before = openStore(directory);
-    before.jobs.setState(JOB, 'ended');
-    // As a kill leaves it: with a log.
-    const log = fs.readFileSync(`${file}-wal`);
-    expect(log.length).toBeGreaterThan(0);
-    before.close();
-    fs.writeFileSync(`${file}-wal`, log);
-    fs.rmSync(file);
-    const store = openStore(directory);
-    expect(store.jobs.all()).toEqual([]);
-    expect(store.quarantined).toBeUndefined();
-    store.close();
-  });
-
-  it('is reported to a command that only looks, with what to do', () => {
-    const directory = temporaryDirectory();
-    const error = errorOf(() => openStore(directory, false));
-    expect(error).toMatchObject({ code: 'store', message: `there is no state in ${directory} yet` });
-    expect(fs.readdirSync(directory)).toEqual([]);
-  });
+it('a database that was deleted is reported to a command that only looks, with what to do', () => {
+  const directory = temporaryDirectory();
+  const error = errorOf(() => openStore(directory, false));
+  expect(error).toMatchObject({ code: 'store', message: `there is no state in ${directory} yet` });
+  expect(fs.readdirSync(directory)).toEqual([]);
 });
 
 it.each<[string, boolean, (directory: string) => void]>([
@@ -150,67 +121,64 @@ it.each<SqliteRow>([
     expect(missing.message).toMatch(/^cannot write .nowhere.agent.db: no such file or directory/);
 });
 
-describe('a database that another process locks', () => {
-  it('is named, whichever way it is used', () => {
-    const { directory, file } = someState();
-    const store = openStore(directory);
-    const other = new Database(file);
-    other.exec('BEGIN IMMEDIATE');
-    try {
-      const error = errorOf(() => store.jobs.setState(JOB, 'ended'));
-      expect(error).toMatchObject({ code: 'store', message: `${file} is locked by another process` });
-      expect(error.hint).toContain('fuser');
-      expect(error.policy).toMatchObject({ exitCode: EXIT.local, isAlarm: true });
-      expect(store.jobs.all(), 'it can be read').toMatchObject([{ jobId: JOB, state: 'watched' }]);
-    } finally {
-      other.exec('ROLLBACK');
-      other.close();
-    }
-    store.jobs.setState(JOB, 'ended');
-    expect(store.jobs.get(JOB)?.state).toBe('ended');
-    store.close();
-  });
+it('a database that another process locks is named, whichever way it is used', () => {
+  const { directory, file } = someState();
+  const store = openStore(directory);
+  const other = new Database(file);
+  other.exec('BEGIN IMMEDIATE');
+  try {
+    const error = errorOf(() => store.jobs.setState(JOB, 'ended'));
+    expect(error).toMatchObject({ code: 'store', message: `${file} is locked by another process` });
+    expect(error.hint).toContain('fuser');
+    expect(error.policy).toMatchObject({ exitCode: EXIT.local, isAlarm: true });
+    expect(store.jobs.all(), 'it can be read').toMatchObject([{ jobId: JOB, state: 'watched' }]);
+  } finally {
+    other.exec('ROLLBACK');
+    other.close();
+  }
+  store.jobs.setState(JOB, 'ended');
+  expect(store.jobs.get(JOB)?.state).toBe('ended');
+  store.close();
 });
 
-describe('a state directory on a network file system', () => {
-  const of =
-    (type: number): Statfs =>
-    (directory) => ({ ...fs.statfsSync(directory), type });
+const ofType =
+  (type: number): Statfs =>
+  (directory) => ({ ...fs.statfsSync(directory), type });
 
-  it.each([
-    ['NFS', 0x6969, true],
-    ['SMB', 0xff534d42, true],
-    // As the system gives it where the number is signed.
-    ['SMB', 0xff534d42 | 0, true],
-    ['SMB 2', 0xfe534d42, true],
-    ['Lustre', 0x0bd00bd0, true],
-    ['GPFS', 0x47504653, true],
-    ['BeeGFS', 0x19830326, true],
-    ['Ceph', 0x00c36400, true],
-    ['FUSE (sshfs)', 0x65735546, true],
-    ['9p', 0x01021997, true],
-    ['ext4', 0xef53, false],
-    ['XFS', 0x58465342, false],
-    ['tmpfs', 0x01021994, false],
-    ['overlayfs', 0x794c7630, false],
-  ])('is known by its type: %s', (_, type, isNetwork) => {
-    expect(isOnNetworkFileSystem('/', of(type))).toBe(isNetwork);
-  });
+it('a state directory on a network file system is known by its type', () => {
+  // NFS, SMB, also as the system gives it where the number is signed, SMB 2, Lustre, GPFS, BeeGFS, Ceph, FUSE (sshfs), 9p.
+  const network = [0x6969, 0xff534d42, 0xff534d42 | 0, 0xfe534d42, 0x0bd00bd0, 0x47504653, 0x19830326];
+  network.push(0x00c36400, 0x65735546, 0x01021997);
+  // ext4, XFS, tmpfs, overlayfs.
+  const local = [0xef53, 0x58465342, 0x01021994, 0x794c7630];
+  expect([...network, ...local].filter((type) => isOnNetworkFileSystem('/', ofType(type)))).toEqual(network);
+});
 
-  it('is used without a write-ahead log, also when the state comes from a disk that had one', () => {
-    const { directory, file } = someState();
-    const open = (statfs?: Statfs) => {
-      const { db } = openDatabase({ file, owner: true, now: () => NOW, ...(statfs && { statfs }) });
-      const mode = db.pragma('journal_mode', { simple: true });
-      db.exec("UPDATE jobs SET state = 'ended'");
-      const beside = fs.readdirSync(directory).filter((name) => name.startsWith('agent.db-'));
-      db.close();
-      return { mode, beside };
-    };
-    expect(open()).toEqual({ mode: 'wal', beside: ['agent.db-shm', 'agent.db-wal'] });
-    expect(open(of(0x6969))).toEqual({ mode: 'delete', beside: [] });
-    expect(open()).toMatchObject({ mode: 'wal' });
-  });
+it('a network file system is used without a write-ahead log, also when the state comes from a disk that had one', () => {
+  const { directory, file } = someState();
+  const open = (statfs?: Statfs) => {
+    const { db } = openDatabase({ file, owner: true, now: () => NOW, ...(statfs && { statfs }) });
+    const [mode, flushes] = ['journal_mode', 'synchronous'].map((name) => db.pragma(name, { simple: true }));
+    db.exec("UPDATE jobs SET state = 'ended'");
+    const beside = fs.readdirSync(directory).filter((name) => name.startsWith('agent.db-'));
+    db.close();
+    return [mode, flushes, ...beside];
+  };
+  expect(open()).toEqual(['wal', 2, 'agent.db-shm', 'agent.db-wal']);
+  expect(open(ofType(0x6969))).toEqual(['delete', 2]);
+  expect(open().slice(0, 2)).toEqual(['wal', 2]);
+});
+
+it('a native part that cannot be loaded is named, with what to do', () => {
+  const nativeBinding = path.join(temporaryDirectory(), 'part.node');
+  const open = () => errorOf(() => openNative(':memory:', { nativeBinding }));
+  const missing = open();
+  fs.writeFileSync(nativeBinding, 'no library');
+  for (const error of [missing, open()])
+    expect(error).toMatchObject({
+      ...{ code: 'local-io', message: expect.stringMatching(/^cannot load the native module better-sqlite3: .+$/) },
+      ...{ hint: expect.stringContaining('npm rebuild --global better-sqlite3'), cause: expect.any(Error) },
+    });
 });
 
 it('the store is closed again if a table is missing', () => {

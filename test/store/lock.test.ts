@@ -12,6 +12,7 @@ import {
   waitAsAgent,
 } from '../../src/store/lock.ts';
 import { READS_TYPESCRIPT } from '../support/e2e-program.ts';
+import { errorOf } from '../support/errors.ts';
 import { needsThat } from '../support/needs.ts';
 import { openFilesIn, temporaryDirectory } from '../support/temp-directory.ts';
 
@@ -19,10 +20,24 @@ it('one process at a time has it, and its pid is known', () => {
   const directory = temporaryDirectory();
   expect(lockHolder(directory)).toBeUndefined();
   // What else is there is replaced, and not followed.
-  const [pid, there] = ['agent.pid', 'there'].map((name) => path.join(directory, name)) as [string, string];
+  const at = (name: string) => path.join(directory, name);
+  const [pid, there, file] = [at('agent.pid'), at('there'), at('agent.lock')];
   fs.mkdirSync(pid);
   expect(() => lockDirectory(directory)).toThrow(`illegal operation on a directory: ${pid}`);
   fs.rmdirSync(pid);
+  fs.rmSync(file);
+  for (const link of [pid, file]) fs.symlinkSync(there, link);
+  expect(errorOf(() => lockDirectory(directory))).toMatchObject({
+    message: `${file} is no regular file, and is not followed, read or written`,
+    hint: `find out who put it there, and move it out of the way; the agent makes ${file} itself`,
+  });
+  fs.rmSync(file);
+  // As Linux reports it of a write.
+  const full = Object.assign(new Error('ENOSPC: no space left, write'), { code: 'ENOSPC', syscall: 'write' });
+  vi.spyOn(fs, 'writeFileSync').mockImplementationOnce(() => {
+    throw full;
+  });
+  expect(errorOf(() => lockDirectory(directory)).message).toBe(`no space left: ${pid} (write ENOSPC)`);
   fs.symlinkSync(there, pid);
   const lock = lockDirectory(directory);
   expect(fs.existsSync(there)).toBe(false);
@@ -44,6 +59,7 @@ it('a command that has it is no agent, and sees an agent that waits for it', () 
   const waiting = waitAsAgent(directory);
   expect(isAgentWaiting(directory)).toBe(true);
   expect(() => waitAsAgent(directory)).toThrow('another agent works on');
+  fs.rmSync(path.join(directory, 'agent.pid'));
   lock.release();
   // Until the agent has taken it, it is for no other command.
   expect(isServed(directory)).toBe(true);
@@ -111,5 +127,9 @@ it('the pid of an agent on another host is shown with its host', () => {
   // As an earlier version wrote it.
   expect(lockHolder(directory)).toEqual({ pid: 1, role: 'agent', host: ' on login7' });
   expect(() => lockDirectory(directory)).toThrow('(pid 1 on login7)');
+  // One that is no number is none, however long it is.
+  fs.writeFileSync(path.join(directory, 'agent.pid'), 'no number');
+  fs.truncateSync(path.join(directory, 'agent.pid'), 2 ** 40);
+  expect(lockHolder(directory)).toEqual({ pid: null, role: 'agent', host: '' });
   lock.release();
 });

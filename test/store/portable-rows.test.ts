@@ -1,9 +1,8 @@
 /** The rows of a job travel from one store to another, and what changes of them is noted, whatever changes it. */
-import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../src/job.ts';
-import type { PortableRow } from '../../src/store/portable-rows.ts';
+import type { PortableRow, RowChange } from '../../src/store/portable-rows.ts';
 import type { ResultRow } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
 import { NEW_RESULT, NEW_ROW } from '../support/live-place.ts';
@@ -15,8 +14,8 @@ const OTHER = '502' as JobId;
 const TASK = '9001' as TaskId;
 const ORDER = { tasks: [TASK], files: LIVE_FILE_NAMES, results: true, settleAfterMs: null, source: 'command' } as const;
 
-function newStore(): Store {
-  return new Store({ directory: temporaryDirectory(), service: 'model', owner: true, now: () => 0 });
+function newStore(directory = temporaryDirectory()): Store {
+  return new Store({ directory, service: 'model', owner: true, now: () => 0 });
 }
 
 const result = (name: string, state: ResultRow['state'] = 'synced'): ResultRow => ({
@@ -30,17 +29,8 @@ function filled(): Store {
     store.jobs.watch({ ...ORDER, jobId: OTHER, tasks: null }, 1);
     const row = { ...NEW_ROW, jobId: JOB, taskId: TASK, position: 2 ** 40, inode: '7', modifiedNs: '8' };
     store.liveFiles.save({ ...row, generation: 3 });
-    store.leases.open(
-      {
-        leaseId: store.leases.ask(JOB, 5),
-        protocol: 'SftpScp',
-        host: 'h',
-        basePath: '/',
-        username: 'u',
-        publicKey: 'k',
-      },
-      6,
-    );
+    const login = { protocol: 'SftpScp', host: 'h', basePath: '/', username: 'u', publicKey: 'k' } as const;
+    store.leases.open({ ...login, leaseId: store.leases.ask(JOB, 5) }, 6);
   });
   store.results.saveAll([result('/a'), result('/b', 'failed'), result("/'\u0000\u2028\ud83d\ude00", 'refused')]);
   store.results.setWithoutRow(JOB, { refused: 5, 'left-out': 0 });
@@ -52,14 +42,8 @@ function filled(): Store {
     const ofAgent = { id: 'a', type: 'agent-degraded', time: 't', count: 1 } as const;
     store.outbox.add([{ deliveryId: 'of the agent', jobId: null, rule: 'r', event: ofAgent, ...at }]);
     store.outbox.savePosition({ jobId: JOB, taskId: TASK, file: 'stdout', generation: 3, position: 9, lines: 4 });
-    store.outbox.jobs.save({
-      jobId: JOB,
-      jobState: 'Running',
-      startedAt: null,
-      watchState: 'watched',
-      stalledAt: null,
-      hasFiles: true,
-    });
+    const notified = { jobState: 'Running', startedAt: null, watchState: 'watched', stalledAt: null } as const;
+    store.outbox.jobs.save({ ...notified, jobId: JOB, hasFiles: true });
   });
   return store;
 }
@@ -69,21 +53,14 @@ const put = (store: Store, rows: readonly PortableRow[], hasResults = true) =>
   store.transaction(() => store.portableRows.take(rows, hasResults));
 
 describe('the rows of a job', () => {
-  it('are in another store what they were, and counted as they were', () => {
+  it('are in another store what they were, and counted as they were, also when they come again', () => {
     const [from, to] = [filled(), newStore()];
-    put(to, rowsOf(from, JOB));
+    for (let times = 0; times < 3; times++) put(to, rowsOf(from, JOB));
     expect(rowsOf(to, JOB)).toEqual(rowsOf(from, JOB));
     expect(to.results.counts(JOB)).toEqual(from.results.counts(JOB));
     expect(to.liveFiles.ofJob(JOB)).toEqual(from.liveFiles.ofJob(JOB));
     expect(to.leases.allOpen()).toMatchObject([{ jobId: JOB, publicKey: 'k' }]);
     expect(to.jobs.get(OTHER)).toBeUndefined();
-  });
-
-  it('taken over again and again, are there once', () => {
-    const [from, to] = [filled(), newStore()];
-    for (let times = 0; times < 3; times++) put(to, rowsOf(from, JOB));
-    expect(rowsOf(to, JOB)).toEqual(rowsOf(from, JOB));
-    expect(to.results.counts(JOB)).toEqual(from.results.counts(JOB));
   });
 
   it('that a table refuses are returned', () => {
@@ -179,11 +156,7 @@ describe('changes of rows', () => {
     changes.done(taken);
     expect(changes.ofJob(JOB, 100)).toContainEqual(expect.objectContaining({ table: 'result_files', key: '["/a"]' }));
     store.results.forgetAll([{ jobId: JOB, name: '/a' }]);
-    const [removed] = changes
-      .ofJob(JOB, 100)
-      .slice(-2)
-      .filter(({ table }) => table === 'result_files');
-    if (removed === undefined) throw new Error('its removal is no change');
+    const removed = changes.ofJob(JOB, 100).findLast(({ table }) => table === 'result_files') as RowChange;
     const row = store.portableRows.read(removed);
     expect(row).toEqual({ jobId: JOB, table: 'result_files', key: '["/a"]', row: null });
     expect(put(store, [row])).toEqual([]);
@@ -201,6 +174,9 @@ describe('changes of rows', () => {
   it('are those of the job that waits longest first, and are dropped with it', () => {
     const store = filled();
     const changes = store.noteChanges();
+    // A poll without news is no change.
+    store.jobs.endRun(JOB, { polledAt: 9, grownAt: null, refused: 0, failures: 0, error: null });
+    expect(changes.jobs()).toEqual([]);
     store.jobs.setState(OTHER, 'ending');
     store.jobs.setState(JOB, 'ending');
     expect(changes.jobs()).toEqual([OTHER, JOB]);
@@ -211,25 +187,24 @@ describe('changes of rows', () => {
 });
 
 it('a state keeps its id over a restart, and another state has another id', () => {
-  const directory = path.join(temporaryDirectory());
-  const open = () => new Store({ directory, service: 'model', owner: true, now: () => 0 });
-  const first = open();
-  const id = first.fleetLeases.stateId();
-  first.close();
-  expect(open().fleetLeases.stateId()).toBe(id);
-  expect(newStore().fleetLeases.stateId()).not.toBe(id);
+  const directory = temporaryDirectory();
+  const ids = [directory, directory, temporaryDirectory()].map((at) => {
+    const store = newStore(at);
+    const id = store.fleetLeases.stateId();
+    store.close();
+    return id;
+  });
+  expect([ids[1], new Set(ids).size]).toEqual([ids[0], 2]);
 });
 
 it('a row of an older agent is committed up to its first `?` only', () => {
   const [from, to] = [filled(), newStore()];
+  const older = { position: 9, inexact: '[{"start":5,"length":2}]' };
   const rows = rowsOf(from, JOB).map((one): PortableRow => {
-    if (one.table !== 'live_files' || one.row === null) return one;
-    return {
-      ...one,
-      row: JSON.stringify({ ...JSON.parse(one.row), position: 9, inexact: '[{"start":5,"length":2}]' }),
-    };
+    return one.table === 'live_files'
+      ? { ...one, row: JSON.stringify({ ...JSON.parse(one.row ?? ''), ...older }) }
+      : one;
   });
-  to.transaction(() => to.portableRows.take(rows));
+  put(to, rows);
   expect(to.liveFiles.get(JOB, { taskId: TASK, file: 'stdout' })).toMatchObject({ position: 5, modifiedNs: null });
-  for (const store of [from, to]) store.close();
 });

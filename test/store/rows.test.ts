@@ -1,12 +1,12 @@
-/** What the rows of a job are for after it: notifications that wait, keys that were made, and the id of a removed job. */
+/** The rows of a job: what changed of it, what is searched for, and what stays after it. */
 import { expect, it, onTestFinished } from 'vitest';
-import type { JobId, TaskId } from '../../src/job.ts';
+import type { JobId, LiveFileName, TaskId } from '../../src/job.ts';
 import { newEvent } from '../../src/notify/events.ts';
 import { answeredAt, shownJobService, shownSearch } from '../../src/store/jobs.ts';
 import { outageIn, saveOutage } from '../../src/store/outage.ts';
 import { type DeliveryRow, MAX_WAITING } from '../../src/store/outbox.ts';
 import { shownSync } from '../../src/store/results.ts';
-import type { JobRow, ResultRow, TaskSearchRow, WatchRequest, WatchState } from '../../src/store/rows.ts';
+import type { JobRow, LiveFileRow, ResultRow, TaskSearchRow, WatchRequest, WatchState } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
 import { NEW_RESULT } from '../support/live-place.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
@@ -18,8 +18,8 @@ const REQUEST: WatchRequest = {
   ...{ jobId: JOB, tasks: [STDOUT.taskId], files: ['stdout'], results: false, settleAfterMs: null, source: 'command' },
 };
 
-function openStore(): Store {
-  const store = new Store({ directory: temporaryDirectory(), service: 'x', owner: true, now: () => 1 });
+function openStore(directory = temporaryDirectory()): Store {
+  const store = new Store({ directory, service: 'x', owner: true, now: () => 1 });
   onTestFinished(() => store.close());
   store.jobs.watch(REQUEST, 1);
   return store;
@@ -48,26 +48,19 @@ it('of a removed job its id stays, and the notifications that wait', () => {
 
 it('a file whose content is skipped is read from there on, also one of a single byte; an empty one has a first line', () => {
   const { liveFiles, outbox } = openStore();
-  outbox.jobs.save({
-    jobId: JOB,
-    jobState: null,
-    startedAt: null,
-    watchState: 'watched',
-    stalledAt: null,
-    hasFiles: true,
-  });
-  const [row] = liveFiles.ofJob(JOB);
-  if (row === undefined) throw new Error('it was just watched');
+  const at = { jobState: null, startedAt: null, watchState: 'watched', stalledAt: null, hasFiles: true } as const;
+  outbox.jobs.save({ jobId: JOB, ...at });
+  const [row] = liveFiles.ofJob(JOB) as [LiveFileRow];
   const after = (generation: number, position: number) => {
     liveFiles.save({ ...row, generation, position });
     const unread = outbox.unreadFiles().length;
     outbox.skip({ ...row, generation, position });
-    const { lines } = outbox.position(JOB, row) ?? {};
-    return [unread, outbox.unreadFiles().length, lines];
+    return [unread, outbox.unreadFiles().length, outbox.position(JOB, row)];
   };
+  const read = { jobId: JOB, ...STDOUT };
   expect(after(1, 0)).toEqual([0, 0, undefined]);
-  expect(after(1, 1)).toEqual([1, 0, null]);
-  expect(after(2, 0)).toEqual([1, 0, 0]);
+  expect(after(1, 1)).toEqual([1, 0, { ...read, generation: 1, position: 1, lines: null }]);
+  expect(after(2, 0)).toEqual([1, 0, { ...read, generation: 2, position: 0, lines: 0 }]);
 });
 
 it('a delivery that was attempted counts no later one: one more waits for the next attempts', () => {
@@ -87,10 +80,7 @@ it('deliveries are due by their rule and time, and given up or forgotten by thei
   const { outbox } = openStore();
   outbox.add([delivery(1), delivery(2), delivery(3, { rule: 'other', dueAt: 50 })]);
   // Further ahead than any pause: the clock was set back.
-  outbox.add([
-    delivery(4, { rule: 'third', dueAt: 10 + HOUR_MS + 1, jobId: null }),
-    delivery(5, { dueAt: 10 + HOUR_MS }),
-  ]);
+  outbox.add([delivery(4, { rule: 'third', dueAt: 11 + HOUR_MS, jobId: null }), delivery(5, { dueAt: 10 + HOUR_MS })]);
   expect(outbox.dueRules(10).toSorted()).toEqual(['rule', 'third']);
   expect(idsOf(outbox.due('rule', 10, 9))).toEqual([1, 2]);
   expect(idsOf(outbox.due('rule', 10, 1))).toEqual([1]);
@@ -108,22 +98,6 @@ it('deliveries are due by their rule and time, and given up or forgotten by thei
   expect(idsOf(outbox.all())).toEqual([1, 3, 5]);
   outbox.forgetGivenUp(2);
   expect(idsOf(outbox.all())).toEqual([3, 5]);
-});
-
-it('a live file that is not read for notifications yet begins where it stands', () => {
-  const { liveFiles, outbox } = openStore();
-  const row = liveFiles.ofJob(JOB)[0];
-  if (row === undefined) throw new Error('it was just watched');
-  const skipped = [
-    [1, 0],
-    [2, 0],
-    [2, 5],
-  ].map(([generation = 0, position = 0]) => {
-    outbox.skip({ ...row, generation, position });
-    return outbox.position(JOB, STDOUT);
-  });
-  const at = { jobId: JOB, ...STDOUT, generation: 2 };
-  expect(skipped).toEqual([undefined, { ...at, position: 0, lines: 0 }, { ...at, position: 5, lines: null }]);
 });
 
 it('keys of a job are counted over its whole life, and at most twenty that have ended are kept', () => {
@@ -158,13 +132,8 @@ it('requests of commands are open until they are answered, and forgotten after t
   const { requests } = openStore();
   const kinds = ['sync', 'unwatch', 'forget', 'forget-files', 'report', 'verify', 'verify-complete', 'follow'] as const;
   const [sync = 0, unwatch = 0, ...ids] = kinds.map((kind) => requests.add(kind === 'report' ? null : JOB, kind, 1));
-  const open = () =>
-    (['pass', 'forget', 'service', 'follow'] as const).map((work) =>
-      requests
-        .open(work)
-        .map(({ kind }) => kind)
-        .join(' '),
-    );
+  const openOf = (work: Parameters<typeof requests.open>[0]) => requests.open(work).map(({ kind }) => kind);
+  const open = () => (['pass', 'forget', 'service', 'follow'] as const).map((work) => openOf(work).join(' '));
   expect(open()).toEqual(['sync unwatch', 'forget forget-files', 'report verify verify-complete', 'follow']);
   expect(requests.get(sync)).toEqual({ requestId: sync, jobId: JOB, kind: 'sync', madeAt: 1, answer: null });
   const isWorkedOn = (...times: number[]) => times.map((now) => requests.isWorkedOn(JOB, now));
@@ -200,25 +169,20 @@ it('the rule of a command overrules that of the configuration, and holds places 
   const [ending, settled, configuring, running] = mine as [JobId, JobId, JobId, JobId];
   jobs.setState(ending, 'ending');
   jobs.setState(settled, 'settled');
-  for (const [jobId, state, text] of [
-    [configuring, 'Configuring', 'x'],
-    [running, 'Running', 'x'],
-    [settled, 'Finished', 'noon'],
-  ] as const) {
-    const information = { state, startTime: { text, at: null } };
-    jobInformation.save({ jobId, information: information as never, since: 1, reportedAt: 2 });
+  for (const [jobId, state] of Object.entries({
+    [configuring]: 'Configuring',
+    [running]: 'Running',
+    [settled]: 'Finished',
+  })) {
+    const information = { state, startTime: { text: 'noon', at: null } } as never;
+    jobInformation.save({ jobId: jobId as JobId, information, since: 1, reportedAt: 2 });
   }
   expect(jobs.followedByRule()).toBe(2);
   expect(jobs.settled()).toEqual(new Map([[settled, 'noon']]));
-  expect(jobs.states()).toEqual(
-    new Map([
-      [JOB, 'watched'],
-      [ending, 'ending'],
-      [settled, 'settled'],
-      [configuring, 'watched'],
-      [running, 'watched'],
-    ]),
-  );
+  expect(Object.fromEntries(jobs.states())).toEqual({
+    ...{ [JOB]: 'watched', [configuring]: 'watched', [running]: 'watched' },
+    ...{ [ending]: 'ending', [settled]: 'settled' },
+  });
   expect(jobInformation.states([ending, running])).toEqual(new Map([[running, 'Running']]));
 });
 
@@ -260,12 +224,8 @@ it('what is shown of a job, its search, its service and its results', () => {
   ]);
   results.endUnfinished(JOB, 'late');
   expect(results.links(JOB)).toEqual([{ name: '/d', live: 'live' }]);
-  expect(
-    results
-      .notSynced(JOB, 9)
-      .map(({ name }) => name)
-      .toSorted(),
-  ).toEqual(['/a', '/b', '/e', '/f', '/g']);
+  const notSynced = results.notSynced(JOB, 9).map(({ name }) => name);
+  expect(notSynced.toSorted()).toEqual(['/a', '/b', '/e', '/f', '/g']);
   expect(results.notSynced(JOB, 2)).toHaveLength(2);
   expect(results.reasons(JOB)).toEqual([
     { state: 'failed', reason: 'gone', files: 2, name: '/e' },
@@ -293,4 +253,74 @@ it('an outage is there for other processes until it is over', () => {
   }
   saveOutage(directory, undefined);
   expect(outageIn(directory)).toBeUndefined();
+});
+
+it('the list of changed jobs is all of it at the beginning, then what was ordered or changed its state, by whichever process', () => {
+  const directory = temporaryDirectory();
+  const store = openStore(directory);
+  const watch = (by: Store, jobId: string) => by.jobs.watch({ ...REQUEST, jobId: jobId as JobId }, 1);
+  const changed = (since: number) => store.jobs.changedSince(since).map(({ jobId }) => jobId);
+  const revision = () => Math.max(...store.jobs.changedSince(-1).map((job) => job.revision));
+  for (const jobId of ['502', '503']) watch(store, jobId);
+  expect(changed(-1).toSorted()).toEqual(['501', '502', '503']);
+  const seen = revision();
+  // What is only noted of a run is no change.
+  store.jobs.endRun(JOB, { polledAt: 2, grownAt: 2, refused: 0, failures: 1, error: null });
+  expect(changed(seen)).toEqual([]);
+
+  const command = new Store({ directory, service: 'x', owner: false, now: () => 1 });
+  watch(command, '504');
+  command.jobs.setState('502' as JobId, 'ending');
+  command.close();
+  expect(changed(seen).toSorted()).toEqual(['502', '504']);
+  const later = revision();
+  store.jobs.setState('502' as JobId, 'ending');
+  expect(changed(later), 'the same state again is no change').toEqual([]);
+  watch(store, '503');
+  expect(changed(later), 'an order is').toEqual(['503']);
+});
+
+it('a job keeps its stall limit when a later command names none', () => {
+  const { jobs } = openStore();
+  jobs.watch({ ...REQUEST, stallAfterMs: 60_000 }, 1);
+  jobs.watch(REQUEST, 2);
+  expect(jobs.get(JOB)?.stallAfterMs).toBe(60_000);
+});
+
+it('the search for tasks gives found tasks the files that were ordered, and takes nothing away', () => {
+  const { jobs, liveFiles, taskSearches } = openStore();
+  const watch = (tasks: WatchRequest['tasks'], ...files: LiveFileName[]) => jobs.watch({ ...REQUEST, tasks, files }, 1);
+  const find = (...tasks: string[]) => taskSearches.addTasks(taskSearches.get(JOB) as TaskSearchRow, tasks as TaskId[]);
+  const files = () => liveFiles.ofJob(JOB).map(({ taskId, file }) => `${taskId} ${file}`);
+  watch(null, 'stdout', 'log');
+  expect(files()).toEqual(['9001 log', '9001 stdout']);
+  find('9001');
+  find('9001', '9002');
+  expect(files().toSorted()).toEqual(['9001 log', '9001 stdout', '9002 log', '9002 stdout']);
+  watch(null, 'stderr');
+  find('9003');
+  const found = ['9001 log', '9001 stderr', '9001 stdout', '9002 log', '9002 stderr', '9002 stdout', '9003 stderr'];
+  expect(files().toSorted()).toEqual(found);
+  for (const tasks of [[STDOUT.taskId], []]) {
+    watch(tasks, 'stdout');
+    expect(taskSearches.get(JOB), 'nothing is searched for once tasks are named').toBeUndefined();
+  }
+});
+
+it('a settled job is followed again, and no other: what was verified proves nothing about its next end', () => {
+  const { jobs, liveFiles } = openStore();
+  const [row] = liveFiles.ofJob(JOB) as [LiveFileRow];
+  for (const [before, again, after] of [
+    ['settled', () => jobs.resume(JOB), 'watched'],
+    ['ended', () => jobs.resume(JOB), 'ended'],
+    ['ending', () => jobs.resume(JOB), 'ending'],
+    ['settled', () => jobs.watch(REQUEST, 1), 'watched'],
+  ] as const) {
+    jobs.setState(JOB, before);
+    liveFiles.setComparison(row, { verified: 0, unverified: 'no', early: false });
+    expect(liveFiles.ofJob(JOB)).toEqual([{ ...row, verified: 0, unverified: 'no', early: false }]);
+    again();
+    expect(jobs.get(JOB)?.state).toBe(after);
+    expect(liveFiles.ofJob(JOB)).toMatchObject([{ early: true }]);
+  }
 });

@@ -7,6 +7,7 @@ import type { JobId } from '../../src/job.ts';
 import { PORTABLE_KEYS } from '../../src/store/portable-rows.ts';
 import { NEWEST_VERSION, OLDEST_VERSION } from '../../src/store/schema.ts';
 import { Store } from '../../src/store/store.ts';
+import { errorOf } from '../support/errors.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { putReleased } from '../upgrade/released-state.ts';
 
@@ -14,29 +15,17 @@ const NOW = Date.UTC(2026, 10, 5, 6, 7, 8);
 const open = (directory: string, owner = true) => new Store({ directory, service: 'x', owner, now: () => NOW });
 const backupsIn = (directory: string) => fs.readdirSync(directory).filter((name) => name.includes('.before-v'));
 
-function errorOf(work: () => unknown): unknown {
-  try {
-    work();
-  } catch (error) {
-    return error;
-  }
-  throw new Error('it went through');
-}
-
-function setVersion(file: string, version: number): void {
+/** What `read` finds in a database, or changes in it. */
+function inDatabase<T>(file: string, read: (db: Database.Database) => T): T {
   const db = new Database(file);
-  db.pragma(`user_version = ${version}`);
-  db.close();
-}
-
-function versionOf(file: string): unknown {
-  const db = new Database(file, { readonly: true });
   try {
-    return db.pragma('user_version', { simple: true });
+    return read(db);
   } finally {
     db.close();
   }
 }
+
+const versionOf = (file: string) => inDatabase(file, (db) => db.pragma('user_version', { simple: true }));
 
 interface SchemaRow {
   readonly type: string;
@@ -46,14 +35,10 @@ interface SchemaRow {
 
 /** Tables with the set of their columns and constraints, indexes and triggers, without regard to white space and order. */
 function schemaIn(directory: string): ReadonlyMap<string, readonly string[]> {
-  const db = new Database(path.join(directory, 'agent.db'), { readonly: true });
-  try {
-    const rows = db.prepare('SELECT type, name, sql FROM sqlite_schema').all() as SchemaRow[];
-    expect(db.pragma('user_version', { simple: true })).toBe(NEWEST_VERSION);
-    return new Map(rows.map((row) => [`${row.type} ${row.name}`, partsOf(row)] as const).sort());
-  } finally {
-    db.close();
-  }
+  const file = path.join(directory, 'agent.db');
+  expect(versionOf(file)).toBe(NEWEST_VERSION);
+  const rows = inDatabase(file, (db) => db.prepare('SELECT type, name, sql FROM sqlite_schema').all() as SchemaRow[]);
+  return new Map(rows.map((row) => [`${row.type} ${row.name}`, partsOf(row)] as const).sort());
 }
 
 function partsOf({ type, sql }: SchemaRow): string[] {
@@ -78,14 +63,20 @@ it('the tables are the same in a new state and in one of 0.2.0 that was upgraded
 
 const BEGIN_ANEW = (file: string) => `move ${file} away: offsets are recovered from the mirrors`;
 
-it.each<[version: number, code: string, what: string, hint: (file: string) => string, owners?: readonly boolean[]]>([
-  [
-    OLDEST_VERSION - 1,
-    'config',
-    'an unsupported older',
-    (file) => `from format 12 (0.2.0) on: stop the agent and ${BEGIN_ANEW(file)}`,
-  ],
-  [NEWEST_VERSION - 1, 'config', 'an unsupported older', (file) => `stop the agent and ${BEGIN_ANEW(file)}`],
+const FROM_OLDEST = 'from format 12 (0.2.0) on: stop the agent';
+
+type Refused = [
+  version: number,
+  code: string,
+  what: string,
+  hint: (file: string) => string,
+  owners?: readonly boolean[],
+];
+
+it.each<Refused>([
+  ...[OLDEST_VERSION - 1, NEWEST_VERSION - 1].map((version): Refused => {
+    return [version, 'config', 'an unsupported older', (file) => `${FROM_OLDEST} and ${BEGIN_ANEW(file)}`];
+  }),
   [
     NEWEST_VERSION + 1,
     'config',
@@ -100,7 +91,7 @@ it.each<[version: number, code: string, what: string, hint: (file: string) => st
   (version, code, age, hint, owners = [true, false]) => {
     const directory = temporaryDirectory();
     const file = putReleased(directory);
-    setVersion(file, version);
+    inDatabase(file, (db) => db.pragma(`user_version = ${version}`));
     const before = fs.readFileSync(file);
     const written = `${file} was written by ${age} version of the agent (its format is ${version})`;
     for (const owner of owners)
@@ -116,10 +107,10 @@ it.each<[version: number, code: string, what: string, hint: (file: string) => st
 it('an upgrade of the state runs once, keeps what is there, and leaves one whole copy of what was', () => {
   const directory = temporaryDirectory();
   const file = putReleased(directory);
-  const db = new Database(file);
-  db.exec("INSERT INTO jobs (job_id, source, state, results, watched_at) VALUES ('501', 'config', 'watched', 1, 7)");
-  db.exec("INSERT INTO live_files (job_id, task_id, file, position) VALUES ('501', '9001', 'stdout', 42)");
-  db.close();
+  inDatabase(file, (db) =>
+    db.exec(`INSERT INTO jobs (job_id, source, state, results, watched_at) VALUES ('501', 'config', 'watched', 1, 7);
+      INSERT INTO live_files (job_id, task_id, file, position) VALUES ('501', '9001', 'stdout', 42)`),
+  );
   // As a kill leaves them.
   for (const suffix of ['', '-journal']) fs.writeFileSync(`${file}.before-v${NEWEST_VERSION}.partial${suffix}`, 'half');
   for (let start = 0; start < 2; start++) {
@@ -137,16 +128,13 @@ it('an upgrade of the state that fails leaves the state to the older version', (
   const directory = temporaryDirectory();
   const file = putReleased(directory);
   // An upgrade adds this column.
-  const db = new Database(file);
-  db.exec('ALTER TABLE jobs ADD COLUMN stalled_at INTEGER');
-  db.close();
+  inDatabase(file, (db) => db.exec('ALTER TABLE jobs ADD COLUMN stalled_at INTEGER'));
   expect(errorOf(() => open(directory))).toMatchObject({
     code: 'store',
     message: `${file} cannot be upgraded from format ${OLDEST_VERSION} to ${NEWEST_VERSION}: duplicate column name: stalled_at`,
     hint: expect.stringMatching(/^keep the older version \(the file is unchanged\), or move .* away/),
   });
   expect(versionOf(file)).toBe(OLDEST_VERSION);
-  const columns = new Database(file, { readonly: true });
-  expect(columns.prepare("SELECT name FROM pragma_table_info('jobs') WHERE name = 'stall_after_ms'").all()).toEqual([]);
-  columns.close();
+  const added = "SELECT name FROM pragma_table_info('jobs') WHERE name = 'stall_after_ms'";
+  expect(inDatabase(file, (db) => db.prepare(added).all())).toEqual([]);
 });

@@ -13,6 +13,17 @@ export async function failureOf(promise: Promise<unknown>): Promise<JobtailError
   throw thrown;
 }
 
+/** The same of what is not waited for. */
+export function errorOf(work: () => unknown): JobtailError {
+  try {
+    work();
+  } catch (thrown) {
+    if (thrown instanceof JobtailError) return thrown;
+    throw thrown;
+  }
+  throw new Error('expected a failure');
+}
+
 /**
  * Compares a file of cases with their results. A case is a line that begins with `>`; `--update=true` writes the indented
  * lines below it. Empty lines, and those that begin with `#`, stay.

@@ -97,13 +97,3 @@ it.for(Object.keys(TRAPS))('%s in the place of the pid is replaced by the one wh
     expect(linesOf(there)).toBe(before);
   }),
 );
-
-it('a pid that is no number is none, however long it is', () =>
-  removedDirectory(async (place) => {
-    const state = usedState(place, 'state');
-    const lock = lockDirectory(state);
-    fs.writeFileSync(path.join(state, 'agent.pid'), 'no number');
-    fs.truncateSync(path.join(state, 'agent.pid'), 2 ** 40);
-    expect(lockHolder(state)).toEqual({ pid: null, role: 'agent', host: '' });
-    lock.release();
-  }));
