@@ -504,6 +504,8 @@ it('shows the whole of a state in which everything has happened', async () => {
       'a fleet that cannot be reached',
       () => {
         lost = new JobtailError('fleet', 'connection refused', { hint: 'start it' });
+        const isSaid = () => expect(document.documentElement.dataset['stale']).toBe('fleet-lost');
+        return vi.waitFor(isSaid, { timeout: PATIENCE_MS });
       },
     ],
     ['a job that is in no copy of the fleet', () => go('#/job/998/live')],
