@@ -22,6 +22,9 @@ const { signal } = new AbortController();
 const JOB = jobId('501');
 const NOW = Date.UTC(2026, 10, 5, 12, 30, 15, 250);
 const KEY = 'the-private-key-of-nobody';
+/** What a reader of XML may lose, as a text and in a name. */
+const HOSTILE = ' \ufeff]]> &amp;&#13;\r\n\r<![CDATA[x]]>\u0085\u2028\u{1f600}e\u0301\x1b[0m\x00\t\n\n';
+const NAME = `/7001/${HOSTILE.replace('\x00', '')}`;
 const USER = { username: 'alice', password: 'correct horse', token: 'alices.token+/=' };
 
 type Step = readonly [what: string, work: (world: World) => Promise<unknown>];
@@ -79,12 +82,14 @@ const STEPS: readonly Step[] = [
   listing,
   ['listing of 999', ({ remote }) => remote.listChangedFiles(jobId('999'), signal)],
   parts(JOB, ['9001', 'stdout', 0], ['9001', 'stderr', 0], ['9001', 'log', 0], ['9002', 'progress', 0]),
+  parts(JOB, ['9001', 'progress', 0]),
   parts(JOB, ['9001', 'stdout', 4], ['9001', 'stderr', 1_000]),
   parts(JOB, ['9003', 'stdout', 0]),
   parts(jobId('999'), ['9001', 'stdout', 0]),
   download('/7001/stdout.txt'),
   download('/7001/out/result <&>.bin'),
   download('/7001/none'),
+  download(NAME),
   [
     'a transfer',
     async ({ remote }) => {
@@ -169,8 +174,10 @@ async function serve(protocol: 'soap' | 'rest', version: string) {
   if (files === undefined) throw new Error('the job has no task');
   fs.writeFileSync(files.stdout, 'first\nřádek <&> "two"\n');
   fs.writeFileSync(files.log, 'x'.repeat(3_000));
+  fs.writeFileSync(files.progress, HOSTILE);
   fs.mkdirSync(path.join(path.dirname(files.stdout), 'out'), { recursive: true });
   fs.writeFileSync(path.join(path.dirname(files.stdout), 'out', 'result <&>.bin'), Buffer.from([0, 255, 10, 65]));
+  fs.writeFileSync(path.join(path.dirname(files.stdout), path.basename(NAME)), 'by its name');
   const soap = {
     ...{ fileTransferUrl: sandbox.fileTransferUrl, jobsUrl: sandbox.jobsUrl },
     ...{ namespace: sandbox.namespace, soapVersion: version },

@@ -5,8 +5,8 @@ import type http from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { serveHttp } from '../../src/http/server.ts';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { Connections, serveHttp } from '../../src/http/server.ts';
 import { resultsParts } from '../../src/safe-names.ts';
 import type { Generations, ResultEntries } from '../../src/view/contract/addresses.ts';
 import { until } from '../support/e2e-until.ts';
@@ -54,6 +54,9 @@ describe('the token', () => {
       // A browser sends a cookie to every server of this host.
       { authorization: undefined, cookie: `jobtail=${place.token}` },
     ];
+    // Connections that showed no session end before those that did (test/http/server.test.ts).
+    const admitted = vi.spyOn(Connections.prototype, 'admit');
+    onTestFinished(() => admitted.mockRestore());
     for (const address of ADDRESSES) {
       for (const headers of without) {
         const { status, text } = await place.ask(address, { headers });
@@ -61,6 +64,9 @@ describe('the token', () => {
         expect(text).not.toContain('of the job');
       }
     }
+    expect(admitted).not.toHaveBeenCalled();
+    await place.ask(LINES);
+    expect(admitted).toHaveBeenCalledOnce();
   });
 
   it('is in a private file, and in no link', async () => {

@@ -41,26 +41,6 @@ async function expectItGoesOn(
 }
 
 describe.concurrent('a state', () => {
-  it.for([
-    ['deleted', (file: string) => fs.rmSync(file), 0],
-    ['deleted with its directory', (file: string) => fs.rmSync(path.dirname(file), { recursive: true }), 0],
-    ['broken', (file: string) => fs.writeFileSync(file, fs.readFileSync(file).fill(0x2a, 0, 6_000)), 1],
-  ] as const)('that was %s is found again from the mirrors', async ([, harm, kept], context) => {
-    const found = await leftJob(context);
-    const { place, stdout, mirror, database } = found;
-    const inode = fs.statSync(mirror).ino;
-    harm(database);
-    fs.appendFileSync(stdout, CONTENT);
-    const agent = await place.run();
-    await expectItGoesOn(found, inode);
-    const aside = fs.readdirSync(place.state).filter((name) => name.includes('.broken-'));
-    const name = expect.stringMatching(/^agent\.db\.broken-\d{4}-\d\d-\d\dT[\d-]+\.\d{3}Z$/);
-    expect(aside).toEqual(Array(kept).fill(name));
-    expect(agent.logged('state broken, set aside').map(({ level, path: at }) => [level, at])).toEqual(
-      aside.map((one) => ['error', path.join(place.state, one)]),
-    );
-  });
-
   it('that is an older copy costs the overlap and what the copy lacks, after a kill as well', async (context) => {
     const place = Place.make(context);
     const { sandbox, job, task, mirror } = await submitQuietJob(place);
