@@ -15,6 +15,7 @@ import { Leases } from '../../../src/agent/results/download/leases.ts';
 import { Results, type ResultsEnd, type ResultsOptions, resultsDirectory } from '../../../src/agent/results/results.ts';
 import { asJobtailError, type ErrorCode, JobtailError, KeyRefused, type NoFile } from '../../../src/errors.ts';
 import type { JobId, LiveFileName, TaskId } from '../../../src/job.ts';
+import { SHIFT_CAPABILITY } from '../../../src/live-paths.ts';
 import { partialName } from '../../../src/safe-names.ts';
 import type { ResultRow } from '../../../src/store/rows.ts';
 import { Store } from '../../../src/store/store.ts';
@@ -24,7 +25,6 @@ import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 export const JOB = '501' as JobId;
 const TASK = '9001' as TaskId;
-export const SECOND_TASK = '9002' as TaskId;
 
 /** The files of a job as the service lists and hands them out. */
 export class FilesRemote implements Remote {
@@ -129,8 +129,7 @@ export class ResultsPlace {
     fs.mkdirSync(this.mirror);
     this.store = new Store({ directory: state, service: 'model', owner: true, now: () => this.now });
     onTestFinished(() => this.store.close());
-    const job = { jobId: JOB, tasks: [], files: [], results: true, settleAfterMs: null } as const;
-    this.store.jobs.watch({ ...job, source: 'command' }, this.now);
+    this.watch();
     this.results = this.restarted(context);
   }
 
@@ -200,28 +199,26 @@ export class ResultsPlace {
       .sort();
   }
 
-  /** Puts a live mirror there, as the live path leaves it. */
+  /** Puts a live mirror there, as the live path leaves it; `isVerified`: as a comparison with its raw bytes does. */
   live(
     file: LiveFileName,
     content: string,
-    more: { task?: TaskId; relativePath?: string | null; listedName?: string } = {},
-  ) {
-    const { task = TASK, relativePath = `${file}.txt`, listedName = null } = more;
+    more: { task?: TaskId; relativePath?: string | null; listedName?: string; isVerified?: boolean } = {},
+  ): void {
+    const { task = TASK, relativePath = `${file}.txt`, listedName = null, isVerified = false } = more;
     const mirror = path.join(this.mirror, JOB, 'live', task, `${file}.log`);
     fs.mkdirSync(path.dirname(mirror), { recursive: true });
     fs.writeFileSync(mirror, content);
-    const order = { jobId: JOB, tasks: [task], files: [file], results: true, settleAfterMs: null } as const;
-    this.store.jobs.watch({ ...order, source: 'command' }, this.now);
+    this.watch([task], [file]);
     const row = this.store.liveFiles.ofJob(JOB).find((one) => one.taskId === task && one.file === file);
     if (row === undefined) throw new Error('it was just watched');
-    this.store.liveFiles.save({ ...row, position: Buffer.byteLength(content), relativePath, listedName });
-    return {
-      mirror,
-      prove: (name: string) => {
-        const position = fs.statSync(mirror).size;
-        this.store.liveFiles.save({ ...row, position, relativePath, listedName: name, verified: position });
-      },
-    };
+    const position = Buffer.byteLength(content);
+    this.store.liveFiles.save({ ...row, position, relativePath, listedName, verified: isVerified ? position : null });
+  }
+
+  watch(tasks: readonly TaskId[] = [], files: readonly LiveFileName[] = [], results = true, jobId = JOB): void {
+    const order = { jobId, tasks, files, results, settleAfterMs: null, source: 'command' } as const;
+    this.store.jobs.watch(order, this.now);
   }
 }
 
@@ -351,7 +348,7 @@ export class ResultsStory {
     const staging = path.join(place.mirror, JOB, '.direct');
     const counts = Object.entries(place.store.results.counts(JOB)).filter(([, count]) => count > 0);
     const contentOf = (file: string) =>
-      file.includes(' -> ') ? file.replace(place.directory, 'DIR') : `${file} ${place.read(file).slice(0, 20)}`;
+      file.includes(' -> ') ? file.replace(place.directory, 'DIR') : `${file} ${place.read(file).slice(0, 20).trimEnd()}`;
     return {
       ...Object.fromEntries(rows),
       counts: counts.map((count) => count.join(' ')).join(', '),
@@ -359,6 +356,7 @@ export class ResultsStory {
       staging: fs.existsSync(staging) ? `has ${fs.readdirSync(staging).join(', ')}` : '',
       calls: place.remote.transferCalls.join(', '),
       reported: place.reported.join(', '),
+      shift: place.store.capabilities.get(SHIFT_CAPABILITY) ?? '',
       progress: `${done} of ${wanted}, ${bytes} of ${wantedBytes} bytes, by ${way}, ended ${sinceStart(endedAt ?? null)}`,
       fallback: place.store.resultSyncs.get(JOB)?.fallback ?? '',
       ...(transfer && {
@@ -457,9 +455,8 @@ export class ResultsStory {
 
   /** A sync of another job, which has the same results. */
   async #syncOther(jobId: JobId): Promise<string[]> {
-    const { store, now, results, remote } = this.place;
-    const order = { jobId, tasks: [], files: [], results: true, settleAfterMs: null, source: 'command' } as const;
-    if (store.jobs.get(jobId) === undefined) store.jobs.watch(order, now);
+    const { store, results, remote } = this.place;
+    if (store.jobs.get(jobId) === undefined) this.place.watch([], [], true, jobId);
     this.#orders = this.transfer?.orders.length ?? 0;
     const { signal } = new AbortController();
     const { fetched, failed } = await results.sync(jobId, { remote, isFinal: true, signal });
@@ -467,82 +464,94 @@ export class ResultsStory {
     return [`other ${jobId}: ${fetched} fetched, ${failed} failed, fallback ${fallback}`, ...this.#changed()];
   }
 
+  /** What a listed file has, or fails with. */
+  #file(name: string, isContent: boolean, what: string): void {
+    const { remote } = this.place;
+    const [code, inPlace] = what.split(' ') as [ErrorCode, NoFile | undefined];
+    if (!isContent)
+      remote.files.set(name, new JobtailError(code, `it is ${code}\u001B[m`, inPlace === undefined ? {} : { inPlace }));
+    else if (what.endsWith(' bytes')) remote.set(name, Buffer.alloc(Number.parseInt(what, 10), 'x'));
+    else remote.set(name, JSON.parse(what) as string);
+  }
+
   /** Nothing is printed of a step that only prepares. */
   async do(step: string): Promise<string[]> {
     const { place } = this;
-    const { remote } = place;
-    const file = /^([\d/]\S*) (=|!) (.*)$/.exec(step);
-    const [word = '', first = '', ...rest] = step.split(' ');
-    if (file !== null) {
-      const [, name = '', kind, what = ''] = file;
-      const [code, inPlace] = what.split(' ') as [ErrorCode, NoFile | undefined];
-      const content = what.endsWith(' bytes')
-        ? Buffer.alloc(Number.parseInt(what, 10), 'x')
-        : kind === '=' && JSON.parse(what);
-      const error =
-        kind === '!' && new JobtailError(code, `it is ${code}\u001B[m`, inPlace === undefined ? {} : { inPlace });
-      if (error) remote.files.set(name, error);
-      else remote.set(name, content);
-    } else if (word === 'sync' || word === 'final') return await this.sync(step);
-    else if (word === 'minutes') place.now += Number(first) * 60_000;
-    else if (word === 'ms') place.now += Number(first);
-    else if (word === 'pass') {
-      place.now += Number(first) * 60_000;
-      place.monotonic += Number(first) * 60_000;
-    } else if (word === 'each') return [`${step}:`, ...(await this.#eachMinute(Number(rest[0]), rest[1] === 'final'))];
-    else if (word === 'gone') remote.files.delete(first);
-    else if (word === 'nothing') remote.files.clear();
-    else if (word === 'hides') {
-      const list = remote.listChangedFiles.bind(remote);
-      remote.listChangedFiles = async () => {
-        remote.listChangedFiles = list;
-        return [];
-      };
-    } else if (word === 'listed') remote.listedToo.push(first);
-    else if (word === 'stamp') remote.stamps.set(first, rest.join(' '));
-    else if (word === 'start') {
-      const { rules, ...context } = JSON.parse(step.slice('start '.length) || '{}') as Partial<ResultsOptions>;
-      place.restarted({ ...context, rules: { ...OPTIONS, ...rules } });
-    } else if (word === 'ssh') {
-      const settings = JSON.parse(step.slice('ssh '.length)) as Ssh;
-      const way = directBy(place, this.#brings(settings), settings.wanted ?? 'auto');
-      const { minFreeBytes = 0, rules } = settings;
-      place.restarted({ ...way, minFreeBytes, rules: { ...OPTIONS, ...rules } });
-    } else if (word === 'brings') this.#brings(JSON.parse(step.slice('brings '.length)) as Ssh);
-    else if (word === 'way') {
-      const failure =
-        first === 'refused'
-          ? new KeyRefused('h')
-          : new JobtailError(first as ErrorCode, rest.join(' '), { hint: 'ask them' });
-      Object.assign(this.transfer ?? {}, { failure: first === 'works' ? undefined : failure });
-    } else if (['again', 'given', 'compare', 'cluster', 'release'].includes(word)) return await this.#work(word);
-    else if (word === 'other') return await this.#syncOther(first as JobId);
-    else if (word === 'steady') place.monotonic += Number(first) * 60_000;
-    else if (word === 'many') for (let at = 0; at < Number(first); at++) remote.set(`/11/${at}`, `${at}`);
-    else if (word === 'reason') remote.reasons.set(first, rest.join(' '));
-    else if (word === 'method') {
-      const method = first === 'as' ? (JSON.parse(rest.join(' ')) as TransferMethod) : null;
-      remote.method = first === '!' ? new JobtailError((rest[0] ?? 'fault') as ErrorCode, 'too many keys') : method;
-    } else if (word === 'unreached') remote.method = null;
-    else if (word === 'edit')
-      fs.writeFileSync(place.path(first.replace('PARTIAL', partialName('0123456789abcdef'))), rest.join(' '));
-    else if (word === 'remove') fs.rmSync(place.path(first), { recursive: true });
-    else if (word === 'live') place.live('stdout', 'live\n', { listedName: first });
-    else if (word === 'mirror')
-      place.live(first as LiveFileName, ...(JSON.parse(`[${rest.join(' ')}]`) as [string, object]));
-    else if (word === 'link') {
-      fs.rmSync(place.path(first));
-      fs.symlinkSync(rest.join(' '), place.path(first));
-    } else if (word === 'row') {
-      const row = place.row(first);
-      if (row !== undefined) place.store.results.saveAll([{ ...row, ...(JSON.parse(rest.join(' ')) as object) }]);
-    } else if (word === 'known') place.store.capabilities.set(first, rest.join(' '));
-    else if (word === 'off') {
-      const order = { jobId: JOB, tasks: [], files: [], results: false, settleAfterMs: null } as const;
-      place.store.jobs.watch({ ...order, source: 'command' }, place.now);
-    } else if (word === 'forget') place.results.forgetJob(JOB);
-    else throw new Error(`no step: ${step}`);
-    return [];
+    const { remote, store } = place;
+    const [, name = '', kind, what = ''] = /^([\d/]\S*) (=|!) (.*)$/.exec(step) ?? [];
+    const [word = '', first = '', ...rest] = kind === undefined ? step.split(' ') : ['file'];
+    const text = rest.join(' ');
+    const passes = (wallMs: number, steadyMs: number) => {
+      place.now += wallMs;
+      place.monotonic += steadyMs;
+    };
+    const ms = Number(first) * 60_000;
+    const start = <Context extends { readonly rules?: object }>({ rules, ...context }: Context) =>
+      void place.restarted({ ...context, rules: { ...OPTIONS, ...rules } });
+    const given = <Given>() => JSON.parse(step.slice(word.length + 1) || '{}') as Given;
+    const steps: Readonly<Record<string, () => unknown>> = {
+      file: () => this.#file(name, kind === '=', what),
+      sync: () => this.sync(step),
+      final: () => this.sync(step),
+      minutes: () => passes(ms, 0),
+      ms: () => passes(Number(first), 0),
+      pass: () => passes(ms, ms),
+      steady: () => passes(0, ms),
+      each: async () => [`${step}:`, ...(await this.#eachMinute(Number(rest[0]), rest[1] === 'final'))],
+      gone: () => remote.files.delete(first),
+      nothing: () => remote.files.clear(),
+      hides: () => {
+        const list = remote.listChangedFiles.bind(remote);
+        remote.listChangedFiles = async () => {
+          remote.listChangedFiles = list;
+          return [];
+        };
+      },
+      listed: () => remote.listedToo.push(first),
+      stamp: () => remote.stamps.set(first, text),
+      start: () => start(given<Partial<ResultsOptions>>()),
+      ssh: () => {
+        const settings = given<Ssh>();
+        const way = directBy(place, this.#brings(settings), settings.wanted ?? 'auto');
+        start({ ...way, minFreeBytes: settings.minFreeBytes ?? 0, rules: settings.rules ?? {} });
+      },
+      brings: () => this.#brings(given<Ssh>()),
+      way: () => {
+        const failure =
+          first === 'refused' ? new KeyRefused('h') : new JobtailError(first as ErrorCode, text, { hint: 'ask them' });
+        Object.assign(this.transfer ?? {}, { failure: first === 'works' ? undefined : failure });
+      },
+      other: () => this.#syncOther(first as JobId),
+      many: () => {
+        for (let at = 0; at < Number(first); at++) remote.set(`/11/${at}`, `${at}`);
+      },
+      reason: () => (text === '' ? remote.reasons.delete(first) : remote.reasons.set(first, text)),
+      method: () => {
+        const method = first === 'as' ? (JSON.parse(text) as TransferMethod) : null;
+        remote.method = first === '!' ? new JobtailError((rest[0] ?? 'fault') as ErrorCode, 'too many keys') : method;
+      },
+      unreached: () => Object.assign(remote, { method: null }),
+      edit: () => fs.writeFileSync(place.path(first.replace('PARTIAL', partialName('0123456789abcdef'))), text),
+      remove: () => fs.rmSync(place.path(first), { recursive: true }),
+      mirror: () => place.live(first as LiveFileName, ...(JSON.parse(`[${text}]`) as [string, object])),
+      link: () => {
+        fs.rmSync(place.path(first));
+        fs.symlinkSync(text, place.path(first));
+      },
+      row: () => {
+        const row = place.row(first);
+        if (row !== undefined) store.results.saveAll([{ ...row, ...(JSON.parse(text) as object) }]);
+      },
+      known: () => store.capabilities.set(first, text),
+      off: () => place.watch([], [], false),
+      forget: () => place.results.forgetJob(JOB),
+    };
+    const work = ['again', 'given', 'compare', 'cluster', 'release'].includes(word)
+      ? () => this.#work(word)
+      : steps[word];
+    if (work === undefined) throw new Error(`no step: ${step}`);
+    const result = await work();
+    return Array.isArray(result) ? (result as string[]) : [];
   }
 }
 

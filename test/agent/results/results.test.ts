@@ -89,11 +89,46 @@ describe('a file that fails', () => {
     expect(place.tree()).toEqual([]);
     expect(place.row('/1')?.state).toBe('listed');
   });
+
+  it('on which the service hangs is requested twice, also behind another one, and when a stop interrupts the second request', async () => {
+    const place = new ResultsPlace();
+    place.remote.set('/11/a', 'a');
+    for (const name of ['/11/pipe', '/11/z']) place.remote.files.set(name, new JobtailError('timeout', 'it is silent'));
+    await expect(place.sync()).rejects.toMatchObject({ code: 'timeout' });
+    const stop = new AbortController();
+    const { downloadFile } = place.remote;
+    place.remote.downloadFile = async (...call) => {
+      stop.abort();
+      return await downloadFile.apply(place.remote, call);
+    };
+    place.remote.files.set('/11/a', Buffer.from('a'));
+    await expect(place.sync(false, stop.signal)).rejects.toMatchObject({ code: 'timeout' });
+    place.remote.downloadFile = downloadFile;
+    expect(place.remote.downloads.filter((name) => name === '/11/z')).toHaveLength(2);
+    place.restarted();
+    for (let minute = 0; minute < 30; minute += 1) {
+      place.now += 60_000;
+      await place.sync(minute > 20);
+    }
+    for (const name of ['/11/pipe', '/11/z'])
+      expect(place.remote.downloads.filter((one) => one === name)).toHaveLength(2);
+  });
+
+  it('that breaks off after its beginning has not hung', async () => {
+    const place = new ResultsPlace();
+    place.remote.set('/11/a', Buffer.alloc(5_000));
+    place.remote.onPiece = () => Promise.reject(new JobtailError('timeout', 'h:80 sent nothing new'));
+    await place.sync();
+    expect(place.row('/11/a')).toMatchObject({ state: 'failed', hangs: 0 });
+  });
 });
 
-it('each sync requests, changes and reports what is written', async () => {
-  await expectCases(path.join(import.meta.dirname, 'syncs.txt'), played);
-});
+it.each(['syncs', 'place/live-links', 'download/direct', 'download/hangs'])(
+  'each sync requests, changes and reports what is written: %s',
+  async (file) => {
+    await expectCases(path.join(import.meta.dirname, `${file}.txt`), played);
+  },
+);
 
 it('names that are passed over have a hundred examples of each reason, and are counted; one that is wanted from now on is a result', async () => {
   const patterns = { include: ['*.dat'], exclude: ['tmp/'] };

@@ -8,9 +8,8 @@ import type { ResultsOptions } from '../../../../src/agent/results/results.ts';
 import { JobtailError } from '../../../../src/errors.ts';
 import type { ResultRow } from '../../../../src/store/rows.ts';
 import { DiskReserve } from '../../../../src/system/files.ts';
-import { expectCases } from '../../../support/errors.ts';
 import { memoryDirectory } from '../../../support/temp-directory.ts';
-import { directBy, JOB, ModelTransfer, OPTIONS, played, ResultsPlace } from '../place.ts';
+import { directBy, JOB, ModelTransfer, OPTIONS, ResultsPlace } from '../place.ts';
 
 function placeWith(
   wanted: 'direct' | 'auto',
@@ -23,10 +22,6 @@ function placeWith(
   place.restarted({ ...directBy(place, transfer, wanted), rules: { ...OPTIONS, ...more }, ...context });
   return { place, transfer };
 }
-
-it('each direct transfer, and what is fetched otherwise, is as is written', async () => {
-  await expectCases(path.join(import.meta.dirname, 'direct.txt'), played);
-});
 
 describe('a direct transfer', () => {
   it('brings everything if it is wanted so; its files take their places like all others', async () => {

@@ -3,7 +3,6 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ignoresCase, judgeOf } from '../../../../src/agent/results/listing.ts';
-import { printable } from '../../../../src/printable.ts';
 import { partialName, resultPath } from '../../../../src/safe-names.ts';
 import { fileCalls } from '../../../../src/system/files.ts';
 import { anyCharacter, numRuns } from '../../../support/property-runs.ts';
@@ -19,82 +18,57 @@ const HOSTILE: [name: string, reason: string][] = [
   ['/', 'it is empty'],
   ['..', 'it has the part ..'],
   ['../x', 'it has the part ..'],
-  ['a/../../x', 'it has the part ..'],
   ['/11/..', 'it has the part ..'],
-  ['/11/../../../etc/passwd', 'it has the part ..'],
   ['/11/sub/../x', 'it has the part ..'],
-  ['.', 'it has the part .'],
   ['/11/./x', 'it has the part .'],
   ['/11/', 'it names a directory'],
-  ['11/sub/', 'it names a directory'],
-  ['..\\x', 'it has a backslash'],
   ['\\\\server\\share\\x', 'it has a backslash'],
-  ['/11/a\\', 'it has a backslash'],
   ['/11/a\0', 'it has a control character'],
-  ['/11/a\0.txt', 'it has a control character'],
-  ['/11/a\u0007b', 'it has a control character'],
   ['/11/a\r\nb', 'it has a control character'],
-  ['/11/\u001B[2J', 'it has a control character'],
   ['/11/\u001B[31mred', 'it has a control character'],
   ['/11/a\u007F', 'it has a control character'],
-  ['/11/a\u0080', 'it has a control character'],
   ['/11/a\u009B31m', 'it has a control character'],
   ['/11/\uD800', 'it cannot be written as UTF-8'],
   ['/11/\uDE00\uD83D', 'it cannot be written as UTF-8'],
   ['/11/a\uFFFE', 'it has a character that XML cannot contain'],
   ['/11/\uFFFF', 'it has a character that XML cannot contain'],
   [LONG, 'a part of it is longer than 255 bytes'],
-  [`/11/${LONG}`, 'a part of it is longer than 255 bytes'],
   [`/11/${LONG}/x`, 'a part of it is longer than 255 bytes'],
   [`/11/${'ü'.repeat(128)}`, 'a part of it is longer than 255 bytes'],
-  [`/11/${'\u{1F600}'.repeat(64)}`, 'a part of it is longer than 255 bytes'],
   [`/${'a/'.repeat(100)}x`, 'it is too long'],
   [`/${'abcdefghij'.repeat(20)}/`.repeat(15).concat('x'), 'it is too long'],
-  ['x/'.repeat(2000).concat('y'), 'it is too long'],
-  [partialName('0123456789abcdef'), 'it looks like a temporary file of the agent'],
   [`/11/${partialName('0123456789abcdef')}`, 'it looks like a temporary file of the agent'],
   [`/11/${partialName('0123456789abcdef')}/x`, 'it looks like a temporary file of the agent'],
   ['/11/../\u001B[2J', 'it has the part ..'],
-  ['/../../../../../../root/.ssh/authorized_keys', 'it has the part ..'],
-  ['11/../live/9001/stdout.log', 'it has the part ..'],
 ];
 
 /** Names that are odd, and fine: with the path each is given. */
 const ODD: [name: string, parts: string[]][] = [
   ['/etc/passwd', ['etc', 'passwd']],
-  ['123/file', ['123', 'file']],
   ['/11/ a ', ['11', ' a ']],
   ['/11/a,b;c', ['11', 'a,b;c']],
   ['/11/a\nb', ['11', 'a\nb']],
-  ['/11/a\tb', ['11', 'a\tb']],
   ['/11/..a', ['11', '..a']],
   ['/11/-rf', ['11', '-rf']],
   ['-oProxyCommand=x', ['-oProxyCommand=x']],
-  ['/11/~', ['11', '~']],
   ['/11/$(reboot)', ['11', '$(reboot)']],
   ["/11/it's", ['11', "it's"]],
   ['/11/"quoted"', ['11', '"quoted"']],
   ['/11/*?[a]{b}', ['11', '*?[a]{b}']],
-  ['/11/a:b', ['11', 'a:b']],
   ['/11/%2e%2e/x', ['11', '%2e%2e', 'x']],
   ['/11/ünïcödé', ['11', 'ünïcödé']],
   ['/11/日本語', ['11', '日本語']],
   ['/11/Data', ['11', 'Data']],
   ['/11/data', ['11', 'data']],
   ['/11/\u202Egnp.exe', ['11', '\u202Egnp.exe']],
-  ['/11/\uFFFD', ['11', '\uFFFD']],
   ['/11/\uFEFFbom', ['11', '\uFEFFbom']],
   [`/11/${'x'.repeat(255)}`, ['11', 'x'.repeat(255)]],
-  ['/11/<a>&b', ['11', '<a>&b']],
 ];
 
 describe('hostile names', () => {
-  it.each(HOSTILE.map(([name, reason]) => [printable(name.slice(0, 60)), name, reason]))(
-    '%s is refused',
-    (_, name, reason) => {
-      expect(resultPath(name)).toEqual({ refused: reason });
-    },
-  );
+  it.each(HOSTILE)('%j is refused: %s', (name, reason) => {
+    expect(resultPath(name)).toEqual({ refused: reason });
+  });
 
   it('are reported once, together and readable, while the good ones come', async () => {
     const place = new ResultsPlace();
@@ -136,13 +110,8 @@ describe('hostile names', () => {
   });
 });
 
-describe('odd names', () => {
-  it.each(ODD.map(([name, parts]) => [printable(name.slice(0, 60)), name, parts] as const))(
-    '%s is kept as it is',
-    (_, name, parts) => {
-      expect(resultPath(name)).toEqual({ parts });
-    },
-  );
+it.each(ODD)('the odd name %j is kept as it is', (name, parts) => {
+  expect(resultPath(name)).toEqual({ parts });
 });
 
 describe('names in each other’s way', () => {
@@ -185,49 +154,28 @@ describe('names in each other’s way', () => {
   });
 });
 
-describe('what is planted in the mirror', () => {
-  async function planted(plant: (place: ResultsPlace, outside: string) => void) {
-    const place = new ResultsPlace();
-    const outside = path.join(place.directory, 'outside');
-    fs.mkdirSync(outside);
-    fs.writeFileSync(path.join(outside, 'file'), 'untouched');
-    fs.mkdirSync(place.path('11'), { recursive: true });
-    plant(place, outside);
-    place.remote.set('/11/a/file', 'from the server');
-    place.remote.set('/11/good', 'good');
-    expect(await place.sync()).toMatchObject({ fetched: 1, failed: 1 });
-    expect(place.read('11', 'good')).toBe('good');
-    expect(fs.readdirSync(outside)).toEqual(['file']);
-    expect(fs.readFileSync(path.join(outside, 'file'), 'utf8')).toBe('untouched');
-    const row = place.row('/11/a/file');
-    expect(row?.state).toBe('failed');
-    expect(row?.reason).toMatch(/(is not a (file|directory)|is a link).*\(move .* out of the way\)$/);
-    return place;
-  }
-
-  it.each<[string, (place: ResultsPlace, outside: string) => void]>([
-    ['a link to a directory', (place, outside) => fs.symlinkSync(outside, place.path('11', 'a'))],
-    ['a link that leads nowhere', (place) => fs.symlinkSync('/nowhere', place.path('11', 'a'))],
-    ['a file where the directory must be', (place) => fs.writeFileSync(place.path('11', 'a'), 'x')],
-    [
-      'a link in the place of the file',
-      (place, outside) => {
-        fs.mkdirSync(place.path('11', 'a'));
-        fs.symlinkSync(path.join(outside, 'file'), place.path('11', 'a', 'file'));
-      },
-    ],
-    [
-      'a link in the place of the file, that ends as those of the agent do',
-      (place, outside) => {
-        fs.mkdirSync(place.path('11', 'a'));
-        fs.symlinkSync(`${outside}/../live/9001/stdout.log`, place.path('11', 'a', 'file'));
-      },
-    ],
-    [
-      'a directory in the place of the file',
-      (place) => fs.mkdirSync(place.path('11', 'a', 'file', 'x'), { recursive: true }),
-    ],
-  ])('%s is neither followed nor replaced', async (_, plant) => {
-    await planted(plant);
-  });
+it.each([
+  ['a link to a directory', 'a', 'OUTSIDE'],
+  ['a link that leads nowhere', 'a', '/nowhere'],
+  ['a file where the directory must be', 'a', 'file'],
+  ['a link in the place of the file', 'a/file', 'OUTSIDE/file'],
+  ['a link in the place of the file, that ends as those of the agent do', 'a/file', 'OUTSIDE/../live/9001/stdout.log'],
+  ['a directory in the place of the file', 'a/file/x', 'file'],
+])('%s is neither followed nor replaced', async (_, at, to) => {
+  const place = new ResultsPlace();
+  const outside = path.join(place.directory, 'outside');
+  fs.mkdirSync(outside);
+  fs.writeFileSync(path.join(outside, 'file'), 'untouched');
+  const planted = place.path('11', at);
+  fs.mkdirSync(path.dirname(planted), { recursive: true });
+  if (to === 'file') fs.writeFileSync(planted, 'x');
+  else fs.symlinkSync(to.replace('OUTSIDE', outside), planted);
+  place.remote.set('/11/a/file', 'from the server');
+  place.remote.set('/11/good', 'good');
+  expect(await place.sync()).toMatchObject({ fetched: 1, failed: 1 });
+  expect(place.read('11', 'good')).toBe('good');
+  expect(fs.readdirSync(outside)).toEqual(['file']);
+  expect(fs.readFileSync(path.join(outside, 'file'), 'utf8')).toBe('untouched');
+  const reason = /(is not a (file|directory)|is a link).*\(move .* out of the way\)$/;
+  expect(place.row('/11/a/file')).toMatchObject({ state: 'failed', reason: expect.stringMatching(reason) });
 });

@@ -103,18 +103,6 @@ describe('files that arrived together', () => {
   });
 });
 
-describe('a result that becomes a directory, or the reverse', () => {
-  it('fails, and the former one stays', async () => {
-    const place = new ResultsPlace();
-    fs.mkdirSync(place.path('11'), { recursive: true });
-    fs.writeFileSync(place.path('11', 'out'), 'of somebody else');
-    place.remote.set('/11/out/a.dat', 'below it');
-    expect(await place.sync()).toMatchObject({ fetched: 0, failed: 1 });
-    expect(place.row('/11/out/a.dat')?.reason).toMatch(/is not a directory, .* \(move .* out of the way\)$/);
-    expect(place.read('11', 'out')).toBe('of somebody else');
-  });
-});
-
 describe('a file that the file system here can never hold', () => {
   const refuse = (call: 'renameSync' | 'lstatSync', code: string) => {
     const real = fs[call] as (...args: unknown[]) => unknown;
