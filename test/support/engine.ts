@@ -2,6 +2,7 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
+import { expect, onTestFinished } from 'vitest';
 import { Mirrors, mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
 import { RawBytes } from '../../src/agent/live/raw-bytes.ts';
 import { completePass, type PassSummary } from '../../src/agent/pass/complete-pass.ts';
@@ -10,13 +11,14 @@ import type { LiveSource } from '../../src/agent/ports/live-source.ts';
 import type { Remote } from '../../src/agent/ports/server.ts';
 import type { DirectBytes } from '../../src/agent/ports/transfer.ts';
 import { Results } from '../../src/agent/results/results.ts';
-import type { JobId, LiveFileKey, TaskId } from '../../src/job.ts';
+import { type JobId, keyText, type LiveFileKey, type TaskId } from '../../src/job.ts';
 import type { MismatchKind } from '../../src/mismatch.ts';
 import { textSources } from '../../src/remote/text/text-source.ts';
 import { Commits, Store } from '../../src/store/store.ts';
 import type { Clock } from '../../src/system/clock.ts';
 import { fileCalls, type Opener, type RandomAccessFile } from '../../src/system/files.ts';
-import { memoryDirectory } from './temp-directory.ts';
+import { ModelRemote } from './model-remote.ts';
+import { memoryDirectory, temporaryDirectory } from './temp-directory.ts';
 
 export const JOB = '501' as JobId;
 export const TASK = '9001' as TaskId;
@@ -146,6 +148,29 @@ export class Engine {
   kill(): void {
     this.store.close();
   }
+}
+
+interface PolledOptions extends Partial<EngineOptions> {
+  readonly keys?: readonly LiveFileKey[];
+  readonly remote?: ModelRemote;
+}
+
+/** An engine whose live files are polled one time after another, at times that the test sets; closed with the test. */
+export function polledPlace({ keys = [STDOUT], remote = new ModelRemote(), ...options }: PolledOptions = {}) {
+  const time = { now: 1_000_000 };
+  const engine = new Engine({ directory: temporaryDirectory(), now: () => time.now, ...options, remote });
+  onTestFinished(() => engine.kill());
+  engine.watch(keys);
+  /** How a poll of the first file ends, so long after the one before. */
+  const poll = async (afterMs = 1_000, isFinal = false) => {
+    time.now += afterMs;
+    const { outcomes, errors } = await engine.poll(isFinal);
+    expect(remote.held).toBe(0);
+    const name = keyText(keys[0] ?? STDOUT);
+    return outcomes.get(name) ?? errors.get(name)?.code;
+  };
+  const mirror = (key = STDOUT) => fs.readFileSync(engine.mirror(key));
+  return { time, remote, engine, poll, mirror, row: () => engine.store.liveFiles.ofJob(JOB)[0] };
 }
 
 export class ModelDisk {

@@ -57,6 +57,18 @@ export class LivePlace {
     this.memory = new FileMemory(monotonic);
   }
 
+  /** A place whose mirror holds committed bytes. */
+  static async of(text: string, monotonic?: () => number): Promise<LivePlace> {
+    const place = new LivePlace(monotonic);
+    await place.write(text);
+    return place;
+  }
+
+  /** Appends and commits bytes. */
+  async write(text: string, options: PlaceOptions = {}): Promise<void> {
+    await this.during((file) => file.append(Buffer.from(text)), options);
+  }
+
   get committed(): LiveFileRow {
     return this.commits.at(-1) ?? NEW_ROW;
   }

@@ -1,74 +1,33 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { keyText, type TaskId } from '../../../src/job.ts';
-import { Engine, type EngineOptions, JOB, STDOUT } from '../../support/engine.ts';
+import { Engine, polledPlace, STDOUT } from '../../support/engine.ts';
 import { expectCases } from '../../support/errors.ts';
-import type { DecodeBytesOptions } from '../../support/model-remote.ts';
-import { ModelRemote } from '../../support/model-remote.ts';
-import { removedDirectory, temporaryDirectory } from '../../support/temp-directory.ts';
+import { type DecodeBytesOptions, ModelRemote } from '../../support/model-remote.ts';
+import { removedDirectory } from '../../support/temp-directory.ts';
 import { lived } from './story.ts';
 
 const NAME = keyText(STDOUT);
-
-/** A file of any length comes as text. */
-const AS_TEXT = { longBacklogBytes: Number.POSITIVE_INFINITY, known: true };
-
-/** `known`: raw bytes proved before that the service decodes UTF-8. */
-function setUp({ known = false, ...options }: Partial<EngineOptions> & { readonly known?: boolean } = {}) {
-  const remote = new ModelRemote();
-  let time = 1_000_000;
-  const directory = temporaryDirectory();
-  const start = () => {
-    const engine = new Engine({
-      directory,
-      remote,
-      now: () => time,
-      ...options,
-    });
-    engine.watch([STDOUT]);
-    onTestFinished(() => engine.kill());
-    return engine;
-  };
-  const engine = start();
-  if (known) engine.store.capabilities.set('text-encoding', 'utf-8');
-  return {
-    remote,
-    engine,
-    start,
-    file: engine.mirror(STDOUT),
-    mirror: () => fs.readFileSync(engine.mirror(STDOUT)),
-    pass: (ms: number) => {
-      time += ms;
-    },
-    poll: async (isFinal = false) => {
-      const polled = await engine.poll(isFinal);
-      expect(remote.held).toBe(0);
-      expect([...polled.errors.values()]).toEqual([]);
-      return polled.outcomes.get(NAME);
-    },
-  };
-}
 
 test('each poll requests and appends what is written', async () => {
   await expectCases(path.join(import.meta.dirname, 'catch-up.txt'), lived);
 });
 
-describe('text to bytes', () => {
-  test('a file that grows at each request needs no raw bytes for characters that are cut', async () => {
-    const { remote, poll, mirror } = setUp(AS_TEXT);
-    const text = Buffer.from(`x${'日本語のログ '.repeat(5_000)}`);
-    let length = 3_000;
+test('a file that grows at each request needs no raw bytes for characters that are cut', async () => {
+  const { remote, engine, poll, mirror } = polledPlace({ longBacklogBytes: Number.POSITIVE_INFINITY });
+  engine.store.capabilities.set('text-encoding', 'utf-8');
+  const text = Buffer.from(`x${'日本語のログ '.repeat(5_000)}`);
+  let length = 3_000;
+  remote.files.set(NAME, text.subarray(0, length));
+  remote.onPartRequest = () => {
+    length += 1_700;
     remote.files.set(NAME, text.subarray(0, length));
-    remote.onPartRequest = () => {
-      length += 1_700;
-      remote.files.set(NAME, text.subarray(0, length));
-    };
-    while (length < text.length) await poll();
-    expect(await poll()).toBe('current');
-    expect(mirror().equals(text)).toBe(true);
-    expect(remote.rawBytes).toBe(0);
-  });
+  };
+  while (length < text.length) await poll();
+  expect(await poll()).toBe('current');
+  expect(mirror().equals(text)).toBe(true);
+  expect(remote.rawBytes).toBe(0);
 });
 
 describe('how a service decodes', () => {
@@ -112,41 +71,32 @@ describe('how a service decodes', () => {
   });
 
   test('otherwise stays so where its U+FFFD stand for bytes without a character, and raw bytes are refused', async () => {
-    const { remote, engine, pass, mirror } = setUp();
+    const { remote, engine, poll, mirror, row } = polledPlace();
     engine.store.capabilities.set('text-encoding', 'other');
     remote.decodeWith = (bytes, from) => bytes.toString('latin1', from).replaceAll('\x81', '\ufffd');
     remote.rawAccess = false;
     remote.files.set(NAME, Buffer.from('ab\x81 \xe9\n', 'latin1'));
-    for (let polls = 0; polls < 12; polls++, pass(12_000)) await engine.poll();
-    expect(engine.store.capabilities.get('text-encoding')).toBe('other');
-    expect(mirror().toString('latin1')).toBe('ab');
-    expect(engine.store.liveFiles.ofJob(JOB)[0]?.error?.message).toMatch(
-      /^the mirror ends at byte 2: the service does not/,
-    );
+    for (let polls = 0; polls < 12; polls++) await poll(12_000);
+    expect([engine.store.capabilities.get('text-encoding'), mirror().toString()]).toEqual(['other', 'ab']);
+    expect(row()?.error?.message).toMatch(/^the mirror ends at byte 2: the service does not/);
   });
 
   test('that fits nothing that is known stops the file with words, and its polls become rare', async () => {
-    const { remote, engine, pass, mirror } = setUp();
+    const { remote, poll, mirror, row } = polledPlace();
     remote.files.set(NAME, Buffer.from('text'));
     remote.rawAccess = false;
     // From another offset than the first one, it shows something else each time.
     let calls = 0;
     remote.decodeWith = (bytes, offset) => (offset === 0 ? bytes.toString() : `nonsense ${calls++}`);
     const codes: (string | undefined)[] = [];
-    for (let polls = 0; polls < 8; polls++) {
-      const { errors, outcomes } = await engine.poll();
-      codes.push(errors.get(NAME)?.code ?? outcomes.get(NAME));
-      pass(10_000);
-    }
+    for (let polls = 0; polls < 8; polls++) codes.push(await poll(10_000));
     expect(codes).toEqual([...Array(6).fill('raw-unavailable'), 'stuck', 'stuck']);
-    const [row] = engine.store.liveFiles.ofJob(JOB);
-    expect(row?.error?.message).toBe(
+    expect(row()?.error?.message).toBe(
       'the mirror ends at byte 0: the service does not show what follows, and there are no raw bytes: no such file',
     );
     expect(mirror()).toHaveLength(0);
     remote.decodeWith = undefined;
-    await engine.poll();
-    expect(mirror()).toEqual(Buffer.from('text'));
-    expect(engine.store.liveFiles.ofJob(JOB)[0]?.error).toBeNull();
+    await poll(10_000);
+    expect([mirror().toString(), row()?.error]).toEqual(['text', null]);
   });
 });

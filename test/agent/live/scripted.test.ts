@@ -3,21 +3,11 @@ import { expect, it } from 'vitest';
 import { type CatchUpContext, catchUp } from '../../../src/agent/live/catch-up.ts';
 import type { LiveFile } from '../../../src/agent/live/mirror/live-file.ts';
 import { RawBytes } from '../../../src/agent/live/raw-bytes.ts';
-import type { LiveBytes, RawOutcome, WhatFollows } from '../../../src/agent/ports/live-source.ts';
+import type { LiveBytes } from '../../../src/agent/ports/live-source.ts';
 import { LivePlace } from '../../support/live-place.ts';
+import { responseOf, type Shown } from '../../support/live-response.ts';
 
 const KIB_256 = 256 * 1024;
-const NONE = { isThere: false, reason: 'it is refused' } as const;
-
-interface Shown {
-  /** The whole file, as far as the response shows it. */
-  readonly text?: string;
-  readonly from?: number;
-  readonly follows?: WhatFollows;
-  readonly sameness?: string;
-  /** The raw file; without one, a download is refused. */
-  readonly raw?: string | Buffer;
-}
 
 class Place {
   now = 0;
@@ -25,26 +15,10 @@ class Place {
   readonly live = new LivePlace(() => this.now);
   readonly rawBytes = new RawBytes(() => this.now);
 
-  response({ text = '', from = 0, follows = 'nothing', sameness, raw }: Shown): LiveBytes {
-    const bytes = Buffer.from(text);
-    let at = from;
-    const download = async (begin: () => (piece: Buffer) => Promise<void>): Promise<RawOutcome> => {
+  response(shown: Shown): LiveBytes {
+    return responseOf(shown, () => {
       this.downloads += 1;
-      if (raw === undefined) return NONE;
-      await begin()(Buffer.from(raw));
-      return { isThere: true, isListed: false, listedName: null };
-    };
-    return {
-      ...{ from, isRaw: false, isEndCertain: true, relativePath: '/stdout.txt', size: bytes.length - from, sameness },
-      raw: { download },
-      whatFollows: async () => follows,
-      next: async (max) => {
-        const next = bytes.subarray(at, at + max);
-        at += next.length;
-        return next;
-      },
-      release: async () => {},
-    };
+    });
   }
 
   /** A poll that gets this response, however often it requests. */

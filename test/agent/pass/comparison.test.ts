@@ -1,9 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
 import fs from 'node:fs';
-import { createServer } from 'node:net';
 import path from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { compareFile, proveFile } from '../../../src/agent/pass/comparison.ts';
 import type { Remote, Sink } from '../../../src/agent/ports/server.ts';
 import { asJobtailError, JobtailError, type NoFile } from '../../../src/errors.ts';
@@ -11,20 +9,9 @@ import type { JobId } from '../../../src/job.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
-async function listenAt(file: string): Promise<void> {
-  const server = createServer().listen(file);
-  onTestFinished(() => void server.close());
-  await once(server, 'listening');
-}
-
-it.each([
-  ['a link', (file: string) => fs.symlinkSync('/etc/passwd', file)],
-  ['a pipe', (file: string) => void execFileSync('mkfifo', [file])],
-  ['a directory', (file: string) => fs.mkdirSync(file)],
-  ['a socket', listenAt],
-])('%s in the place of a mirror proves nothing, and is not waited for', async (_, put) => {
+it('a pipe in the place of a mirror proves nothing, and is not waited for', async () => {
   const file = path.join(temporaryDirectory(), 'stdout.log');
-  await put(file);
+  execFileSync('mkfifo', [file]);
   const options = { remote: new ModelRemote(), jobId: '501' as JobId, signal: new AbortController().signal };
   expect(await proveFile(file, 'stdout.txt', options)).toEqual({
     ...{ outcome: 'unproven', bytes: 0 },

@@ -1,12 +1,10 @@
 /** A failing disk: the error names the file and a remedy, nothing wrong is written, and the next poll goes on. */
 import fs from 'node:fs';
 import fsp from 'node:fs/promises';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText, type LiveFileKey } from '../../../src/job.ts';
-import { Engine, JOB, ModelDisk, STDOUT } from '../../support/engine.ts';
-import { ModelRemote } from '../../support/model-remote.ts';
-import { temporaryDirectory } from '../../support/temp-directory.ts';
+import { JOB, ModelDisk, polledPlace, STDOUT } from '../../support/engine.ts';
 
 const NAME = keyText(STDOUT);
 const CALLS = ['stat', 'read', 'write', 'truncate', 'datasync'] as const;
@@ -35,16 +33,17 @@ class FailingDisk extends ModelDisk {
   }
 }
 
-const cases = CALLS.flatMap((call) => (Object.keys(CODES) as (keyof typeof CODES)[]).map((code) => ({ call, code })));
+const DISK_CODES = Object.keys(CODES) as (keyof typeof CODES)[];
+const cases = [
+  ...CALLS.map((call) => ({ call, code: 'EIO' as const })),
+  ...DISK_CODES.map((code) => ({ call: 'write' as const, code })),
+];
 
 it.each(cases)(
   '$code of $call is an error that names the mirror, which becomes whole afterwards',
   async ({ call, code }) => {
-    const remote = new ModelRemote();
     const disk = new FailingDisk();
-    let now = 1_000_000;
-    const engine = new Engine({ directory: temporaryDirectory(), remote, now: () => now, disk });
-    engine.watch([STDOUT]);
+    const { remote, engine, time, row } = polledPlace({ disk });
     const mirror = engine.mirror(STDOUT);
     const content = Buffer.from(Array.from({ length: 100 }, (_, line) => `${line} žluťoučký kůň\n`).join(''));
     remote.files.set(NAME, content.subarray(0, 1_000));
@@ -54,40 +53,34 @@ it.each(cases)(
     fs.appendFileSync(mirror, 'not of this file');
     remote.files.set(NAME, content);
     disk.failing = { call, code };
-    for (let polls = 0; polls < 3; polls++) {
+    for (let polls = 0; polls < 3; polls++, time.now += 10_000) {
       const error = (await engine.poll()).errors.get(NAME);
       expect(error).toBeInstanceOf(JobtailError);
       expect(error).toMatchObject({ code: CODES[code], hint: expect.any(String) });
-      expect(error?.message).toContain(mirror);
-      expect(error?.message).toContain(code);
-      const [row] = engine.store.liveFiles.ofJob(JOB);
-      expect(row).toMatchObject({ generation: 1, error: { code: CODES[code] } });
-      const there = fs.readFileSync(mirror);
-      expect(there.subarray(0, row?.position).equals(content.subarray(0, row?.position))).toBe(true);
-      now += 10_000;
+      for (const part of [mirror, code]) expect(error?.message).toContain(part);
+      expect(row()).toMatchObject({ generation: 1, error: { code: CODES[code] } });
+      const committed = content.subarray(0, row()?.position);
+      expect(fs.readFileSync(mirror).subarray(0, committed.length).equals(committed)).toBe(true);
     }
     expect(disk.failed).toBeGreaterThan(0);
 
     disk.failing = undefined;
-    for (let polls = 0; polls < 3; polls++, now += 10_000) await engine.poll();
+    for (let polls = 0; polls < 3; polls++, time.now += 10_000) await engine.poll();
     expect(fs.readFileSync(mirror).equals(content)).toBe(true);
-    expect(engine.store.liveFiles.ofJob(JOB)).toMatchObject([{ generation: 1, error: null, position: content.length }]);
+    expect(row()).toMatchObject({ generation: 1, error: null, position: content.length });
     expect(fs.existsSync(`${mirror}.1`)).toBe(false);
-    engine.kill();
   },
 );
 
+const STDERR: LiveFileKey = { ...STDOUT, file: 'stderr' };
+
 it('a poll keeps no other file from its commit when a mirror cannot be closed', async () => {
-  const remote = new ModelRemote();
   const disk = new FailingDisk();
-  const engine = new Engine({ directory: temporaryDirectory(), remote, now: () => 1_000_000, disk });
-  onTestFinished(() => engine.kill());
-  const stderr = { ...STDOUT, file: 'stderr' } as const;
-  engine.watch([STDOUT, stderr]);
+  const { remote, engine } = polledPlace({ disk, keys: [STDOUT, STDERR] });
   remote.files.set(NAME, Buffer.from('a line\n'));
   disk.failing = { call: 'close', code: 'EIO' };
   const { errors } = await engine.poll();
-  expect([...errors.keys()].sort()).toEqual([stderr, STDOUT].map(keyText));
+  expect([...errors.keys()].sort()).toEqual([STDERR, STDOUT].map(keyText));
   expect(engine.store.liveFiles.ofJob(JOB)).toMatchObject([
     { file: 'stderr', error: { code: 'local-io' } },
     { file: 'stdout', position: 7, error: { code: 'local-io' } },
@@ -95,21 +88,17 @@ it('a poll keeps no other file from its commit when a mirror cannot be closed', 
 });
 
 it('a poll mirrors the raw bytes of one file although another cannot be flushed, which is no growth of that', async () => {
-  const remote = new ModelRemote();
   const disk = new FailingDisk();
-  let now = 1_000_000;
-  const engine = new Engine({ directory: temporaryDirectory(), remote, now: () => now, disk });
-  onTestFinished(() => engine.kill());
-  const stderr: LiveFileKey = { ...STDOUT, file: 'stderr' };
-  engine.watch([STDOUT, stderr]);
-  remote.files.set(NAME, Buffer.from('one\n'));
-  remote.files.set(keyText(stderr), Buffer.from('ok\n'));
+  const { remote, engine, time } = polledPlace({ disk, keys: [STDOUT, STDERR] });
+  const set = (key: LiveFileKey, text: string) => remote.files.set(keyText(key), Buffer.from(text, 'latin1'));
+  set(STDOUT, 'one\n');
+  set(STDERR, 'ok\n');
   await engine.poll();
   disk.failing = { call: 'datasync', code: 'EIO', of: 'stdout' };
-  remote.files.set(NAME, Buffer.from('one\ntwo\n'));
-  remote.files.set(keyText(stderr), Buffer.from('ok\n\xe9\xe9 more\n', 'latin1'));
+  set(STDOUT, 'one\ntwo\n');
+  set(STDERR, 'ok\n\xe9\xe9 more\n');
   for (let polls = 0; polls < 3; polls++) {
-    now += 60_000;
+    time.now += 60_000;
     const { errors, appended } = await engine.poll();
     expect([...errors.keys()]).toEqual([NAME]);
     expect(appended).toBe(polls === 0 ? 8 : 0);
@@ -120,9 +109,9 @@ it('a poll mirrors the raw bytes of one file although another cannot be flushed,
   ]);
   // One that cannot be flushed itself is not downloaded.
   disk.failing = { ...disk.failing, of: 'stderr' };
-  remote.files.set(keyText(stderr), Buffer.from('ok\n\xe9\xe9 more\nand\n\xe9\n', 'latin1'));
+  set(STDERR, 'ok\n\xe9\xe9 more\nand\n\xe9\n');
   const { rawBytes } = remote;
-  now += 60_000;
-  expect([...(await engine.poll()).errors.keys()]).toEqual([keyText(stderr)]);
+  time.now += 60_000;
+  expect([...(await engine.poll()).errors.keys()]).toEqual([keyText(STDERR)]);
   expect(remote.rawBytes).toBe(rawBytes);
 });

@@ -1,38 +1,19 @@
 /** One live file, with a source whose responses the test gives: what each poll requests, and what it leads to. */
 import fs from 'node:fs';
-import { expect, it, onTestFinished, vi } from 'vitest';
-import type {
-  BytesRequest,
-  LiveBytes,
-  LiveSource,
-  RawOutcome,
-  WhatFollows,
-} from '../../../src/agent/ports/live-source.ts';
+import { expect, it, vi } from 'vitest';
+import type { BytesRequest, LiveBytes, LiveSource } from '../../../src/agent/ports/live-source.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText, type LiveFileKey } from '../../../src/job.ts';
-import { Engine, JOB, ModelDisk, STDOUT } from '../../support/engine.ts';
-import { ModelRemote } from '../../support/model-remote.ts';
-import { temporaryDirectory } from '../../support/temp-directory.ts';
+import { JOB, ModelDisk, polledPlace, STDOUT } from '../../support/engine.ts';
+import { responseOf, type Shown } from '../../support/live-response.ts';
 
 const NAME = keyText(STDOUT);
 const TEXT = 'a line\n';
-
-/** What a response shows of the file. */
-interface Shown {
-  readonly follows?: WhatFollows;
-  readonly isEndCertain?: boolean;
-  readonly sameness?: string | undefined;
-  readonly relativePath?: string;
-  /** Bytes of the raw file, or why there is none. */
-  readonly raw?: string | { readonly reason: string };
-  readonly listedName?: string;
-}
 
 function setUp(keys: readonly LiveFileKey[] = [STDOUT]) {
   /** What exists, by `keyText`. */
   const files = new Map<string, string | JobtailError>([[NAME, TEXT]]);
   const state = {
-    now: 1_000_000,
     shown: {} as Shown,
     showsOverlap: true,
     onRequest: () => {},
@@ -42,31 +23,15 @@ function setUp(keys: readonly LiveFileKey[] = [STDOUT]) {
   let requests: BytesRequest[] = [];
   const firsts: boolean[] = [];
   const responseTo = ({ from }: BytesRequest, text: string): LiveBytes => {
-    const { follows = 'nothing', isEndCertain = true, relativePath = '/stdout.txt', raw, listedName } = state.shown;
-    const bytes = Buffer.from(text);
-    let at = from;
+    const { follows = 'nothing' } = state.shown;
     counts.given += 1;
-    const download = async (begin: () => (bytes: Buffer) => Promise<void>): Promise<RawOutcome> => {
-      counts.downloads += 1;
-      if (typeof raw !== 'string') return { isThere: false, reason: raw?.reason ?? '' };
-      await begin()(Buffer.from(raw));
-      return { isThere: true, isListed: false, listedName };
+    const shown = { sameness: text + (follows === 'nothing' ? '' : follows), ...state.shown, from, text };
+    const release = async () => {
+      await new Promise((resolve) => setImmediate(resolve));
+      counts.released += 1;
+      if (state.releaseError !== undefined) throw state.releaseError;
     };
-    return {
-      ...{ from, isRaw: false, isEndCertain, relativePath, size: bytes.length - from, raw: { download } },
-      sameness: 'sameness' in state.shown ? state.shown.sameness : text + (follows === 'nothing' ? '' : follows),
-      whatFollows: async () => follows,
-      next: async (max) => {
-        const next = bytes.subarray(at, at + max);
-        at += next.length;
-        return next;
-      },
-      release: async () => {
-        await new Promise((resolve) => setImmediate(resolve));
-        counts.released += 1;
-        if (state.releaseError !== undefined) throw state.releaseError;
-      },
-    };
+    return { ...responseOf(shown, () => (counts.downloads += 1)), release };
   };
   const source: LiveSource = {
     bytes: async (wanted, _, isFirst) => {
@@ -88,14 +53,10 @@ function setUp(keys: readonly LiveFileKey[] = [STDOUT]) {
     counts.opened += 1;
     return open(...args);
   };
-  const engine = new Engine({
-    ...{ directory: temporaryDirectory(), remote: new ModelRemote(), now: () => state.now, disk, source },
-  });
-  onTestFinished(() => engine.kill());
-  engine.watch(keys);
+  const { engine, time } = polledPlace({ disk, source, keys });
   /** What a poll, `after` some milliseconds, requests, whether it opens a mirror, and its outcome or error. */
   const poll = async (after = 0, isFinal = false) => {
-    state.now += after;
+    time.now += after;
     requests = [];
     counts.opened = 0;
     const { outcomes, errors } = await engine.poll(isFinal);
@@ -106,7 +67,7 @@ function setUp(keys: readonly LiveFileKey[] = [STDOUT]) {
     return { requests: requests.map(shownOf), isOpened: counts.opened > 0, outcome };
   };
   const mirror = () => fs.readFileSync(engine.mirror(STDOUT), 'utf8');
-  return { files, state, counts, engine, disk, poll, mirror, firsts, requested: () => requests };
+  return { files, state, counts, engine, time, disk, poll, mirror, firsts, requested: () => requests };
 }
 
 const shownOf = ({ from, known, isThorough, sameAs }: BytesRequest) => ({ from, known, isThorough, sameAs });
@@ -200,13 +161,13 @@ it.each<[string, string, (mirror: string) => void, ReturnType<typeof asks>[]]>([
 });
 
 it('a failing file is requested after pauses of half an hour at most, and at once by a complete pass', async () => {
-  const { files, state, poll, requested, disk } = setUp();
+  const { files, time, poll, requested, disk } = setUp();
   const broken = new JobtailError('fault', 'it is broken');
   files.set(NAME, broken);
   // A complete pass sets no pause.
   expect(await poll(0, true)).toMatchObject({ requests: [{}], outcome: 'it is broken' });
   const at: number[] = [];
-  for (let minute = 0; minute < 200; minute += 1, state.now += 60_000) {
+  for (let minute = 0; minute < 200; minute += 1, time.now += 60_000) {
     expect((await poll()).outcome).toBe('it is broken');
     if (requested().length > 0) at.push(minute);
   }

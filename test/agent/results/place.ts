@@ -348,7 +348,9 @@ export class ResultsStory {
     const staging = path.join(place.mirror, JOB, '.direct');
     const counts = Object.entries(place.store.results.counts(JOB)).filter(([, count]) => count > 0);
     const contentOf = (file: string) =>
-      file.includes(' -> ') ? file.replace(place.directory, 'DIR') : `${file} ${place.read(file).slice(0, 20).trimEnd()}`;
+      file.includes(' -> ')
+        ? file.replace(place.directory, 'DIR')
+        : `${file} ${place.read(file).slice(0, 20).trimEnd()}`;
     return {
       ...Object.fromEntries(rows),
       counts: counts.map((count) => count.join(' ')).join(', '),

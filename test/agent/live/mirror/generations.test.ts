@@ -13,21 +13,16 @@ function killAt(place: LivePlace, last: number): () => boolean {
   return () => steps > last;
 }
 
-async function write(place: LivePlace, text: string): Promise<void> {
-  await place.during((file) => file.append(Buffer.from(text)));
-}
-
 const rotate = (place: LivePlace, keepGenerations: number) =>
   place.during((file) => file.startGeneration(REWRITTEN), { keepGenerations });
 
 describe('a new generation', () => {
   test('keeps the old ones by number, and the inode of the mirror', async () => {
-    const place = new LivePlace();
-    await write(place, 'one');
+    const place = await LivePlace.of('one');
     const { ino } = fs.statSync(place.path);
     for (const next of ['two', 'three', 'four']) {
       await rotate(place, 2);
-      await write(place, next);
+      await place.write(next);
     }
     expect([0, 1, 2, 3].map((back) => place.read(back))).toEqual(['four', 'three', 'two', undefined]);
     expect(place.committed).toMatchObject({ generation: 4, position: 4 });
@@ -35,8 +30,7 @@ describe('a new generation', () => {
   });
 
   test('is empty on the disk before it is committed, and nothing that was known of the old one holds', async () => {
-    const [place, disk] = [new LivePlace(), new ModelDisk()];
-    await write(place, 'one');
+    const [place, disk] = [await LivePlace.of('one'), new ModelDisk()];
     place.commit({ ...place.committed, verified: 3, unverified: 'for the test' });
     const steps: string[] = [];
     disk.beforeStep = async (step) => void steps.push(step);
@@ -47,16 +41,15 @@ describe('a new generation', () => {
     ]);
     const fresh = { generation: 2, position: 0, verified: null, unverified: null, copyMark: null, rotation: null };
     expect(place.committed).toMatchObject(fresh);
-    await write(place, 'two');
+    await place.write('two');
     expect(place.committed).toMatchObject({ position: 3, checksum: crc32('two') });
   });
 
   test.each([5, 1, 0])('killed at any step it loses nothing that is to be kept, of %i', async (keepGenerations) => {
     for (let last = 0, killed = true; killed; last++) {
-      const place = new LivePlace();
-      await write(place, 'one');
+      const place = await LivePlace.of('one');
       await rotate(place, keepGenerations);
-      await write(place, 'two');
+      await place.write('two');
       const { ino } = fs.statSync(place.path);
       const wasKilled = killAt(place, last);
       await rotate(place, keepGenerations).catch(() => {});
@@ -86,8 +79,7 @@ describe('a new generation', () => {
   test('killed, and killed again while it goes on, it comes to the same end', async () => {
     for (let first = 0; first < 12; first++) {
       for (let second = 0; second < 12; second++) {
-        const place = new LivePlace();
-        await write(place, 'one');
+        const place = await LivePlace.of('one');
         killAt(place, first);
         await rotate(place, 5).catch(() => {});
         place.kill();
@@ -108,8 +100,7 @@ describe('a new generation', () => {
   });
 
   test('makes a copy that a power loss tore anew', async () => {
-    const place = new LivePlace();
-    await write(place, 'one');
+    const place = await LivePlace.of('one');
     place.onStep = (step) => {
       if (step === 'rotation:copied') throw new Error('power loss');
     };

@@ -7,31 +7,33 @@ import { integrityOf } from '../../../../src/agent/live/mirror/open-live-file.ts
 import { ModelDisk } from '../../../support/engine.ts';
 import { LivePlace, NEW_ROW } from '../../../support/live-place.ts';
 
+const MIB = Buffer.alloc(1024 * 1024, 'x');
+const appendMib = async (file: LiveFile, count: number) => {
+  for (let at = 0; at < count; at++) await file.append(MIB);
+};
+
+function onDisk() {
+  const [place, disk] = [new LivePlace(), new ModelDisk()];
+  return { place, disk, openFile: disk.open.bind(disk) };
+}
+
 /** A mirror with committed bytes, whose next flush fails. */
 async function withFailingFlush() {
-  const place = new LivePlace();
-  const disk = new ModelDisk();
-  const openFile = disk.open.bind(disk);
-  await place.during((file) => file.append(Buffer.from('safe')), { openFile });
-  disk.flushFailures = 1;
-  return { place, disk, openFile };
+  const made = onDisk();
+  await made.place.write('safe', made);
+  made.disk.flushFailures = 1;
+  return made;
 }
 
 describe('what is appended', () => {
   test('is committed from time to time within a long append, and flushed in the background more often', async () => {
-    const place = new LivePlace();
-    const disk = new ModelDisk();
+    const { place, disk, openFile } = onDisk();
     let flushes = 0;
     disk.beforeStep = async (step) => {
       flushes += Number(step === 'datasync');
     };
-    const openFile = disk.open.bind(disk);
-    const piece = Buffer.alloc(1024 * 1024, 'x');
-    const work = async (file: LiveFile) => {
-      for (let count = 0; count < 70; count++) await file.append(piece);
-    };
-    await place.during(work, { openFile });
-    expect(place.commits.map(({ position, grownAt }) => [position / piece.length, grownAt])).toEqual([
+    await place.during((file) => appendMib(file, 70), { openFile });
+    expect(place.commits.map(({ position, grownAt }) => [position / MIB.length, grownAt])).toEqual([
       [0, null],
       ...[32, 64, 70].map((pieces) => [pieces, 0]),
     ]);
@@ -41,17 +43,16 @@ describe('what is appended', () => {
 
   test('does not count any more once it is cut: neither as growth, nor for the next commit', async () => {
     const place = new LivePlace();
-    const piece = Buffer.alloc(1024 * 1024, 'x');
     await place.during(async (file) => {
-      for (let count = 0; count < 31; count++) await file.append(piece);
+      await appendMib(file, 31);
       await file.cut(0, 'for the test');
-      for (let count = 0; count < 2; count++) await file.append(piece);
-      expect([file.appended, place.commits.length]).toEqual([2 * piece.length, 1]);
+      await appendMib(file, 2);
+      expect([file.appended, place.commits.length]).toEqual([2 * MIB.length, 1]);
     });
   });
 
   test('is flushed in the background from 8 MiB on, and the mirror is closed after that', async () => {
-    const [place, disk] = [new LivePlace(), new ModelDisk()];
+    const { place, disk, openFile } = onDisk();
     let release = () => {};
     let flushes = 0;
     disk.beforeStep = async (step) => {
@@ -59,7 +60,7 @@ describe('what is appended', () => {
       flushes += 1;
       await new Promise<void>((resolve) => (release = resolve));
     };
-    const file = await place.open({ openFile: disk.open.bind(disk) });
+    const file = await place.open({ openFile });
     await file.append(Buffer.alloc(8 * 1024 * 1024 - 1, 'x'));
     await new Promise((resolve) => setImmediate(resolve));
     expect(flushes).toBe(0);
@@ -73,39 +74,25 @@ describe('what is appended', () => {
   });
 
   test('leaves no mirror open if its first commit fails', async () => {
-    const [place, disk] = [new LivePlace(), new ModelDisk()];
+    const { place, disk, openFile } = onDisk();
     place.onStep = () => {
       throw new Error('the state cannot be written');
     };
-    await expect(place.open({ openFile: disk.open.bind(disk) })).rejects.toThrow('the state');
+    await expect(place.open({ openFile })).rejects.toThrow('the state');
     expect(disk.openHandles).toBe(0);
   });
 
-  test('is taken back if it cannot be flushed: the system may hold it for clean', async () => {
+  test.each([
+    ['a flush', 1],
+    ['a flush in the background', 10],
+  ])('is taken back if %s fails: the system may hold it for clean', async (_, mib) => {
     const { place, disk, openFile } = await withFailingFlush();
-    const failed = place.during((file) => file.append(Buffer.from(' lost')), { openFile });
-    await expect(failed).rejects.toMatchObject({ code: 'local-io' });
-    expect(place.read()).toBe('safe');
-    expect(place.committed.position).toBe(4);
-    await place.during((file) => file.append(Buffer.from(' anew')), { openFile });
+    await expect(place.during((file) => appendMib(file, mib), { openFile })).rejects.toMatchObject({
+      code: 'local-io',
+    });
+    expect([place.read(), place.committed.position, disk.flushFailures, disk.openHandles]).toEqual(['safe', 4, 0, 0]);
+    await place.write(' anew', { openFile });
     expect(place.read()).toBe('safe anew');
-    expect(disk.openHandles).toBe(0);
-  });
-
-  test('is taken back, too, if a flush in the background failed', async () => {
-    const { place, disk, openFile } = await withFailingFlush();
-    const piece = Buffer.alloc(1024 * 1024, 'x');
-    const failed = place.during(
-      async (file) => {
-        for (let count = 0; count < 10; count++) await file.append(piece);
-      },
-      { openFile },
-    );
-    await expect(failed).rejects.toMatchObject({ code: 'local-io' });
-    expect(disk.flushFailures).toBe(0);
-    expect(place.read()).toBe('safe');
-    expect(place.committed.position).toBe(4);
-    expect(disk.openHandles).toBe(0);
   });
 
   test('is not committed by the next flush if it could not even be taken back', async () => {
@@ -121,9 +108,7 @@ describe('what is appended', () => {
   });
 
   test('stays as far as it came when the disk is full', async () => {
-    const place = new LivePlace();
-    const disk = new ModelDisk();
-    const openFile = disk.open.bind(disk);
+    const { place, disk, openFile } = onDisk();
     disk.room = 6;
     const work = async (file: LiveFile) => {
       const failed = file.append(Buffer.from('too much'));
@@ -138,8 +123,7 @@ describe('what is appended', () => {
 });
 
 it('what is noted of a file is committed once: where the service has it, and its listed name', async () => {
-  const place = new LivePlace();
-  await place.during((file) => file.append(Buffer.from('text')));
+  const place = await LivePlace.of('text');
   const facts = { relativePath: '/stdout.txt', listedName: '/1/stdout.txt' };
   for (const fact of [{ relativePath: facts.relativePath }, { listedName: facts.listedName }]) {
     const { length } = place.commits;
@@ -156,8 +140,7 @@ it('what is noted of a file is committed once: where the service has it, and its
 
 describe('a promise that is taken back', () => {
   test('is taken back in the state before it is in the mirror', async () => {
-    const place = new LivePlace();
-    await place.during((file) => file.append(Buffer.from('promised')));
+    const place = await LivePlace.of('promised');
     const lengths: number[] = [];
     place.onStep = (step) => {
       if (step === 'commit') lengths.push(fs.statSync(place.path).size);
@@ -171,8 +154,7 @@ describe('a promise that is taken back', () => {
   });
 
   test('leaves the mirror for modified if a kill comes before the rest was compared', async () => {
-    const place = new LivePlace();
-    await place.during((file) => file.append(Buffer.from('promised')));
+    const place = await LivePlace.of('promised');
     const file = await place.open();
     await file.cut(4, 'for the test');
     await file.close();
@@ -181,8 +163,7 @@ describe('a promise that is taken back', () => {
   });
 
   test('is not extended by a cut after it', async () => {
-    const place = new LivePlace();
-    await place.during((file) => file.append(Buffer.from('promised')));
+    const place = await LivePlace.of('promised');
     fs.appendFileSync(place.path, ' tail');
     // Within the same tick of the clock.
     place.commit({ ...place.committed, modifiedNs: String(fs.statSync(place.path, { bigint: true }).mtimeNs) });
@@ -198,8 +179,7 @@ describe('a promise that is taken back', () => {
   });
 
   test('has the checksum of what is left if another process cut the mirror, and the remote file has no more', async () => {
-    const place = new LivePlace();
-    await place.during((file) => file.append(Buffer.from('promised')));
+    const place = await LivePlace.of('promised');
     fs.truncateSync(place.path, 4);
     await place.during(async (file) => {
       await file.commitAppended();
@@ -212,10 +192,9 @@ describe('a promise that is taken back', () => {
   });
 
   test('ends with its verification once bytes of it come again, but not by further ones', async () => {
-    const place = new LivePlace();
-    await place.during((file) => file.append(Buffer.from('promised')));
+    const place = await LivePlace.of('promised');
     place.commit({ ...place.committed, verified: 8 });
-    await place.during((file) => file.append(Buffer.from(' more')));
+    await place.write(' more');
     expect(place.committed.verified).toBe(8);
     await place.during(async (file) => {
       await file.cut(4, 'for the test');
@@ -223,20 +202,12 @@ describe('a promise that is taken back', () => {
     });
     expect(place.committed.verified).toBeNull();
   });
-
-  test('is not made again by the next flush', async () => {
-    const place = new LivePlace();
-    await place.during((file) => file.append(Buffer.from('promised')));
-    await place.during((file) => file.cut(4, 'for the test'));
-    expect(place.committed.position).toBe(4);
-  });
 });
 
 describe('a mirror on a file system without steady inodes or times', () => {
   it('is not read as a whole at each poll, once its checksum was right several times; that is reported once', async () => {
     let now = 0;
-    const place = new LivePlace(() => now);
-    await place.during((file) => file.append(Buffer.from('promised')));
+    const place = await LivePlace.of('promised', () => now);
     const checksum = vi.spyOn(Mirror.prototype, 'checksum');
     onTestFinished(() => checksum.mockRestore());
     const onUnsteady = vi.fn();
@@ -257,8 +228,7 @@ describe('a mirror on a file system without steady inodes or times', () => {
   });
 
   it('is told by looks in a row: one that finds it as it was left counts from the beginning', async () => {
-    const place = new LivePlace();
-    await place.during((file) => file.append(Buffer.from('promised')));
+    const place = await LivePlace.of('promised');
     const onUnsteady = vi.fn();
     const look = () => place.during(async ({ integrity }) => integrity, { onUnsteady });
     for (let at = 1; at <= 12; at++) {
@@ -281,8 +251,7 @@ describe('a mirror that is opened', () => {
   });
 
   it('is read as a whole once after its time was changed', async () => {
-    const place = new LivePlace();
-    await place.during((file) => file.append(Buffer.from('promised')));
+    const place = await LivePlace.of('promised');
     fs.utimesSync(place.path, 1, 1);
     const checksum = vi.spyOn(Mirror.prototype, 'checksum');
     onTestFinished(() => checksum.mockRestore());

@@ -1,5 +1,6 @@
 /** Mirrors of a job that another agent may own by now, or own next. */
 import { describe, expect, it } from 'vitest';
+import type { LiveFile } from '../../../../src/agent/live/mirror/live-file.ts';
 import type { Ownership } from '../../../../src/agent/ownership.ts';
 import { JobtailError } from '../../../../src/errors.ts';
 import type { LiveFileRow } from '../../../../src/store/rows.ts';
@@ -33,16 +34,9 @@ class Owner implements Ownership {
   }
 }
 
-/** A place with a mirror that holds `one`. */
-async function placeOfOne(): Promise<LivePlace> {
-  const place = new LivePlace();
-  await place.during((file) => file.append(Buffer.from('one')));
-  return place;
-}
-
 describe('a new generation', () => {
   it('takes no step before the next owner would know of it', async () => {
-    const [place, ownership] = [await placeOfOne(), new Owner('1')];
+    const [place, ownership] = [await LivePlace.of('one'), new Owner('1')];
     const known: Record<string, unknown> = {};
     place.onStep = (step) => {
       const { rotation = 'nothing', generation = 1 } = ownership.known.at(-1) ?? {};
@@ -60,9 +54,9 @@ describe('a new generation', () => {
   });
 
   it('renames no generation after its lease is lost between two renames', async () => {
-    const [place, ownership] = [await placeOfOne(), new Owner('1')];
+    const [place, ownership] = [await LivePlace.of('one'), new Owner('1')];
     await place.during((file) => file.startGeneration(REWRITTEN), { ownership });
-    await place.during((file) => file.append(Buffer.from('two')), { ownership });
+    await place.write('two', { ownership });
     place.onStep = (step) => {
       if (step === 'rotation:moved') ownership.isOwner = false;
     };
@@ -78,7 +72,7 @@ describe('a new generation', () => {
     ['rotation:number', 'copied'],
     ['rotation:cut', 'copied'],
   ])('that was lost at %s goes on with the next owner, and the one before touches nothing', async (at, rotation) => {
-    const [place, before] = [await placeOfOne(), new Owner('1')];
+    const [place, before] = [await LivePlace.of('one'), new Owner('1')];
     const first = place.committed;
     place.onStep = (step) => {
       if (step === at) before.isOwner = false;
@@ -112,22 +106,12 @@ describe('a new generation', () => {
   });
 });
 
-describe('a mirror', () => {
-  it('is neither written nor cut by one who does not own it any more', async () => {
-    const [place, ownership] = [await placeOfOne(), new Owner('1')];
-    const work = (does: 'append' | 'cut') =>
-      place.during(
-        async (file) => {
-          ownership.isOwner = false;
-          if (does === 'append') await file.append(Buffer.from(' two'));
-          else await file.cut(1, 'for the test');
-        },
-        { ownership },
-      );
-    for (const does of ['append', 'cut'] as const) {
-      ownership.isOwner = true;
-      await expect(work(does)).rejects.toMatchObject({ code: 'superseded' });
-      expect(place.read()).toBe('one');
-    }
-  });
+it.each(['append', 'cut'])('a mirror has no %s by one who does not own it any more', async (does) => {
+  const [place, ownership] = [await LivePlace.of('one'), new Owner('1')];
+  const work = async (file: LiveFile) => {
+    ownership.isOwner = false;
+    await (does === 'append' ? file.append(Buffer.from(' two')) : file.cut(1, 'for the test'));
+  };
+  await expect(place.during(work, { ownership })).rejects.toMatchObject({ code: 'superseded' });
+  expect(place.read()).toBe('one');
 });

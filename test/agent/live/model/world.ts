@@ -2,7 +2,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import type { Polled } from '../../../../src/agent/poll/poll.ts';
-import type { PartRequest } from '../../../../src/agent/ports/server.ts';
 import { asJobtailError, JobtailError } from '../../../../src/errors.ts';
 import { keyText, type LiveFileKey, type TaskId } from '../../../../src/job.ts';
 import { DECODING_CAPABILITY } from '../../../../src/remote/text/decoding.ts';
@@ -11,7 +10,7 @@ import type { Clock } from '../../../../src/system/clock.ts';
 import { Engine, JOB, ModelDisk } from '../../../support/engine.ts';
 import { ModelRemote } from '../../../support/model-remote.ts';
 import { memoryDirectory } from '../../../support/temp-directory.ts';
-import type { Action, Change, Decoding, Setting, Work } from './actions.ts';
+import type { Action, Change, Decoding, Setting } from './actions.ts';
 import { ALL_ATOMS, bytesOf, type Piece } from './content.ts';
 
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -24,8 +23,6 @@ const STALE_MS = 4_000;
 
 /** So many polls, so far apart, are enough for every mirror (docs/guarantees.md). */
 const POLLS_TO_BE_EQUAL = 10;
-/** A poll may request so much before the overlap: a proof of the decoder, and whole characters and marks. */
-const MAX_BEFORE_OVERLAP = 1_100;
 const BETWEEN_POLLS_MS = 15_000;
 const MAX_PAUSE_MS = 30 * 60_000;
 
@@ -60,11 +57,7 @@ export class World {
   #letters = 0;
   #edits = 0;
   #hasFailed = false;
-  /** The offset from which a poll may request each file at the earliest, by its name; it is removed with the first request. */
-  readonly #minOffsets = new Map<string, number>();
   #race: { calls: number; change: Change } | undefined;
-  /** A request that began too far before the committed position. */
-  #tooFarBack: string | undefined;
 
   constructor(setting: Setting) {
     this.#setting = setting;
@@ -73,7 +66,6 @@ export class World {
     this.#remote.rawAccess = setting.rawAccess;
     this.#decodeAs(setting.decoding);
     this.#remote.beforeCall = () => this.#beforeCall();
-    this.#remote.onPartRequest = (request) => this.#checkOffset(request);
     this.#subjects = KEYS.slice(0, setting.alone ? 1 : KEYS.length).map((key) => ({
       key,
       name: keyText(key),
@@ -101,7 +93,7 @@ export class World {
       case 'delete':
         return this.#change(action);
       case 'work':
-        return this.#work(action.work);
+        return this.#work(action);
       case 'wait':
         this.#now += action.ms;
         return;
@@ -151,7 +143,6 @@ export class World {
   /** After each action. */
   check(): void {
     if (this.#remote.held !== 0) throw new Error(`${this.#remote.held} contents were not given back`);
-    if (this.#tooFarBack !== undefined) throw new Error(this.#tooFarBack);
     const { openHandles } = this.#disk;
     if (openHandles !== 0) throw new Error(`${openHandles} mirrors were not closed`);
     const rows = this.#rows();
@@ -355,32 +346,10 @@ export class World {
 
   // What the engine does
 
-  async #work(work: Work): Promise<void> {
+  async #work({ work }: Extract<Action, { do: 'work' }>): Promise<void> {
     this.#now += 1_000;
     if (work === 'pass') await this.#unlessExpected(() => this.#engine.pass(this.#clock()));
-    else {
-      this.#noteMinOffsets();
-      this.#noteEnds(await this.#unlessExpected(() => this.#engine.poll(work === 'complete')));
-      this.#minOffsets.clear();
-    }
-  }
-
-  /** Bytes that were committed are requested again as far as the overlap only, whatever ended the last process. */
-  #noteMinOffsets(): void {
-    this.#minOffsets.clear();
-    for (const row of this.#engine.store.liveFiles.ofJob(JOB)) {
-      const subject = this.#subjects.find(({ name }) => name === keyText(row));
-      if (subject === undefined || subject.edited || subject.unsettled || row.rotation !== null) continue;
-      this.#minOffsets.set(subject.name, row.position - this.#setting.overlapBytes - MAX_BEFORE_OVERLAP);
-    }
-  }
-
-  #checkOffset(request: PartRequest): void {
-    const name = keyText(request);
-    const minOffset = this.#minOffsets.get(name);
-    this.#minOffsets.delete(name);
-    if (minOffset !== undefined && request.offset < minOffset)
-      this.#tooFarBack ??= `${name} is requested from ${request.offset} on, ${minOffset} is enough`;
+    else this.#noteEnds(await this.#unlessExpected(() => this.#engine.poll(work === 'complete')));
   }
 
   #rows(): Map<string, LiveFileRow> {
