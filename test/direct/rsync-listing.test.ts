@@ -13,31 +13,21 @@ import {
 import { readListing } from '../../src/direct/rsync-listing.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
-it('the list of rsync is read by kind, size and name, whatever the name is', () => {
-  const text = [
-    'drwxr-xr-x          4,096 2026/11/26 10:00:00 .',
-    '-rw-r--r--      1,234,567 2026/11/26 10:00:00 out/a name \\#012of two lines',
-    'lrwxrwxrwx             11 2026/11/26 10:00:00 latest -> out',
-    'prw-r--r--              0 2026/11/26 10:00:00 pipe',
-    '',
-  ].join('\n');
-  expect(readListing(text)).toEqual({
-    listed: [
-      { kind: 'd', bytes: 4_096, name: '.' },
-      { kind: '-', bytes: 1_234_567, name: 'out/a name \nof two lines' },
-      { kind: 'l', bytes: 11, name: 'latest -> out' },
-      { kind: 'p', bytes: 0, name: 'pipe' },
-    ],
-    unreadLines: 0,
-  });
-});
-
-it('a line that is no entry of a list is counted, so that no list counts as complete without it', () => {
-  const text =
-    '-rw-r--r-- 5 2026/11/26 10:00:00 one\nWelcome to the cluster\n-rw-r--r-- many 2026/11/26 10:00:00 two\n';
+it('the list of rsync is read by kind, size and name; a line that is no entry is counted', () => {
+  const at = '2026/11/26 10:00:00';
+  const listed = {
+    [`drwxr-xr-x          4,096 ${at} .`]: { kind: 'd', bytes: 4_096, name: '.' },
+    [`-rw-r--r--      1,234,567 ${at} a name \\#012of two lines`]: {
+      ...{ kind: '-', bytes: 1_234_567, name: 'a name \nof two lines' },
+    },
+    [`lrwxrwxrwx             11 ${at} latest -> out`]: { kind: 'l', bytes: 11, name: 'latest -> out' },
+    [`prw-r--r--              0 ${at} pipe`]: { kind: 'p', bytes: 0, name: 'pipe' },
+  };
+  const text = `${Object.keys(listed).join('\n')}\n`;
+  expect(readListing(text)).toEqual({ listed: Object.values(listed), unreadLines: 0 });
   // rsync escapes a carriage return: no name is cut at one.
-  const cut = '-rw-r--r-- 5 2026/11/26 10:00:00 three\rfour\n';
-  expect(readListing(text + cut)).toEqual({ listed: [{ kind: '-', bytes: 5, name: 'one' }], unreadLines: 3 });
+  const others = `Welcome to the cluster\n-rw-r--r-- many ${at} two\n-rw-r--r-- 5 ${at} three\rfour\n`;
+  expect(readListing(text + others)).toEqual({ listed: Object.values(listed), unreadLines: 3 });
 });
 
 it('directories of a request keep what can be resumed, and nothing else', async () => {

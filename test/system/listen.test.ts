@@ -12,14 +12,20 @@ import { groupId, groupName, ownUserName, userName } from '../../src/system/owne
 import { until } from '../support/e2e-until.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
-async function listening(group?: number | 'own') {
-  const file = path.join(temporaryDirectory(), 'socket');
+/** A server that listens there until the end of the test. */
+async function listeningAt(file: string, group?: number | 'own') {
   const server = net.createServer();
   const leave = await listenAt(server, { path: file, group });
   onTestFinished(() => {
     leave();
     server.close();
   });
+  return server;
+}
+
+async function listening(group?: number | 'own') {
+  const file = path.join(temporaryDirectory(), 'socket');
+  await listeningAt(file, group);
   return fs.statSync(file);
 }
 
@@ -52,12 +58,7 @@ it('groups and users are named as this machine names them', () => {
 it('a socket has its place alone; one that cannot be put there is closed, and that of another server is left', async () => {
   const directory = temporaryDirectory();
   const file = path.join(directory, 'socket');
-  const [first, second, third] = [net.createServer(), net.createServer(), net.createServer()];
-  const leave = await listenAt(first, { path: file });
-  onTestFinished(() => {
-    leave();
-    first.close();
-  });
+  const [first, second, third] = [await listeningAt(file), net.createServer(), net.createServer()];
   const message = `listen EADDRINUSE: a process of user ${ownUserName()} listens at ${file}`;
   await expect(listenAt(second, { path: file })).rejects.toMatchObject({ code: 'EADDRINUSE', message });
   await until('no connection', () => promisify(first.getConnections.bind(first))().then((count) => count === 0));

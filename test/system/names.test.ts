@@ -30,14 +30,10 @@ it(
   },
 );
 
-it.each([
-  [
-    'each kind of socket has a line',
-    'printf "%s\\n" "192.0.2.7 STREAM name" "192.0.2.7 DGRAM" "2001:db8::7 STREAM" "x y"',
-  ],
-  ['the name is of the resolver', '[ "$1 $2 $3" = "ahosts -- name" ] && echo 192.0.2.7 && echo 2001:db8::7'],
-])('addresses are read once each, where %s', async (_, script) => {
+it('addresses are read once each, of the name that the resolver is given', async () => {
   const directory = temporaryDirectory();
+  const lines = '"192.0.2.7 STREAM name" "192.0.2.7 DGRAM" "2001:db8::7 STREAM" "x y"';
+  const script = `[ "$1 $2 $3" = "ahosts -- name" ] && printf '%s\\n' ${lines}`;
   fs.writeFileSync(path.join(directory, 'getent'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   vi.stubEnv('PATH', directory);
   onTestFinished(() => void vi.unstubAllEnvs());

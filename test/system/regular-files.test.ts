@@ -1,9 +1,10 @@
 /** Files that are opened only if they are regular ones. */
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import fs, { constants } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { openIfThere, openRegular } from '../../src/system/regular-files.ts';
 import { openFilesIn, temporaryDirectory } from '../support/temp-directory.ts';
 
@@ -24,14 +25,7 @@ it.each<[string, (at: string) => unknown]>([
   ['a link', (at) => fs.symlinkSync('/etc/hostname', at)],
   ['a directory', (at) => fs.mkdirSync(at)],
   ['a pipe', (at) => execFileSync('mkfifo', [at])],
-  [
-    'a socket',
-    async (at) => {
-      const server = net.createServer().listen(at);
-      onTestFinished(() => void server.close());
-      await new Promise((resolve) => server.once('listening', resolve));
-    },
-  ],
+  ['a socket', async (at) => once(net.createServer().listen(at).unref(), 'listening')],
 ])('%s in the place of a file is refused, for reading and for writing, and stays closed', async (_, make) => {
   const directory = temporaryDirectory();
   const at = path.join(directory, 'file');

@@ -64,8 +64,11 @@ class StoryRemote extends ModelRemote {
     return this.listed ?? (await super.listChangedFiles(...call));
   }
 
+  onDownload: () => void = () => {};
+
   override downloadFile(...call: Parameters<ModelRemote['downloadFile']>) {
     this.noted.push(call[1]);
+    this.onDownload();
     if (this.downloadError !== undefined) throw this.downloadError;
     return super.downloadFile(...call);
   }
@@ -82,9 +85,12 @@ class LiveStory {
   readonly #options: Options;
   #killAt: string | undefined;
   #before: Record<string, string> = {};
+  /** When the remote file grows, how often, and by what. */
+  #growth = { at: '', left: 0, by: Buffer.alloc(0) };
 
   constructor(options: Options) {
     this.#options = options;
+    this.remote.onDownload = () => this.#grow('downloads');
     this.engine = this.start();
     onTestFinished(() => this.engine.kill());
   }
@@ -128,13 +134,14 @@ class LiveStory {
     }
     const { liveFiles, capabilities } = this.engine.store;
     for (const row of liveFiles.ofJob(JOB)) {
-      const { file, position, generation, listedName, error } = row;
+      const { file, position, generation, listedName, verified, error } = row;
       const { ino, mtimeNs } = fs.statSync(this.#mirror, { bigint: true, throwIfNoEntry: false }) ?? {};
       const isKnown = row.inode === String(ino) && row.modifiedNs === String(mtimeNs);
       const read = file !== 'stdout' || isKnown ? '' : ', to be read again';
       const more = [
         read,
         listedName === null ? '' : `, listed as ${listedName}`,
+        verified === null ? '' : `, ${verified} verified`,
         error === null ? '' : `, ${error.message}`,
       ];
       if (file === 'stdout' || position > 0)
@@ -176,6 +183,30 @@ class LiveStory {
     // Those of several files come in any order.
     const calls = this.#options.files === undefined ? remote.noted : remote.noted.toSorted();
     return `${end}; ${calls.join(', ')}; ${bytes}${direct}`;
+  }
+
+  #grow(at: string): void {
+    if (!this.#growth.at.includes(at) || this.#growth.left-- <= 0) return;
+    this.remote.files.set(NAME, Buffer.concat([this.remote.files.get(NAME) ?? Buffer.alloc(0), this.#growth.by]));
+  }
+
+  /** A complete pass: how it ends, its pauses, and its calls for whole files. */
+  async #pass(step: string, isLast: boolean, pauseMs = 2_000): Promise<string[]> {
+    const pauses: number[] = [];
+    const timer = (ms: number, callback: () => void) => {
+      this.now += ms;
+      pauses.push(ms);
+      this.#grow('pauses');
+      queueMicrotask(callback);
+      return () => {};
+    };
+    const clock = { now: () => this.now, monotonic: () => this.now, timer };
+    this.remote.noted.length = 0;
+    const { liveFiles, appended, verified, openEnds } = await this.engine.pass(clock, isLast, { pauseMs });
+    const open = openEnds.map(({ file, reason }) => `, ${file}: ${reason}`).join('');
+    const calls = this.remote.noted.filter((call) => !call.startsWith('text'));
+    const times = `pauses [${pauses.join(', ')}], requested [${calls.join(', ')}]`;
+    return [`${step}: ${appended} bytes, ${verified} of ${liveFiles} verified${open}; ${times}`, ...this.#changed()];
   }
 
   /** Polls that end alike are one line. */
@@ -224,6 +255,7 @@ class LiveStory {
     const number = first === 'none' ? Number.POSITIVE_INFINITY : Number(first);
     if (word === 'poll' || word === 'final') return await this.#polls(step, 1, Number(first || 1), word === 'final');
     if (word === 'polls') return await this.#polls(step, number, Number(rest[1]), rest[2] === 'final');
+    if (word === 'pass' || word === 'last') return await this.#pass(step, word === 'last', Number(first || 2_000));
     if (word === 'kill') return await this.#killed(rest[1] ?? '', first === 'before');
     const steps: Readonly<Record<string, () => unknown>> = {
       has: () => remote.files.set(NAME, bytesOf(rest.join(' '), remote.files.get(NAME))),
@@ -237,6 +269,12 @@ class LiveStory {
         else if (first === 'fails') direct.downloadError = new JobtailError(rest[1] as ErrorCode, 'over SSH');
         else this.isDirectOpen = first === 'open';
       },
+      grows: () =>
+        Object.assign(this.#growth, {
+          at: first,
+          left: rest[1] === 'none' ? Number.POSITIVE_INFINITY : Number(rest[1]),
+          by: bytesOf(rest.slice(2).join(' ')),
+        }),
       end: () => this.engine.kill(),
       start: () => this.start(),
       wait: () => (this.now += number * 1_000),

@@ -6,8 +6,10 @@ import { JobtailError } from '../../../src/errors.ts';
 import { keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../../src/job.ts';
 import type { Clock } from '../../../src/system/clock.ts';
 import { Engine, JOB, STDOUT, TASK } from '../../support/engine.ts';
+import { expectCases } from '../../support/errors.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
+import { lived } from '../live/story.ts';
 
 const NAME = keyText(STDOUT);
 const NO_LIVE_FILES = { tasks: [], files: [], settleAfterMs: null, source: 'command' } as const;
@@ -15,16 +17,15 @@ const NO_LIVE_FILES = { tasks: [], files: [], settleAfterMs: null, source: 'comm
 let remote: ModelRemote;
 let engine: Engine;
 let now: number;
-/** How long each pause was, in milliseconds; `inPause` runs in each, with its number. */
+/** How long each pause was, in milliseconds. */
 let pauses: number[];
-let inPause: (pause: number) => void;
 
 const clock: Clock = {
   now: () => now,
   monotonic: () => now,
   timer(delayMs, callback) {
     now += delayMs;
-    inPause(pauses.push(delayMs));
+    pauses.push(delayMs);
     queueMicrotask(callback);
     return () => {};
   },
@@ -34,44 +35,30 @@ beforeEach(() => {
   remote = new ModelRemote();
   now = 1_000_000;
   pauses = [];
-  inPause = () => {};
   engine = new Engine({ directory: temporaryDirectory(), remote, now: () => now });
   onTestFinished(() => engine.kill());
 });
 
-/** The names of the downloads from now on. */
-function downloadsOf(of: ModelRemote): string[] {
-  const names: string[] = [];
-  const download = of.downloadFile.bind(of);
-  of.downloadFile = async (job, name, sink, signal) => {
-    names.push(name);
-    return await download(job, name, sink, signal);
+/** Called with the name of each download, before it; what it throws fails that. */
+function beforeDownloads(before: (name: string) => void | Promise<void>): void {
+  const download = remote.downloadFile.bind(remote);
+  remote.downloadFile = async (job, name, ...more) => {
+    await before(name);
+    return await download(job, name, ...more);
   };
+}
+
+/** The names of the downloads from now on. */
+function noteDownloads(): string[] {
+  const names: string[] = [];
+  beforeDownloads((name) => void names.push(name));
   return names;
 }
 
-it('the complete pass comes when two polls in a row, with a pause, brought nothing', async () => {
-  engine.watch([STDOUT]);
-  remote.files.set(NAME, Buffer.from('one\n'));
-  inPause = (pause) => {
-    if (pause <= 2) remote.files.set(NAME, Buffer.from('one\ntwo\nthree\n'.slice(0, 4 + pause * 4)));
-  };
-  expect(await engine.pass(clock)).toMatchObject({ appended: 12, verified: 1, openEnds: [] });
-  // It grew in the first two; the third and the fourth poll after that brought nothing.
-  expect(pauses).toEqual([2_000, 2_000, 2_000, 2_000]);
-  expect(fs.readFileSync(engine.mirror(STDOUT), 'utf8')).toBe('one\ntwo\nthre');
-});
+const notYet = () => new JobtailError('fault', 'not yet', { inPlace: 'nothing' });
 
-it('the complete pass does not wait for the end of files that go on growing, unless the pass is the last one', async () => {
-  engine.watch([STDOUT]);
-  remote.files.set(NAME, Buffer.from('one\n'));
-  inPause = () =>
-    remote.files.set(NAME, Buffer.concat([remote.files.get(NAME) ?? Buffer.alloc(0), Buffer.from('more\n')]));
-  expect(await engine.pass(clock)).toMatchObject({ liveFiles: 1, verified: 1 });
-  expect(pauses).toEqual([2_000, 2_000, 2_000]);
-  pauses = [];
-  await engine.pass(clock, true);
-  expect(pauses).toHaveLength(11);
+it('each complete pass compares, waits and reports what is written', async () => {
+  await expectCases(path.join(import.meta.dirname, 'complete-pass.txt'), lived);
 });
 
 it('the complete pass records no source of an empty mirror: all empty files are alike', async () => {
@@ -95,57 +82,6 @@ it('the complete pass records no source of an empty mirror: all empty files are 
   expect(await engine.pass(clock)).toMatchObject({ verified: 2, openEnds: [] });
 });
 
-it.each([
-  ['each comparison', false, 3, 6],
-  ['each comparison', true, 3, 6],
-  ['each comparison and each pause', false, 1, 7],
-  ['each comparison and each pause', true, 3, 39],
-])(
-  'the complete pass compares a file at most three times that grows with %s; last: %s',
-  async (with_, isLast, downloads, appended) => {
-    engine.watch([STDOUT]);
-    remote.files.set(NAME, Buffer.from('one\n'));
-    const names = downloadsOf(remote);
-    const download = remote.downloadFile;
-    const grow = () =>
-      remote.files.set(NAME, Buffer.concat([remote.files.get(NAME) ?? Buffer.alloc(0), Buffer.from('.')]));
-    if (with_.includes('pause')) inPause = grow;
-    remote.downloadFile = async (...call) => {
-      grow();
-      return await download(...call);
-    };
-    const reason = 'the server has 1 bytes more of it';
-    expect(await engine.pass(clock, isLast)).toMatchObject({ appended, openEnds: [{ ...STDOUT, reason }] });
-    expect(engine.store.liveFiles.get(JOB, STDOUT)?.listedName).toBeNull();
-    expect(names).toHaveLength(downloads);
-  },
-);
-
-it('the complete pass comes without a pause where nothing came since the mirrors were proven, unless it is the last one', async () => {
-  engine.watch([STDOUT, { ...STDOUT, file: 'stderr' }]);
-  remote.files.set(NAME, Buffer.from('one\n'));
-  await engine.pass(clock);
-  const pausesOf = async (isLast: boolean) => {
-    pauses = [];
-    expect(await engine.pass(clock, isLast)).toMatchObject({ verified: 2, openEnds: [] });
-    return pauses;
-  };
-  expect(await pausesOf(false)).toEqual([]);
-  expect(await pausesOf(true)).toEqual([2_000]);
-  // What an ordinary poll brought is not proven yet.
-  remote.files.set(NAME, Buffer.from('one\ntwo\n'));
-  await engine.poll();
-  expect(await pausesOf(false)).toEqual([2_000]);
-  remote.files.set(NAME, Buffer.from('other\n'));
-  expect(await pausesOf(false)).toEqual([2_000, 2_000, 2_000]);
-  expect(fs.readFileSync(engine.mirror(STDOUT), 'utf8')).toBe('other\n');
-  // A rewrite that the next poll must confirm is given a second at least.
-  remote.files.set(NAME, Buffer.from('again\n'));
-  pauses = [];
-  await engine.pass(clock, false, { pauseMs: 10 });
-  expect(pauses).toEqual([1_000, 10, 10]);
-});
-
 it('the complete pass is not waited for where no live file is followed: the results are all there is', async () => {
   engine.store.jobs.watch({ ...NO_LIVE_FILES, jobId: JOB, results: true }, now);
   remote.files.set('result', Buffer.from('a result'));
@@ -156,23 +92,20 @@ it('the complete pass is not waited for where no live file is followed: the resu
   expect(remote.calls).toBe(2);
   // One that was not there when it was requested is requested after another listing.
   remote.files.set('late', Buffer.from('late'));
-  const download = remote.downloadFile.bind(remote);
   let tries = 0;
-  remote.downloadFile = async (job, name, sink, signal) => {
-    if (name === '/late.txt' && ++tries === 1) throw new JobtailError('fault', 'not yet', { inPlace: 'nothing' });
-    return await download(job, name, sink, signal);
-  };
+  beforeDownloads((name) => {
+    if (name === '/late.txt' && ++tries === 1) throw notYet();
+  });
   expect(await engine.pass(clock)).toMatchObject({
     results: { listed: 2, fetched: 2, changed: 1, failed: 0, bytes: 12 },
   });
   // What the second listing has first, and is not there yet, is left to the syncs of a job that stays followed.
   remote.files.set('later', Buffer.from('later'));
-  remote.downloadFile = async (job, name, sink, signal) => {
+  beforeDownloads((name) => {
     const isNew = name === '/later.txt' && !remote.files.has('new');
     if (isNew) remote.files.set('new', Buffer.from('new'));
-    if (isNew || name === '/new.txt') throw new JobtailError('fault', 'not yet', { inPlace: 'nothing' });
-    return await download(job, name, sink, signal);
-  };
+    if (isNew || name === '/new.txt') throw notYet();
+  });
   expect(await engine.pass(clock)).toMatchObject({ results: { listed: 4, failed: 0 } });
   expect(engine.store.results.counts(JOB)).toMatchObject({ queued: 1 });
   // No result is missing because of live files without bytes.
@@ -186,7 +119,7 @@ it('the complete pass fetches a result once more that changed since its last fet
   engine.store.jobs.watch({ ...NO_LIVE_FILES, jobId: JOB, results: true }, now);
   for (const name of ['grown', 'same']) remote.files.set(name, Buffer.from('a'));
   await engine.pass(clock);
-  const downloads = downloadsOf(remote);
+  const downloads = noteDownloads();
   const growIn = async (isLast: boolean) => {
     const before = remote.files.get('grown') ?? Buffer.alloc(0);
     remote.files.set('grown', Buffer.concat([before, Buffer.from('b')]));
@@ -207,7 +140,7 @@ it('the complete pass fetches a result once more that changed since its last fet
   };
   const download = remote.downloadFile.bind(remote);
   remote.downloadFile = async (job, name, sink, signal) => {
-    if (name === '/new.txt') throw new JobtailError('fault', 'not yet', { inPlace: 'nothing' });
+    if (name === '/new.txt') throw notYet();
     return await download(job, name, sink, signal).finally(grow);
   };
   grow();
@@ -227,7 +160,7 @@ it('the complete pass downloads each listed file once, where its path shows whos
   engine.watch(tasks);
   for (const [index, key] of tasks.entries())
     remote.files.set(keyText(key), Buffer.from(`${'a banner\n'.repeat((index % 2) * 500)}task ${key.taskId}\n`));
-  const downloads = downloadsOf(remote);
+  const downloads = noteDownloads();
   const names = tasks.map((key) => `/${keyText(key)}.txt`);
   expect(await engine.pass(clock)).toMatchObject({ verified: 20, openEnds: [] });
   expect(downloads.splice(0).sort()).toEqual(names);
@@ -244,11 +177,10 @@ it.each(['http-status', 'timeout'] as const)(
     engine.store.jobs.watch({ ...NO_LIVE_FILES, jobId: JOB, results: true }, now);
     for (const key of tasks) remote.files.set(keyText(key), Buffer.from(`task ${key.taskId}\n`));
     const reason = 'the service answers 500';
-    const download = remote.downloadFile.bind(remote);
-    remote.downloadFile = async (job, name, sink, signal) => {
-      if (name.includes('9002')) throw new JobtailError(code, reason);
-      return await download(job, name, sink, signal);
-    };
+    let isFailing = true;
+    beforeDownloads((name) => {
+      if (isFailing && name.includes('9002')) throw new JobtailError(code, reason);
+    });
     expect(await engine.pass(clock)).toMatchObject({ verified: 2, openEnds: [{ taskId: '9002', reason }] });
     expect(engine.store.liveFiles.ofJob(JOB).map(({ verified }) => verified)).toEqual([10, null, 10]);
     remote.files.set('out', Buffer.from('the last state\n'));
@@ -257,45 +189,10 @@ it.each(['http-status', 'timeout'] as const)(
     if (code === 'timeout') await expect(last).rejects.toMatchObject({ code, message: reason });
     else expect(await last).toMatchObject({ verified: 2, openEnds: [{ taskId: '9002', reason }] });
     expect(engine.store.results.get(JOB, '/out.txt')).toMatchObject({ state: 'synced', bytes: 15 });
-    remote.downloadFile = download;
+    isFailing = false;
     expect(await engine.pass(clock)).toMatchObject({ verified: 3, openEnds: [] });
   },
 );
-
-it('the complete pass says of a mirror whose raw bytes are not to be had that it is not verified', async () => {
-  engine.watch([STDOUT]);
-  remote.files.set(NAME, Buffer.from('text'));
-  remote.rawAccess = false;
-  const reason = 'the service lists no file that fits';
-  let listings = 0;
-  const list = remote.listChangedFiles.bind(remote);
-  remote.listChangedFiles = async (...call) => {
-    listings += 1;
-    return await list(...call);
-  };
-  expect(await engine.pass(clock)).toMatchObject({ verified: 0, openEnds: [{ ...STDOUT, reason }] });
-  expect(engine.store.liveFiles.ofJob(JOB)).toMatchObject([{ position: 4, verified: null }]);
-  // It is compared once more after two polls that brought nothing.
-  expect([listings, pauses]).toEqual([2, [2_000, 2_000, 2_000, 2_000]]);
-  remote.rawAccess = true;
-  expect(await engine.pass(clock)).toMatchObject({ verified: 1, openEnds: [] });
-  expect(engine.store.liveFiles.ofJob(JOB)).toMatchObject([{ position: 4, verified: 4 }]);
-});
-
-it('the complete pass finds by the raw bytes a rewrite that left the overlap as it was', async () => {
-  engine.watch([STDOUT]);
-  const before = Buffer.from('line\n'.repeat(1_000));
-  remote.files.set(NAME, before);
-  await engine.poll();
-  const after = Buffer.from(before);
-  after.write('else', 10);
-  remote.files.set(NAME, after);
-  for (let polls = 0; polls < 3; polls += 1) await engine.poll();
-  expect(fs.readFileSync(engine.mirror(STDOUT)).equals(before)).toBe(true);
-  expect(await engine.pass(clock)).toMatchObject({ appended: after.length, verified: 1, openEnds: [] });
-  expect(fs.readFileSync(engine.mirror(STDOUT)).equals(after)).toBe(true);
-  expect(fs.readFileSync(`${engine.mirror(STDOUT)}.1`).equals(before)).toBe(true);
-});
 
 it("the complete pass takes no other task's file for that of a mirror whose own file is gone", async () => {
   const other: LiveFileKey = { taskId: '9002' as TaskId, file: 'stdout' };

@@ -42,9 +42,21 @@ class Proofs {
     return file;
   }
 
-  /** Adds a mirror of which only the bytes tell which listed file it is. */
-  unknown(content: string): string {
-    return this.add({ content, relativePath: '/stdout.txt', listedName: null, gone: 0 });
+  /** Mirrors of which only the bytes show which listed file each is, and listed files. */
+  static of(contents: readonly string[], files: Readonly<Record<string, string | JobtailError>>): Proofs {
+    const proofs = new Proofs();
+    for (const content of contents) proofs.unknown(content);
+    for (const [name, file] of Object.entries(files)) proofs.list(name, file);
+    return proofs;
+  }
+
+  unknown(content: string, more: Partial<Mirror> = {}): string {
+    return this.add({ content, relativePath: '/stdout.txt', listedName: null, gone: 0, ...more });
+  }
+
+  list(name: string, file: string | JobtailError): void {
+    if (typeof file === 'string') this.remote.set(name, file);
+    else this.remote.files.set(name, file);
   }
 
   /** Mirrors that are open now. */
@@ -107,10 +119,7 @@ describe('mirrors and listed files', () => {
         // The path of one does not show that of another.
         proofs.step = 1_000;
         remote.pieceBytes = pieceBytes;
-        for (const [name, file] of files) {
-          if (file instanceof JobtailError) remote.files.set(name, file);
-          else remote.set(name, file);
-        }
+        for (const [name, file] of files) proofs.list(name, file);
         for (const one of mirrors) proofs.add(one);
         const found = await proofs.prove();
         expect(found.map(toldOf)).toEqual(mirrors.map((one) => toldOf(byItself(one, remote.files))));
@@ -165,13 +174,20 @@ describe('mirrors and listed files', () => {
   const isWhole = ({ proof }: LiveProof) => proof.outcome === 'equal' && proof.remoteBytes === proof.bytes;
 });
 
+const TIMEOUT = new JobtailError('timeout', 'no response');
+/** Something of each task, by the paths of `from` and the numbers after it. */
+const eachTask = (count: number, from: number, what: (task: number) => string | JobtailError) =>
+  Object.fromEntries(Array.from({ length: count }, (_, task) => [`/${from + task}/stdout.txt`, what(task)]));
+const contentsOf = (count: number) => Array.from({ length: count }, (_, task) => `task ${task}\n`);
+
 it('downloads that fail between others that do not end no pass', async () => {
-  const proofs = new Proofs();
-  for (let task = 0; task < 9; task++) {
-    const [content, relativePath] = [`the text of ${task}\n`, `/${task}/stdout.txt`];
-    proofs.add({ content, relativePath, listedName: relativePath, gone: 0 });
-    if (task % 3 === 2) proofs.remote.set(relativePath, content);
-    else proofs.remote.files.set(relativePath, new JobtailError('timeout', 'no response'));
+  const proofs = Proofs.of(
+    [],
+    eachTask(9, 0, (task) => (task % 3 === 2 ? `task ${task}\n` : TIMEOUT)),
+  );
+  for (const [task, content] of contentsOf(9).entries()) {
+    const relativePath = `/${task}/stdout.txt`;
+    proofs.unknown(content, { relativePath, listedName: relativePath });
   }
   const found = await proofs.prove();
   expect(found.map((one) => (one instanceof JobtailError ? one.code : one.proof.outcome))).toEqual(
@@ -181,82 +197,60 @@ it('downloads that fail between others that do not end no pass', async () => {
 });
 
 it('a source that cannot be downloaded keeps no other from proving a mirror', async () => {
-  const proofs = new Proofs();
-  for (const content of ['one\n', 'two\n']) proofs.unknown(content);
-  proofs.remote.files.set('/1/stdout.txt', new JobtailError('timeout', 'no response'));
-  for (const task of [2, 3]) proofs.remote.set(`/${task}/stdout.txt`, 'one\n');
+  const proofs = Proofs.of(
+    ['one\n', 'two\n'],
+    eachTask(3, 1, (at) => (at === 0 ? TIMEOUT : 'one\n')),
+  );
   expect(await proofs.prove()).toMatchObject([equal(4, null), { code: 'timeout' }]);
   expect(proofs.remote.downloads).toEqual([1, 2, 1, 2, 3].map((task) => `/${task}/stdout.txt`));
 });
 
 it('tasks that wrote the same need two downloads each, however many they are', async () => {
-  const proofs = new Proofs();
-  for (let task = 0; task < 20; task++) {
-    proofs.unknown('the same\n');
-    proofs.remote.set(`/${task}/stdout.txt`, 'the same\n');
-  }
+  const proofs = Proofs.of(
+    Array(20).fill('the same\n'),
+    eachTask(20, 0, () => 'the same\n'),
+  );
   expect(await proofs.prove()).toEqual(Array(20).fill(equal(9, null)));
   expect(proofs.remote.downloads).toEqual(Array(20).fill(['/0/stdout.txt', '/1/stdout.txt']).flat());
 });
 
 it('the first source that is found shows the likely paths of the others', async () => {
-  const proofs = new Proofs();
-  for (let task = 0; task < 20; task++) {
-    proofs.unknown(`task ${task}\n`);
-    proofs.remote.set(`/${41 + task}/stdout.txt`, `task ${task}\n`);
-  }
+  const proofs = Proofs.of(
+    contentsOf(20),
+    eachTask(20, 41, (task) => `task ${task}\n`),
+  );
   proofs.remote.pieceBytes = 1;
   let pieces = 0;
   proofs.remote.onPiece = () => {
     pieces += 1;
   };
-  expect(await proofs.prove()).toMatchObject(
-    Array.from({ length: 20 }, (_, task) => ({ listedName: `/${41 + task}/stdout.txt`, proof: { outcome: 'equal' } })),
-  );
+  const names = Object.keys(eachTask(20, 41, String));
+  expect(await proofs.prove()).toMatchObject(names.map((listedName) => ({ listedName, proof: { outcome: 'equal' } })));
   expect(proofs.remote.downloads).toHaveLength(20 + 19);
   // Of the others, up to the first byte that differs.
   expect(pieces).toBe(10 * 7 + 10 * 8 + 19 * 5);
 });
 
 it('what the first source shows of paths holds after one whose path shows nothing', async () => {
-  const proofs = new Proofs();
-  for (const content of ['one\n', 'two\n', 'same\n']) proofs.unknown(content);
-  const names = ['/41/stdout.txt', '/logs/stdout.txt', '/43/stdout.txt', '/99/stdout.txt'];
-  for (const [index, name] of names.entries()) proofs.remote.set(name, ['one\n', 'two\n'][index] ?? 'same\n');
-  expect(await proofs.prove()).toMatchObject(names.slice(0, 3).map((listedName) => ({ listedName })));
+  const files = { '/41/stdout.txt': 'one\n', '/logs/stdout.txt': 'two\n', '/43/stdout.txt': 'same\n' };
+  const proofs = Proofs.of(['one\n', 'two\n', 'same\n'], { ...files, '/99/stdout.txt': 'same\n' });
+  const names = Object.keys(files);
+  expect(await proofs.prove()).toMatchObject(names.map((listedName) => ({ listedName })));
 });
 
-it('a mirror that differs from the file at its known path is not proven by that of another task', async () => {
-  const proofs = new Proofs();
-  proofs.shift = '9000';
-  for (const task of [1, 2]) {
-    proofs.unknown('step 9\n');
-    proofs.remote.set(`/${task}/stdout.txt`, `step ${task === 1 ? '10' : '9'}\n`);
-  }
-  expect(await proofs.prove()).toMatchObject([
-    { listedName: '/1/stdout.txt', proof: { outcome: 'different', at: 5 } },
-    equal(7, '/2/stdout.txt'),
-  ]);
-});
-
-it('the recorded source of one live file is not that of another', async () => {
-  const proofs = new Proofs();
-  proofs.unknown('step 9\n');
-  proofs.add({ content: 'step 9\n', relativePath: '/stdout.txt', listedName: '/2/stdout.txt', gone: 0 });
-  proofs.remote.set('/1/stdout.txt', 'step 10\n');
-  proofs.remote.set('/2/stdout.txt', 'step 9\n');
-  expect(await proofs.prove(new Set(['/2/stdout.txt']))).toMatchObject([
+it.each(['known', 'recorded'])('the %s path of one live file proves no mirror of another task', async (what) => {
+  const proofs = Proofs.of(['step 9\n'], { '/1/stdout.txt': 'step 10\n', '/2/stdout.txt': 'step 9\n' });
+  const sources = what === 'known' ? undefined : new Set(['/2/stdout.txt']);
+  proofs.shift = what === 'known' ? '9000' : undefined;
+  proofs.unknown('step 9\n', { listedName: what === 'known' ? null : '/2/stdout.txt' });
+  expect(await proofs.prove(sources)).toMatchObject([
     { listedName: '/1/stdout.txt', proof: { outcome: 'different', at: 5 } },
     equal(7, '/2/stdout.txt'),
   ]);
 });
 
 it('a file that is never listed is proven by its path, as its mirror was filled', async () => {
-  const proofs = new Proofs();
-  proofs.unknown('one\n');
-  proofs.unknown('two\n');
-  proofs.remote.set('/9001/stdout.txt', 'one\n');
-  proofs.remote.set('/9002/stdout.txt', 'two more\n');
+  const proofs = Proofs.of(['one\n', 'two\n'], { '/9001/stdout.txt': 'one\n', '/9002/stdout.txt': 'two more\n' });
   const found = proofs.prove(undefined, []);
   expect(await found).toMatchObject([equal(4, '/9001/stdout.txt'), { proof: { outcome: 'unproven' } }]);
   expect(proofs.remote.downloads).toEqual(['/9001/stdout.txt', '/9002/stdout.txt']);
@@ -265,57 +259,43 @@ it('a file that is never listed is proven by its path, as its mirror was filled'
     equal(4, '/9001/stdout.txt'),
     { listedName: '/9002/stdout.txt', proof: { outcome: 'different', at: 3 } },
   ]);
-  proofs.remote.files.set('/9002/stdout.txt', new JobtailError('timeout', 'no response'));
+  proofs.list('/9002/stdout.txt', TIMEOUT);
   expect(await proofs.prove(undefined, [])).toMatchObject([{}, { code: 'timeout' }]);
 });
 
 it('an empty mirror shows no path of others', async () => {
-  const proofs = new Proofs();
+  const files = { '/8001/stdout.txt': '', '/8002/stdout.txt': 'xy', '/9002/stdout.txt': 'x' };
+  const proofs = Proofs.of(['', 'x'], files);
   proofs.areAbsent = false;
-  proofs.unknown('');
-  proofs.unknown('x');
-  for (const [name, content] of [
-    ['/8001/stdout.txt', ''],
-    ['/8002/stdout.txt', 'xy'],
-    ['/9002/stdout.txt', 'x'],
-  ] as const)
-    proofs.remote.set(name, content);
   expect(await proofs.prove()).toMatchObject([{ proof: { remoteBytes: 0 } }, equal(1, '/9002/stdout.txt')]);
 });
 
 it('an empty mirror whose path is known is not proven by the empty file of another task', async () => {
-  const proofs = new Proofs();
+  const proofs = Proofs.of([''], { '/1/stdout.txt': 'x', '/2/stdout.txt': '' });
   proofs.areAbsent = false;
   proofs.shift = '9000';
-  proofs.unknown('');
-  proofs.remote.set('/1/stdout.txt', 'x');
-  proofs.remote.set('/2/stdout.txt', '');
   expect(await proofs.prove()).toMatchObject([{ listedName: '/1/stdout.txt', proof: { remoteBytes: 1 } }]);
 });
 
-describe('an empty mirror', () => {
-  const REFUSED = new JobtailError('fault', 'no whole files here');
-  it.each<[string, Readonly<Record<string, string | JobtailError>>, object]>([
-    ['is equal to an empty file', { '/9001/stdout.txt': '' }, { outcome: 'equal', remoteBytes: 0 }],
-    ['is behind a file with bytes', { '/9001/stdout.txt': 'x' }, { outcome: 'equal', remoteBytes: 1 }],
-    ['is equal to the one that is empty', { '/1/stdout.txt': 'x', '/2/stdout.txt': '' }, { remoteBytes: 0 }],
-    ['is not proven by a refusal', { '/9001/stdout.txt': REFUSED }, { outcome: 'unproven', reason: REFUSED.message }],
-    ['is not proven without any file', {}, { outcome: 'unproven', reason: 'the service lists no file that fits' }],
-  ])('%s', async (_, files, proof) => {
-    const proofs = new Proofs();
-    const mirror = proofs.unknown('');
-    for (const [name, file] of Object.entries(files)) {
-      if (typeof file === 'string') proofs.remote.set(name, file);
-      else proofs.remote.files.set(name, file);
-    }
-    proofs.areAbsent = false;
-    if (Object.keys(files).length === 0) proofs.remote.files.set('/9001/stdout.txt', GONE);
-    expect(await proofs.prove()).toMatchObject([{ proof }]);
-    proofs.areAbsent = true;
-    expect(await proofs.prove()).toEqual([equal(0, null)]);
-    fs.rmSync(mirror);
-    expect(await proofs.prove()).toEqual([equal(0, null)]);
-  });
+const REFUSED = new JobtailError('fault', 'no whole files here');
+
+it.each<[string, Readonly<Record<string, string | JobtailError>>, object]>([
+  ['is equal to an empty file', { '/9001/stdout.txt': '' }, { outcome: 'equal', remoteBytes: 0 }],
+  ['is behind a file with bytes', { '/9001/stdout.txt': 'x' }, { outcome: 'equal', remoteBytes: 1 }],
+  ['is equal to the one that is empty', { '/1/stdout.txt': 'x', '/2/stdout.txt': '' }, { remoteBytes: 0 }],
+  ['is not proven by a refusal', { '/9001/stdout.txt': REFUSED }, { outcome: 'unproven', reason: REFUSED.message }],
+  ['is not proven without any file', {}, { outcome: 'unproven', reason: 'the service lists no file that fits' }],
+])('an empty mirror %s', async (_, files, proof) => {
+  const proofs = new Proofs();
+  const mirror = proofs.unknown('');
+  for (const [name, file] of Object.entries(files)) proofs.list(name, file);
+  proofs.areAbsent = false;
+  if (Object.keys(files).length === 0) proofs.list('/9001/stdout.txt', GONE);
+  expect(await proofs.prove()).toMatchObject([{ proof }]);
+  proofs.areAbsent = true;
+  expect(await proofs.prove()).toEqual([equal(0, null)]);
+  fs.rmSync(mirror);
+  expect(await proofs.prove()).toEqual([equal(0, null)]);
 });
 
 it('an empty live file is absent if a response lacks it, but not if the response is cut or fails', async () => {
@@ -349,38 +329,31 @@ it('an empty live file is absent if a response lacks it, but not if the response
 });
 
 it('a mirror that cannot be read keeps no other from being proven', async () => {
-  const proofs = new Proofs();
-  const file = proofs.unknown('one\n');
+  const proofs = Proofs.of([], { '/1/stdout.txt': 'one\n', '/2/stdout.txt': 'two\n' });
+  const directory = path.dirname(proofs.unknown('one\n'));
   proofs.unknown('two\n');
-  fs.rmSync(path.dirname(file), { recursive: true });
-  fs.writeFileSync(path.dirname(file), 'a file in the place of a directory');
-  proofs.remote.set('/1/stdout.txt', 'one\n');
-  proofs.remote.set('/2/stdout.txt', 'two\n');
-  const [first, second] = await proofs.prove();
-  expect(first).toMatchObject({ code: 'local-io' });
-  expect(second).toEqual(equal(4, '/2/stdout.txt'));
+  fs.rmSync(directory, { recursive: true });
+  fs.writeFileSync(directory, 'a file in the place of a directory');
+  expect(await proofs.prove()).toMatchObject([{ code: 'local-io' }, equal(4, '/2/stdout.txt')]);
 });
 
 it.each([
   ['unreachable', 1],
   ['timeout', 3],
 ] as const)('a service that fails (%s) is not asked for every file', async (code, downloads) => {
-  const proofs = new Proofs();
-  for (let task = 0; task < 10; task++) {
-    proofs.unknown(`task ${task}\n`);
-    proofs.remote.files.set(`/${task}/stdout.txt`, new JobtailError(code, 'it fails'));
-  }
+  const proofs = Proofs.of(
+    contentsOf(10),
+    eachTask(10, 0, () => new JobtailError(code, 'it fails')),
+  );
   if (code === 'unreachable') await expect(proofs.prove()).rejects.toMatchObject({ code });
   else expect(await proofs.prove()).toMatchObject(Array(10).fill({ code }));
   expect(proofs.remote.downloads).toHaveLength(downloads);
 });
 
 it('a mirror is not said to have lost bytes while a rotation moves them to a generation', async () => {
-  const proofs = new Proofs();
-  const mirror = { content: 'one\n', relativePath: '/stdout.txt', listedName: '/1/stdout.txt', gone: 7 };
-  proofs.add(mirror);
+  const proofs = Proofs.of([], { '/1/stdout.txt': 'one\n' });
+  proofs.unknown('one\n', { listedName: '/1/stdout.txt', gone: 7 });
   proofs.rows.push({ ...proofs.rows.pop(), rotation: 'copied' } as LiveFileRow);
-  proofs.remote.set('/1/stdout.txt', 'one\n');
   expect(await proofs.prove()).toEqual([equal(4, '/1/stdout.txt')]);
 });
 

@@ -1,13 +1,12 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { passOfDeleted } from '../../../src/agent/pass/complete-pass.ts';
 import { reportedNow } from '../../../src/agent/pass/deleted-jobs.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText } from '../../../src/job.ts';
 import { NO_LIVE_FILES, reasonsAgainst, unprovenIn } from '../../../src/proven.ts';
-import { Engine, JOB, STDOUT } from '../../support/engine.ts';
+import { JOB, polledPlace, STDOUT } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
 import { jobOf, ModelJobService, ModelRemote } from '../../support/model-remote.ts';
-import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 const NAME = keyText(STDOUT);
 const LINE = 'the first line\n';
@@ -40,9 +39,7 @@ class OldText extends ModelRemote {
 
 function place() {
   const remote = new OldText();
-  const engine = new Engine({ directory: temporaryDirectory(), remote, now: () => 1_000_000 });
-  onTestFinished(() => engine.kill());
-  engine.watch([STDOUT, { ...STDOUT, file: 'stderr' }]);
+  const { engine } = polledPlace({ remote, keys: [STDOUT, { ...STDOUT, file: 'stderr' }] });
   const clock = new HeldClock();
   const pass = async (isLast: boolean) => {
     const passing = engine.pass(clock, isLast).catch((error: unknown) => error);

@@ -67,18 +67,6 @@ describe('a direct transfer', () => {
     expect(fs.readdirSync(path.join(place.mirror, JOB))).toEqual(['results']);
   });
 
-  it('that was stopped is no failure: it is tried again at once', async () => {
-    const { place, transfer } = placeWith('direct');
-    place.remote.set('/11/a', 'a');
-    const stop = new AbortController();
-    transfer.onFetch = () => stop.abort();
-    transfer.failure = new JobtailError('aborted', 'it was stopped');
-    await expect(place.sync(true, stop.signal)).rejects.toMatchObject({ code: 'aborted' });
-    transfer.failure = undefined;
-    expect(await place.sync(true)).toMatchObject({ failed: 0 });
-    expect([place.remote.downloads, transfer.orders.length]).toEqual([[], 2]);
-  });
-
   it.each([1, 100])(
     'brings in the same sync what the service is first seen to refuse by name, of %d files',
     async (count) => {
@@ -125,28 +113,30 @@ describe('a direct transfer', () => {
     expect(fs.existsSync(path.join(place.mirror, JOB, '.direct'))).toBe(false);
   });
 
-  it('that was stopped leaves what can be resumed, until it is of no use', async () => {
-    const { place, transfer } = placeWith('direct');
-    const staging = path.join(place.mirror, JOB, '.direct');
-    place.remote.set('/11/a', 'a');
-    transfer.failure = new JobtailError('aborted', 'it was stopped');
-    const stop = new AbortController();
-    transfer.onFetch = () => {
-      fs.writeFileSync(path.join(staging, 'partial'), 'so far');
-      stop.abort();
-    };
-    await expect(place.sync(true, stop.signal)).rejects.toMatchObject({ code: 'aborted' });
-    let kept: readonly string[] = [];
-    transfer.onFetch = () => {
-      kept = fs.readdirSync(staging);
-    };
-    place.restarted(directBy(place, transfer, 'direct'));
-    await place.sync(true).catch(() => {});
-    expect(kept).toContain('partial');
-    place.restarted();
-    expect(await place.sync(true)).toMatchObject({ fetched: 1 });
-    expect(fs.existsSync(staging)).toBe(false);
-  });
+  it.each([false, true])(
+    'that was stopped goes on at once with what it left, in another process: %s',
+    async (isOther) => {
+      const { place, transfer } = placeWith('direct');
+      const staging = path.join(place.mirror, JOB, '.direct');
+      place.remote.set('/11/a', 'a');
+      transfer.failure = new JobtailError('aborted', 'it was stopped');
+      const stop = new AbortController();
+      transfer.onFetch = () => {
+        fs.writeFileSync(path.join(staging, 'partial'), 'so far');
+        stop.abort();
+      };
+      await expect(place.sync(true, stop.signal)).rejects.toMatchObject({ code: 'aborted' });
+      let kept: readonly string[] = [];
+      transfer.onFetch = () => {
+        kept = fs.readdirSync(staging);
+      };
+      transfer.failure = undefined;
+      if (isOther) place.restarted(directBy(place, transfer, 'direct'));
+      expect(await place.sync(true)).toMatchObject({ fetched: 1, failed: 0 });
+      expect(kept).toContain('partial');
+      expect([place.remote.downloads, fs.existsSync(staging)]).toEqual([[], false]);
+    },
+  );
 
   it('that fails leaves what can be resumed, until no file waits for it', async () => {
     const { place, transfer } = placeWith('direct');

@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import { open } from 'node:fs/promises';
-import os from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ALONE } from '../../../../src/agent/ownership.ts';
@@ -63,24 +62,6 @@ describe('files that arrived together', () => {
     expect(arrivals.map(({ named }) => named)).toEqual(Array.from({ length: 20 }, () => 0));
     // Then the directory that holds the names, when all of them are there.
     expect(flushes).toContainEqual({ file: place.path('11'), named: 20 });
-  });
-
-  it('are flushed with their file system, if they are many, before any of them has its name', async () => {
-    const { place, tree } = placeOf(40);
-    const [said, programs] = ['said', 'bin'].map((name) => path.join(place.directory, name)) as [string, string];
-    const before = process.env['PATH'];
-    // A program `sync` before the one of the machine.
-    fs.mkdirSync(programs);
-    const script = `#!/bin/sh\nPATH='${before}'\necho "$* $(ls '${place.path('11')}' | wc -l)" >> '${said}'\nexec sync "$@"\n`;
-    fs.writeFileSync(path.join(programs, 'sync'), script, { mode: 0o755 });
-    vi.stubEnv('PATH', `${programs}:${before}`);
-    onTestFinished(() => void vi.unstubAllEnvs());
-    vi.spyOn(os, 'release').mockReturnValue('5.8.0');
-    const flushes = await watchFlushes(place);
-    await place.sync();
-    expect(place.tree()).toEqual(tree);
-    expect(fs.readFileSync(said, 'utf8')).toMatch(/^-f -- \S+\/\.direct\/\d+ 0\n$/);
-    expect(flushes.filter(({ file }) => isArrival(file))).toEqual([]);
   });
 
   it('are recorded after their directory is flushed, also where a kill left them with their names', async () => {
