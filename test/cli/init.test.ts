@@ -17,34 +17,32 @@ import { EXIT } from '../../src/errors.ts';
 import { packageFile } from '../../src/system/package-file.ts';
 import { SmallDisk } from '../support/e2e-mount.ts';
 import { until } from '../support/e2e-until.ts';
+import { failureOf } from '../support/errors.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { closedAtEnd, startHttpServer } from '../support/wire-server.ts';
 
 vi.mock(import('../../src/cli/commands/check.ts'), () => ({ check: vi.fn() }));
+
+const UNSTOPPED = new AbortController().signal;
 
 /** The origin of a server that answers so. */
 async function originOf(answer: http.RequestListener): Promise<string> {
   return `http://127.0.0.1:${closedAtEnd(await startHttpServer(answer)).port}`;
 }
 
-async function namespaceIn(wsdl: string): Promise<string | undefined> {
+it.each([
+  ['http://middleware.example.org/', 'http://middleware.example.org/'],
+  ['urn:x:y-1', 'urn:x:y-1'],
+  ['http://a/\u001b[31m', undefined],
+  ['http://a/\u009b2J', undefined],
+  ['http://a/\u202eb', undefined],
+  ['http://a/ b', undefined],
+  ['http://a/\n  baseUrl: http://b/', undefined],
+  ['', undefined],
+])('the namespace %j of a service is suggested only if it can be one', async (written, suggested) => {
+  const wsdl = `<wsdl:definitions targetNamespace="${written}">`;
   const origin = await originOf((_, response) => response.end(wsdl));
-  return namespaceOf(`${origin}/Ws`, new AbortController().signal);
-}
-
-describe('the namespace of a service', () => {
-  it.each([
-    ['http://middleware.example.org/', 'http://middleware.example.org/'],
-    ['urn:x:y-1', 'urn:x:y-1'],
-    ['http://a/\u001b[31m', undefined],
-    ['http://a/\u009b2J', undefined],
-    ['http://a/\u202eb', undefined],
-    ['http://a/ b', undefined],
-    ['http://a/\n  baseUrl: http://b/', undefined],
-    ['', undefined],
-  ])('%j is suggested only if it can be one', async (written, suggested) => {
-    expect(await namespaceIn(`<wsdl:definitions targetNamespace="${written}">`)).toBe(suggested);
-  });
+  expect(await namespaceOf(`${origin}/Ws`, UNSTOPPED)).toBe(suggested);
 });
 
 describe('the job service', () => {
@@ -55,7 +53,7 @@ describe('the job service', () => {
       response.writeHead(text === undefined ? 404 : 200).end(text);
     });
     const service = { fileTransferUrl: `${origin}${path}`, namespace: 'urn:x' };
-    return (await jobsUrlBeside(service, new AbortController().signal))?.replace(origin, '');
+    return (await jobsUrlBeside(service, UNSTOPPED))?.replace(origin, '');
   }
   const wsdl = '<wsdl:definitions targetNamespace="urn:x"><operation name="ListJobsForCurrentUser"/>';
 
@@ -101,7 +99,7 @@ describe('the protocol of an address', () => {
       const [status, text] = answer(url, method);
       response.writeHead(status).end(text);
     });
-    const service = await serviceAt(`${origin}${path}`, new AbortController().signal);
+    const service = await serviceAt(`${origin}${path}`, UNSTOPPED);
     return service && JSON.parse(JSON.stringify(service).replaceAll(origin, ''));
   }
 
@@ -133,7 +131,7 @@ describe('the protocol of an address', () => {
   });
 });
 
-describe('the configuration that is written', () => {
+it('the configuration that is written holds the answers and nothing else, whatever they are', () => {
   const text = fc.string({
     unit: fc.oneof(
       fc.constantFrom(...'"\'\\\n#{\u001b\u0085\u009b\u2028\u202e\uFEFF', ': ', '$&', '$1', '- '),
@@ -141,105 +139,114 @@ describe('the configuration that is written', () => {
     ),
   });
 
-  it('holds the answers and nothing else, whatever they are', () => {
-    const key = fc.stringMatching(/^[a-z][A-Za-z]{0,9}$/).filter((name) => !/^(?:null|true|false)$/.test(name));
-    const sections = fc.dictionary(key, fc.dictionary(key, fc.option(text), { minKeys: 1 }), { minKeys: 1 });
-    fc.assert(
-      fc.property(sections, (given) => {
-        const written = configText(given);
-        expect(written.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}\u2028\u2029]/u);
-        const { value, problems } = readYaml(written);
-        expect(problems).toEqual([]);
-        const answered = Object.entries(given).map(([name, keys]) => {
-          const known = Object.entries(keys).filter(([, one]) => one !== null);
-          return [name, known.length === 0 ? null : Object.fromEntries(known)];
-        });
-        expect(value).toEqual(Object.fromEntries(answered));
-      }),
-    );
-  });
+  const key = fc.stringMatching(/^[a-z][A-Za-z]{0,9}$/).filter((name) => !/^(?:null|true|false)$/.test(name));
+  const sections = fc.dictionary(key, fc.dictionary(key, fc.option(text), { minKeys: 1 }), { minKeys: 1 });
+  fc.assert(
+    fc.property(sections, (given) => {
+      const written = configText(given);
+      expect(written.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}\u2028\u2029]/u);
+      const { value, problems } = readYaml(written);
+      expect(problems).toEqual([]);
+      const answered = Object.entries(given).map(([name, keys]) => {
+        const known = Object.entries(keys).filter(([, one]) => one !== null);
+        return [name, known.length === 0 ? null : Object.fromEntries(known)];
+      });
+      expect(value).toEqual(Object.fromEntries(answered));
+    }),
+  );
 });
 
-it('an address where nothing answers is named before anything is written', async () => {
-  const { signal } = new AbortController();
-  const flags = { url: `http://127.0.0.1:${await freePort()}/heappe`, method: 'password', username: 'u' } as const;
-  await expect(answersOf('config.yaml', { ...flags, check: true }, signal)).rejects.toMatchObject({
-    code: 'unavailable',
-    message: expect.stringMatching(/^nothing answers at http:.*connection refused/),
-  });
-});
+const page = (text: string) => (_: unknown, response: http.ServerResponse) => response.end(text);
+const moved = (path: string, status: number) => (request: http.IncomingMessage, response: http.ServerResponse) => {
+  const isMoved = request.url?.replace('?wsdl', '') === path;
+  response.writeHead(isMoved ? status : 404, { location: `https://final.example.org${request.url}` }).end();
+};
+const FORM = '<!DOCTYPE html>\n<html><form><input name="p" type="password"></form></html>';
+const WELCOME = '<!-- site -->\n<HTML><h1>It works!</h1></HTML>';
 
-it.each([
+it.each<[string, http.RequestListener | undefined, code: string, message: string, hint: string]>([
+  ['nothing', undefined, 'unavailable', 'nothing answers at URL: 127.0.0.1', '--no-check'],
+  ['a form', page(FORM), 'unexpected-answer', 'URL is a page for signing in, and no service of a m', 'gets past it'],
+  ['a page', page(WELCOME), 'unexpected-answer', 'URL is a page for browsers, and no service of a m', 'check the ad'],
+  ['no such page', moved('', 0), 'unexpected-answer', 'no service of a middleware is found at URL', 'add --protocol'],
+  ['another address', moved('/', 301), 'redirected', 'URL redirects to https://final.example.org/', 'example.org/'],
+  ['several addresses', moved('/', 300), 'redirected', 'URL redirects to https://final.example.org/', 'example.org/'],
   [
-    'a page for signing in',
-    '<!DOCTYPE html>\n<html><form><input name="p" type="password"></form></html>',
-    'gets past it',
+    'one below',
+    moved('/FileTransferWs', 301),
+    'redirected',
+    'URL redirects to https://final.example.org',
+    'example.org',
   ],
-  ['a page for browsers', '<!-- site -->\n<HTML><h1>It works!</h1></HTML>', 'check the address'],
-])('%s is named as such, unless a flag says what is there', async (what, page, hint) => {
-  const url = `${await originOf((_, response) => response.end(page))}/`;
+])('%s in place of a service is named, unless a flag says what is there', async (...row) => {
+  const [, answer, code, message, hint] = row;
+  const url = `${answer === undefined ? `http://127.0.0.1:${await freePort()}` : await originOf(answer)}/`;
   const flags = { url, method: 'session-code', secretFile: '/x', check: true } as const;
-  const { signal } = new AbortController();
-  await expect(answersOf('c.yaml', flags, signal)).rejects.toMatchObject({
-    code: 'unexpected-answer',
-    message: `${url} is ${what}, and no service of a middleware`,
+  const error = await failureOf(answersOf('c.yaml', flags, UNSTOPPED));
+  expect({ ...error, message: error.message.replace(url, 'URL') }).toMatchObject({
+    code,
+    message: expect.stringContaining(message),
     hint: expect.stringContaining(hint),
   });
-  const { sections } = await answersOf('c.yaml', { ...flags, namespace: 'urn:x' }, signal);
+  if (code !== 'unexpected-answer') return;
+  const { sections } = await answersOf('c.yaml', { ...flags, namespace: 'urn:x' }, UNSTOPPED);
   expect(sections['service']).toMatchObject({ protocol: 'soap', fileTransferUrl: url });
 });
 
-it('an address where no service is found, or that is not asked, asks for the protocol and not for a namespace', async () => {
-  const flags = {
-    url: `${await originOf((_, response) => response.writeHead(404).end())}/`,
-    secretFile: '/x',
-  } as const;
-  const answers = (check: boolean, more = {}) =>
-    answersOf('c.yaml', { ...flags, method: 'session-code', check, ...more }, new AbortController().signal);
-  await expect(answers(true)).rejects.toMatchObject({
-    code: 'unexpected-answer',
-    message: `no service of a middleware is found at ${flags.url}`,
-  });
-  await expect(answers(false)).rejects.toMatchObject({
-    code: 'usage',
-    message: expect.stringMatching(/^--protocol is/),
-  });
-  expect((await answers(false, { namespace: 'urn:x' })).sections['service']).toMatchObject({ protocol: 'soap' });
+it('an address that is not asked asks for the protocol and not for a namespace', async () => {
+  const flags = { url: 'https://h.example.org/', secretFile: '/x', method: 'session-code', check: false } as const;
+  const asked = { code: 'usage', message: expect.stringMatching(/^--protocol is/) };
+  await expect(answersOf('c.yaml', flags, UNSTOPPED)).rejects.toMatchObject(asked);
+  const { sections } = await answersOf('c.yaml', { ...flags, namespace: 'urn:x' }, UNSTOPPED);
+  expect(sections['service']).toMatchObject({ protocol: 'soap' });
 });
+
+/** A terminal that shows questions; each line is typed once its question stands there. */
+function terminal() {
+  const { exitCode } = process;
+  const input = Object.assign(new PassThrough(), { isTTY: true });
+  let [printed, from] = ['', 0];
+  vi.spyOn(process, 'stdin', 'get').mockReturnValue(input as never);
+  vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+  vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
+    printed += String(text);
+    return true;
+  });
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+    process.exitCode = exitCode;
+  });
+  const type = async (line: string, question = ': ') => {
+    await until(question, () => printed.includes(question, from));
+    from = printed.length;
+    input.write(`${line}\n`);
+  };
+  return { type, printed: () => printed };
+}
 
 it.each([
   [
     'rest',
     'openid, external-token, password, session-code, api-key',
-    ['cloud-platform', 'api-key', 'alice'],
+    ['', 'cloud-platform', 'api-key', 'alice'],
     { method: 'api-key' },
   ],
   [
     'soap',
     'openid, external-token, cloud-platform, password, session-code',
-    ['api-key', 'cloud-platform', 'alice', 'x', '7'],
+    ['soap', 'api-key', 'cloud-platform', 'urn:x', '', 'alice', 'x', '7'],
     { method: 'cloud-platform', username: 'alice', projectId: '7' },
   ],
 ] as const)('on a terminal, init offers the sign-ins of %s, and asks again for what does not fit', async (...row) => {
   const [protocol, methods, typed, auth] = row;
-  const input = Object.assign(new PassThrough(), { isTTY: true });
-  let printed = '';
-  vi.spyOn(process, 'stdin', 'get').mockReturnValue(input as never);
-  vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
-    printed += String(text);
-    return true;
-  });
-  onTestFinished(() => void vi.restoreAllMocks());
-  const flags = { url: 'http://h.example.org', namespace: 'urn:x', baseUrl: 'http://h.example.org', protocol };
-  const answers = answersOf('c.yaml', { ...flags, secretFile: '/x', check: false }, new AbortController().signal);
-  for (const line of typed) {
-    await until('a question', () => printed.split('|').at(-1)?.includes(': '));
-    printed += '|';
-    input.write(`${line}\n`);
-  }
-  expect((await answers).sections['auth']).toMatchObject(auth);
-  expect(printed).toContain(`How to sign in (${methods}) [password]: `);
-  expect(printed).toContain('it is one of those named');
+  const { type, printed } = terminal();
+  const flags = { url: 'http://h.example.org', secretFile: '/x', check: false } as const;
+  const answers = answersOf('c.yaml', flags, UNSTOPPED);
+  for (const line of typed) await type(line);
+  expect((await answers).sections).toMatchObject({ service: { protocol, baseUrl: flags.url }, auth });
+  expect(printed()).toContain('Protocol of the middleware (rest, soap) [rest]: ');
+  expect(printed()).toContain(`How to sign in (${methods}) [password]: `);
+  expect(printed()).toContain('it is one of those named');
 });
 
 it('init writes private files, keeps former ones aside, and leaves no part of new ones where it fails', async () => {
@@ -265,8 +272,7 @@ it('init writes private files, keeps former ones aside, and leaves no part of ne
     method: 'password',
     check: false,
   } as const;
-  const { signal } = new AbortController();
-  await expect(answersOf(file, soap, signal)).rejects.toThrow('--namespace is missing');
+  await expect(answersOf(file, soap, UNSTOPPED)).rejects.toThrow('--namespace is missing');
   await expect(initAs('bob', false)).rejects.toMatchObject({ code: 'usage', message: `${file} is there already` });
   // Beside another configuration: --force would replace its password.
   const hint = expect.not.stringContaining('--force');
@@ -323,31 +329,19 @@ it('init --service sets the directories of the unit, or of its instance, and the
 it('a secret that is entered again leaves the configuration of a unit readable for its user', async () => {
   const directory = temporaryDirectory();
   const file = path.join(directory, 'config.yaml');
-  const input = Object.assign(new PassThrough(), { isTTY: true });
-  vi.spyOn(process, 'stdin', 'get').mockReturnValue(input as never);
-  const printed = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
-  vi.spyOn(process.stdout, 'write').mockReturnValue(true);
-  const { exitCode } = process;
-  onTestFinished(() => {
-    vi.restoreAllMocks();
-    process.exitCode = exitCode;
-  });
+  const { type } = terminal();
   const signIns = vi.mocked(check).mockImplementationOnce(async () => {
     process.exitCode = EXIT.signIn;
   });
   const flags = { protocol: 'rest', method: 'password', service: true, check: true, output: file } as const;
   const initialized = init({ ...flags, url: await originOf((_, response) => response.end('{}')) });
   for (const [question, text] of [
-    ...[
-      ['User name: ', 'alic'],
-      ['Password', 'wrong'],
-      ['User name [alic]', 'alice'],
-      ['The secret again', 'right'],
-    ],
-  ] as const) {
-    await until(question, () => printed.mock.calls.some(([shown]) => String(shown).includes(question)) || undefined);
-    input.write(`${text}\n`);
-  }
+    ['User name: ', 'alic'],
+    ['Password', 'wrong'],
+    ['User name [alic]', 'alice'],
+    ['The secret again', 'right'],
+  ] as const)
+    await type(text, question);
   await initialized;
   expect(signIns).toHaveBeenCalledTimes(2);
   expect(fs.readFileSync(path.join(directory, 'password'), 'utf8')).toBe('right\n');
@@ -378,25 +372,5 @@ describe('a file that a command writes', () => {
     );
     expect(fs.readdirSync(directory)).toEqual(['c.yaml']);
     expect(fs.readFileSync(path.join(directory, 'c.yaml'), 'utf8')).toBe('before');
-  });
-});
-
-describe('an address that redirects', () => {
-  it.each([
-    ['to a final address', '/', 'https://final.example.org/', 301],
-    ['to one of several', '/', 'https://final.example.org/', 300],
-    ['below it', '/FileTransferWs', 'https://final.example.org', 301],
-  ])('%s is named, and not taken without an answer', async (_, path, named, status) => {
-    const origin = await originOf(({ url = '' }, response) => {
-      const isMoved = url === path || url === `${path}?wsdl`;
-      response.writeHead(isMoved ? status : 404, { location: `https://final.example.org${url}` }).end();
-    });
-    const url = `${origin}/`;
-    const flags = { url, method: 'password', username: 'alice', secretFile: '/x', check: true } as const;
-    await expect(answersOf('/tmp/c.yaml', flags, new AbortController().signal)).rejects.toMatchObject({
-      code: 'redirected',
-      message: `${url} redirects to ${named}`,
-      hint: expect.stringContaining(`--url ${named}`),
-    });
   });
 });
