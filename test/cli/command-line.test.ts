@@ -118,3 +118,28 @@ it('a moment is a time ago or a date, and nothing else', () => {
     expect(parseSince(text, now), text).toBeUndefined();
   }
 });
+
+it('each value of the command line has a reader, but those that are texts', () => {
+  const values = programOf().commands.flatMap((command) => [
+    ...command.options.filter(({ required, optional }) => required || optional).map((option) => ({ command, option })),
+    ...command.registeredArguments.map((option) => ({ command, option })),
+  ]);
+  const texts = values
+    .filter(({ option }) => (option as { parseArg?: unknown }).parseArg === undefined)
+    .map(({ command, option }) => `${command.name()} ${'long' in option ? option.long : option.name()}`);
+  expect(texts.filter((text) => !text.endsWith(' --config')).join('\n')).toMatchInlineSnapshot(`
+    "grep args
+    init --output
+    init --url
+    init --namespace
+    init --base-url
+    init --username
+    init --secret-file
+    help name
+    report --output
+    report --log
+    sandbox --directory
+    sandbox --release
+    demo --release"
+  `);
+});

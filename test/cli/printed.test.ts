@@ -7,6 +7,8 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { execute } from '../../src/cli/execute.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { openSharedStore } from '../../src/daemon/state.ts';
 import { FileWatch } from '../../src/daemon/watch-files.ts';
 import type { JobId } from '../../src/job.ts';
 import type { JobRow, ResultSyncRow, StoredError } from '../../src/store/rows.ts';
@@ -314,6 +316,57 @@ it('each command that an agent works for prints what the agent did', async () =>
   await expect(all).toMatchFileSnapshot('printed-by-agent.txt');
 });
 
+it('each command prints what it does where no agent runs', async (context) => {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  const first = await sandbox.submit({ tasks: [{}] });
+  const second = await sandbox.submit({ tasks: [{}] });
+  const third = await sandbox.submit({ tasks: [{}] });
+  fs.writeFileSync(taskOf(first).files.stdout, 'one\ntwo\n');
+  const configure = (jobsUrl: string | null, sections: Sections = {}) =>
+    place.configure(sandbox, { service: { jobsUrl }, ...sections });
+  let all = '';
+  const run = async (command: string, ...line: readonly string[]) =>
+    (all += await printed(place.configFile, command, ...line));
+  configure(null);
+  for (const line of [[], ['--all'], [second.jobId]]) await run('status', ...line);
+  await run('watch', second.jobId);
+  await run('wait', second.jobId);
+  configure(sandbox.jobsUrl, { watchMine: { include: ['none-*'] }, watch: [{ job: Number(third.jobId) }] });
+  await run('watch', first.jobId, '--task', taskOf(first).taskId, '--file', 'stdout', '--file', 'log');
+  await run('watch', first.jobId, '--quiet');
+  await run('watch', first.jobId, '--json', '--no-results');
+  for (const line of [[], [second.jobId]]) await run('status', ...line);
+  await run('jobs');
+  const before = process.listenerCount('SIGINT');
+  const following = run('tail', first.jobId, '-f');
+  await until('its lines', () => process.listenerCount('SIGINT') > before || undefined);
+  process.emit('SIGINT', 'SIGINT');
+  await following;
+  await run('sync', first.jobId);
+  await run('tail', first.jobId);
+  await run('watch', '--mine', '--max-jobs', '1');
+  await run('watch', '--mine', '--exclude', '*', '--max-age', '2d');
+  const store = openSharedStore(await loadConfig(place.configFile));
+  store.jobs.watch(
+    { jobId: '601' as JobId, tasks: [], files: [], results: true, settleAfterMs: null, source: 'mine' },
+    1,
+  );
+  store.close();
+  for (let times = 0; times < 2; times++) await run('unwatch', '--mine');
+  await run('unwatch', first.jobId);
+  await run('unwatch', first.jobId, '--now');
+  await run('unwatch', '4711');
+  await run('sync', third.jobId);
+  for (const line of [[], ['--unproven', '--delete-files', '--yes']]) await run('forget', first.jobId, ...line);
+  await run('results', second.jobId);
+  await run('notify', '--list');
+  let shown = all.replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/g, 'TIME');
+  for (const [index, job] of [first, second, third].entries())
+    shown = shown.replaceAll(job.jobId, `JOB-${index + 1}`).replaceAll(taskOf(job).taskId, `TASK-${index + 1}`);
+  await expect(shown).toMatchFileSnapshot('printed-alone.txt');
+});
+
 /** Each is wrong, or asks for help. */
 const WRONG: readonly (readonly string[])[] = [
   ...[[], ['statsu'], ['status', '--jsno'], ['help', 'statsu'], ['-c', 'x', 'statsu', '-h'], ['help', 'nosuch']],
@@ -337,6 +390,15 @@ const WRONG: readonly (readonly string[])[] = [
     ['tail', '501', '--since', '30'],
     ['version', '-q'],
     ['check', '-q', '-c', '/none.yaml'],
+    ['tail', '501', '--task', 'x'],
+    ['tail', '501', '--file', 'out'],
+    ['tail', '501', '--since', 'soon'],
+    ['wait', '501', '--timeout', '5w'],
+    ['watch', '--mine', '--max-jobs', '0'],
+    ['watch', '--mine', '--include', '**/a/**/b/**/c'],
+    ['init', '--project-id', 'x'],
+    ['grep', 'x', '-C', '1001'],
+    ['sandbox', '--port', '65536'],
   ],
   ...['.x', '../x', 'a/b', 'a b', 'x'.repeat(65)].map((name) => ['init', '--service', name]),
   ['init', '--url', 'x', '--method', 'password', '--output', '/none/config.yaml'],

@@ -7,7 +7,6 @@ import { JobtailError } from '../../src/errors.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { NOTHING_LISTED, unprovenIn } from '../../src/proven.ts';
 import type { LiveFileRow, ResultState, WatchState } from '../../src/store/rows.ts';
-import type { Store } from '../../src/store/store.ts';
 import { NEW_RESULT } from '../support/live-place.ts';
 import { jobOf } from '../support/model-remote.ts';
 import { ownState } from './own-state.ts';
@@ -18,100 +17,86 @@ const NOT_REPORTED = 'it is not reported how the job ended';
 
 const TASK = '602' as TaskId;
 const NO_TASK = 'no task of the job was found, so no live file is here';
-const FILE = { verified: 0, unverified: null, early: false };
+const COMPARED = { verified: 0, unverified: null, early: false };
 
-it.each<[string, ResultState, WatchState, string | null, number, string[]]>([
-  ['whose results are here', 'synced', 'settled', 'Finished', 0, []],
-  ['that failed', 'synced', 'settled', 'Failed', 10, []],
-  ['with a result in flux', 'in-flux', 'settled', 'Finished', 1, ['1 result: changed while it was fetched']],
-  ['with a failed result', 'failed', 'settled', 'Finished', 1, ['1 result: not fetched, or refused']],
-  ['that was unwatched', 'synced', 'ended', 'Finished', 1, [NOT_FOLLOWED]],
-  ['that was unwatched, without a state', 'synced', 'ended', null, 1, [NOT_FOLLOWED, NOT_REPORTED]],
-  ['without a state', 'synced', 'settled', null, 1, [NOT_REPORTED]],
-])('wait reports a job %s', async (_, result, state, jobState, code, unproven) => {
+interface Ending {
+  readonly tasks?: readonly TaskId[];
+  readonly file?: Partial<LiveFileRow>;
+  readonly result?: ResultState | null;
+  readonly state?: WatchState;
+  readonly jobState?: string | null;
+}
+
+/** A job with one live file and one result that the agent left so. */
+async function ended({
+  tasks = [TASK],
+  file = {},
+  result = 'synced',
+  state = 'settled',
+  jobState = 'Finished',
+}: Ending) {
   const { config, store } = await ownState();
-  watch(store);
-  compared(store, FILE);
-  listed(store, result);
+  const request = { jobId: JOB, tasks, files: ['stdout'], results: true, settleAfterMs: null } as const;
+  const watch = () => store.jobs.watch({ ...request, source: 'command' }, 1);
+  const compare = (changes: Partial<LiveFileRow>) => {
+    for (const row of store.liveFiles.ofJob(JOB)) store.liveFiles.save({ ...row, ...COMPARED, ...changes });
+  };
+  watch();
+  compare(file);
+  if (result !== null) store.results.saveAll([{ ...NEW_RESULT, jobId: JOB, state: result }]);
   const information = jobOf(JOB, jobState ?? '');
   if (jobState !== null) store.jobInformation.save({ jobId: JOB, information, since: 1, reportedAt: 1 });
   store.jobs.setState(JOB, state);
-  const [end] = reportOf(config, store, [JOB]).jobs.map(endOf);
-  expect(end?.unproven).toEqual(unproven);
-  expect(end && exitCodeOf([end])).toBe(code);
+  const [job] = reportOf(config, store, [JOB]).jobs;
+  if (job === undefined) throw new Error('it is not watched');
+  const end = endOf(job);
+  return { config, store, job, end, code: end && exitCodeOf([end]), watch, compare };
+}
+
+it.each<[string, Ending, number, string[]]>([
+  ['whose results are here', {}, 0, []],
+  ['that failed', { jobState: 'Failed' }, 10, []],
+  ['with a result in flux', { result: 'in-flux' }, 1, ['1 result: changed while it was fetched']],
+  ['with a failed result', { result: 'failed' }, 1, ['1 result: not fetched, or refused']],
+  ['that was unwatched', { state: 'ended' }, 1, [NOT_FOLLOWED]],
+  ['that was unwatched, without a state', { state: 'ended', jobState: null }, 1, [NOT_FOLLOWED, NOT_REPORTED]],
+  ['without a state', { jobState: null }, 1, [NOT_REPORTED]],
+  ['without a task', { tasks: [], result: null }, 1, [NO_TASK]],
+  // As if the clock of the service were ahead.
+  ['of which no file is listed', { file: { position: 5, verified: 5 }, result: null }, 1, [NOTHING_LISTED]],
+  ['that wrote nothing that could be listed', { result: null }, 0, []],
+])('wait reports a job %s', async (_, ending, expected, unproven) => {
+  const { end, code } = await ended(ending);
+  expect([end?.unproven, code]).toEqual([unproven, expected]);
 });
 
-it.each<[string, Partial<LiveFileRow>, string[]]>([
-  ['verified at the end', { position: 5, verified: 5 }, []],
-  ['empty, and compared', {}, []],
-  ['empty, and not compared', { verified: null }, ['not verified']],
-  ['found to have more bytes there', { position: 5, verified: null, unverified: 'MORE' }, ['MORE']],
-  ['verified while the job ran', { early: true }, ['verified before the end of the job, and not after it']],
-  ['grown since', { position: 6, verified: 5 }, ['it grew after it was verified']],
-])('wait reports a settled job with a live file that is %s', async (_, row, reasons) => {
-  const { config, store } = await ownState();
-  watch(store);
-  listed(store, 'synced');
-  compared(store, { ...FILE, ...row });
-  store.jobInformation.save({ jobId: JOB, information: jobOf(JOB, 'Finished'), since: 1, reportedAt: 1 });
-  store.jobs.setState(JOB, 'settled');
-  const unproven = reasons.map((reason) => `task 602 stdout: ${reason}`);
-  const [job] = reportOf(config, store, [JOB]).jobs;
-  expect(job && endOf(job)).toMatchObject({ unproven, outcome: reasons.length === 0 ? 'finished' : 'unproven' });
+it.each<[string, Partial<LiveFileRow>, string | null]>([
+  ['verified at the end', { position: 5, verified: 5 }, null],
+  ['empty, and compared', {}, null],
+  ['empty, and not compared', { verified: null }, 'not verified'],
+  ['found to have more bytes there', { position: 5, verified: null, unverified: 'MORE' }, 'MORE'],
+  ['verified while the job ran', { early: true }, 'verified before the end of the job, and not after it'],
+  ['grown since', { position: 6, verified: 5 }, 'it grew after it was verified'],
+])('wait reports a settled job with a live file that is %s', async (_, file, reason) => {
+  const { store, job, end, watch, compare } = await ended({ file });
+  const unproven = reason === null ? [] : [`task 602 stdout: ${reason}`];
+  expect(end).toMatchObject({ unproven, outcome: reason === null ? 'finished' : 'unproven' });
   // It has no mirror, as if one with bytes was removed.
-  const isWhole = reasons.length === 0 && row.position === undefined;
-  expect(job && endOf(withoutLost(job))?.outcome).toBe(isWhole ? 'finished' : 'unproven');
+  const isWhole = reason === null && file.position === undefined;
+  expect(endOf(withoutLost(job))?.outcome).toBe(isWhole ? 'finished' : 'unproven');
   // Every reader has the same reason.
-  expect(job?.files[0]?.unproven).toBe(reasons[0] ?? null);
-  expect(unprovenIn(store, JOB)).toEqual(unproven);
+  expect([job.files[0]?.unproven, unprovenIn(store, JOB)]).toEqual([reason, unproven]);
   // Of a job that is followed again, nothing is proven.
-  for (const again of [() => store.jobs.resume(JOB), () => watch(store)]) {
-    compared(store, { ...FILE, ...row });
+  for (const again of [() => store.jobs.resume(JOB), watch]) {
+    compare(file);
     again();
     expect(unprovenIn(store, JOB)).toHaveLength(1);
   }
 });
 
-it('a settled job with live output, of which the service lists no file, as if its clock were ahead', async () => {
-  const { config, store } = await ownState();
-  watch(store);
-  compared(store, { ...FILE, position: 5, verified: 5 });
-  store.jobInformation.save({ jobId: JOB, information: jobOf(JOB, 'Finished'), since: 1, reportedAt: 1 });
-  store.jobs.setState(JOB, 'settled');
-  const [end] = reportOf(config, store, [JOB]).jobs.map(endOf);
-  expect(end).toMatchObject({ outcome: 'unproven', unproven: [NOTHING_LISTED] });
-  expect(unprovenIn(store, JOB)).toEqual([NOTHING_LISTED]);
-  // One that wrote nothing has nothing that could be listed.
-  compared(store, { ...FILE, position: 0, verified: 0 });
-  expect(unprovenIn(store, JOB)).toEqual([]);
-});
-
-it('a settled job without a task', async () => {
-  const { config, store } = await ownState();
-  watch(store, []);
-  store.jobInformation.save({ jobId: JOB, information: jobOf(JOB, 'Finished'), since: 1, reportedAt: 1 });
-  store.jobs.setState(JOB, 'settled');
-  const [end] = reportOf(config, store, [JOB]).jobs.map(endOf);
-  expect(end).toMatchObject({ outcome: 'unproven', unproven: [NO_TASK] });
-});
-
-function watch(store: Store, tasks = [TASK]): void {
-  const request = { jobId: JOB, tasks, files: ['stdout'], results: true, settleAfterMs: null } as const;
-  store.jobs.watch({ ...request, source: 'command' }, 1);
-}
-
-const listed = (store: Store, state: ResultState) => store.results.saveAll([{ ...NEW_RESULT, jobId: JOB, state }]);
-
-function compared(store: Store, changes: Partial<LiveFileRow>): void {
-  for (const row of store.liveFiles.ofJob(JOB)) store.liveFiles.save({ ...row, ...changes });
-}
-
 it('a job whose first poll has committed bytes, but has not ended, has grown', async () => {
-  const { config, store } = await ownState();
-  const request = { jobId: JOB, tasks: ['602' as TaskId], files: ['stdout'], results: true } as const;
-  store.jobs.watch({ ...request, settleAfterMs: null, source: 'command' }, 1);
-  for (const row of store.liveFiles.ofJob(JOB)) store.liveFiles.save({ ...row, position: 5, grownAt: 1_000 });
-  expect(reportOf(config, store, undefined).jobs).toMatchObject([{ grownAt: 1_000 }]);
+  const { job } = await ended({ state: 'watched', file: { position: 5, grownAt: 1_000 } });
+  expect(job).toMatchObject({ grownAt: 1_000 });
 });
 
 it('an outage of the database of a fleet of two minutes ends the command as another failure does, and a shorter one does not', async () => {

@@ -2,14 +2,14 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { type JobInformation, jobTimeOf } from '../../src/job-information.ts';
 import { EVENT_TYPES } from '../../src/notification.ts';
 import { UnderWay } from '../../src/notify/deliveries.ts';
 import { newEvent } from '../../src/notify/events.ts';
 import type { Notifications } from '../../src/notify/notifications.ts';
-import { Rule } from '../../src/notify/rules.ts';
+import { Rule, type RuleSettings } from '../../src/notify/rules.ts';
 import type { WatchState } from '../../src/store/rows.ts';
 import { expectCases } from '../support/errors.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
@@ -44,6 +44,8 @@ function reportOf(words: string, now: number): Partial<JobInformation> {
 }
 
 const started = new WeakMap<NotifyPlace, Notifications>();
+const rulesOf = new WeakMap<NotifyPlace, readonly RuleSettings[]>();
+const underWay = new WeakMap<NotifyPlace, UnderWay>();
 
 /** The steps of events.txt, by their first word. */
 const STEPS: Readonly<Record<string, (place: NotifyPlace, rest: string) => unknown>> = {
@@ -67,6 +69,16 @@ const STEPS: Readonly<Record<string, (place: NotifyPlace, rest: string) => unkno
   },
   pass: (place, rest) => place.clock.pass(Number(rest) * 1_000),
   alone: (place) => Object.assign(place, { hasJobService: false }),
+  degraded: (place, rest) => Object.assign(place, { degraded: rest === 'no more' ? undefined : rest }),
+  // Another configuration takes over, with so many of the rules.
+  configure: async (place, rest) => {
+    const replaced = started.get(place)?.replace();
+    if (replaced !== undefined) await place.clock.passWhile(replaced);
+    place.rules = rulesOf.get(place)?.slice(0, Number(rest)) ?? [];
+    started.set(place, place.start(undefined, underWay.get(place), true));
+    // The deliveries of other rules are dropped.
+    if (rest === '0') expect(place.waiting).toEqual([]);
+  },
 };
 
 it('each life of a job has the events that are written', async () => {
@@ -75,6 +87,8 @@ it('each life of a job has the events that are written', async () => {
     const rules = steps.filter((step) => /^(?:all$|\{)/.test(step));
     const settings = rules.map((rule) => (rule === 'all' ? ALL : ruleOf(JSON.parse(rule) as object)));
     const place = placeWith(...settings);
+    rulesOf.set(place, settings);
+    underWay.set(place, new UnderWay());
     const ids = settings.map((each) => new Rule(each).id);
     const result: string[] = [];
     const seen = new Set<string>();
@@ -346,61 +360,6 @@ it('the jobs are unsent whose events are not read or not delivered', async () =>
   started.grow('ERROR\n');
   await started.tick();
   expect([...onlyStarts.unsent()]).toEqual([]);
-});
-
-it('an agent that cannot do its work for a minute is one event of each rule, until it recovers, under any configuration', async () => {
-  const rules = [ruleOf({ on: ['agent-degraded'] }), ruleOf({ on: ['started'] })];
-  const place = placeWith(...rules);
-  const underWay = new UnderWay();
-  let notifications = place.start(undefined, underWay, true);
-  const configure = async (changed: typeof rules) => {
-    await place.clock.passWhile(notifications.replace());
-    place.rules = changed;
-    notifications = place.start(undefined, underWay, true);
-  };
-  const passed = async (ms: number) => {
-    await place.clock.pass(ms);
-    return place.shown;
-  };
-  place.degraded = 'the service cannot be reached';
-  await place.clock.pass(50_000);
-  place.degraded = undefined;
-  await place.tick();
-  place.degraded = 'the service cannot be reached';
-  await place.clock.pass(30_000);
-  await configure(rules);
-  expect(await passed(28_000)).toEqual([]);
-  const first = 'agent-degraded the service cannot be reached';
-  expect(await passed(4_000)).toEqual([first]);
-  await configure(rules);
-  expect(await passed(600_000)).toEqual([first]);
-  await configure([...rules, ruleOf({ on: ['agent-degraded'], jobs: ['1'] })]);
-  expect(await passed(600_000)).toEqual([first, first]);
-  place.degraded = undefined;
-  await place.tick();
-  place.degraded = 'it is slow';
-  const second = 'agent-degraded it is slow';
-  expect(await passed(90_000)).toEqual([first, first, second, second]);
-  // Without rules, the end of a failure is not seen, and its deliveries are dropped.
-  await configure([]);
-  await configure(rules);
-  expect(await passed(59_000)).toEqual([]);
-  expect(await passed(4_000)).toEqual([second]);
-});
-
-it('deliveries of a rule that was taken away are forgotten', async () => {
-  const directory = temporaryDirectory();
-  const place = new NotifyPlace(directory, [ruleOf({ on: ['started'] })]);
-  place.start();
-  place.watch();
-  place.report('Running');
-  await place.tick();
-  expect(place.waiting).toHaveLength(1);
-  place.close();
-  const next = new NotifyPlace(directory, [ruleOf({ on: ['failed'] })]);
-  onTestFinished(() => next.close());
-  next.start();
-  expect(next.waiting).toEqual([]);
 });
 
 it('a rule that leaves a job out by its id takes none of its events because it has no name', () => {

@@ -83,8 +83,8 @@ export async function unwatchMine(options: ConfigOption): Promise<void> {
     const followed = store.jobs.followedByRule();
     process.stdout.write('no new jobs of the user are followed from now on\n');
     if (followed > 0) {
-      const stay = `${countOf(followed, 'job')} that are followed by now stay so until they are settled`;
-      process.stdout.write(`${stay} (agent unwatch JOB ends one of them)\n`);
+      const still = `still followed until settled: ${countOf(followed, 'job')}`;
+      process.stdout.write(`${still} (agent unwatch JOB ends one)\n`);
     }
     if (isConfigured) process.stdout.write(`watchMine of ${config.file} is in force again\n`);
   });
