@@ -311,7 +311,7 @@ it('an empty live file is absent if a response lacks it, but not if the response
   remote.files.set(`${here}`, Buffer.alloc(0));
   expect(await absent()).toEqual([gone]);
   remote.files.set(`${here}`, Buffer.from('text'));
-  expect(await absent()).toEqual([]);
+  expect([await absent(), remote.textBytes]).toEqual([[], 1]);
   remote.poisoned.add(`${here}`);
   expect(await absent()).toEqual([]);
   remote.failures.push(new JobtailError('unreachable', 'no route'));

@@ -6,52 +6,20 @@ import { keyText } from '../../../src/job.ts';
 import { NO_LIVE_FILES, reasonsAgainst, unprovenIn } from '../../../src/proven.ts';
 import { JOB, polledPlace, STDOUT } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
-import { jobOf, ModelJobService, ModelRemote } from '../../support/model-remote.ts';
+import { NEW_RESULT } from '../../support/live-place.ts';
+import { jobOf, ModelJobService, type ModelRemote } from '../../support/model-remote.ts';
 
 const NAME = keyText(STDOUT);
 const LINE = 'the first line\n';
-const RESULT = {
-  ...{ jobId: JOB, name: '/9001/out', reason: null, bytes: null, sha256: null, live: null, fetchedAt: null, hangs: 0 },
-  ...{ listedAt: 1, dueAt: 1, intervalMs: 1, stamp: null, stampProven: false },
-};
-
-/** Its texts show an old copy of the file, as a cache of the cluster's file system does; downloads show all of it. */
-class OldText extends ModelRemote {
-  old: Buffer | undefined;
-  failure: JobtailError | undefined;
-
-  override async readParts(...call: Parameters<ModelRemote['readParts']>) {
-    const now = this.files.get(NAME);
-    if (this.old === undefined || now === undefined) return await super.readParts(...call);
-    this.files.set(NAME, this.old);
-    try {
-      return await super.readParts(...call);
-    } finally {
-      this.files.set(NAME, now);
-    }
-  }
-
-  override async downloadFile(...call: Parameters<ModelRemote['downloadFile']>) {
-    if (this.failure !== undefined) throw this.failure;
-    return await super.downloadFile(...call);
-  }
-}
 
 function place() {
-  const remote = new OldText();
-  const { engine } = polledPlace({ remote, keys: [STDOUT, { ...STDOUT, file: 'stderr' }] });
+  const { remote, engine } = polledPlace({ keys: [STDOUT, { ...STDOUT, file: 'stderr' }] });
   const clock = new HeldClock();
-  const pass = async (isLast: boolean) => {
-    const passing = engine.pass(clock, isLast).catch((error: unknown) => error);
-    let isOver = false;
-    void passing.then(() => (isOver = true));
-    await clock.passUntil('its end', () => isOver, 600_000);
-    return await passing;
-  };
+  const pass = (isLast: boolean) => clock.passWhile(engine.pass(clock, isLast).catch((error: unknown) => error));
   return { remote, engine, pass, unproven: () => unprovenIn(engine.store, JOB) };
 }
 
-it.each<[string, (remote: OldText) => void, string]>([
+it.each<[string, (remote: ModelRemote) => void, string]>([
   ['has more bytes', (remote) => append(remote, 'THE RESULT IS 42\n'), 'the server has 17 bytes more of it'],
   ['has another last byte', (remote) => append(remote, '!', 1), 'byte 14 differs from /9001/stdout.txt'],
   ['is refused', (remote) => fail(remote, 'fault'), 'status'],
@@ -70,13 +38,14 @@ it.each<[string, (remote: OldText) => void, string]>([
   expect(engine.store.liveFiles.get(JOB, STDOUT)).toMatchObject({ position: 15, verified: null });
 });
 
-function append(remote: OldText, text: string, from = 0): void {
-  remote.old = Buffer.from(LINE);
+/** Texts show the old file, as a cache of the cluster's file system does; downloads show all of it. */
+function append(remote: ModelRemote, text: string, from = 0): void {
+  remote.decodeWith = (_, offset) => LINE.slice(offset);
   remote.files.set(NAME, Buffer.from(`${from === 0 ? LINE : LINE.slice(0, -from)}${text}`));
 }
 
-function fail(remote: OldText, code: 'fault' | 'http-status' | 'timeout'): void {
-  remote.failure = new JobtailError(code, 'status');
+function fail(remote: ModelRemote, code: 'fault' | 'http-status' | 'timeout'): void {
+  remote.downloadFile = () => Promise.reject(new JobtailError(code, 'status'));
 }
 
 it('a comparison before the end verifies, and proves nothing', async () => {
@@ -121,9 +90,9 @@ it('a deletion takes back each comparison but those after the end of the job, an
   }
   remote.files.set(NAME, Buffer.from(`${LINE}more\n`));
   await engine.poll();
-  store.results.saveAll([{ ...RESULT, state: 'listed' }]);
+  store.results.saveAll([{ ...NEW_RESULT, state: 'listed' }]);
   expect(deleted('settled')).toEqual([1, [reason]]);
-  expect(store.results.get(JOB, RESULT.name)).toMatchObject({
+  expect(store.results.get(JOB, NEW_RESULT.name)).toMatchObject({
     state: 'failed',
     reason: expect.stringMatching(/deleted/),
   });

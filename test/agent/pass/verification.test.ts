@@ -2,13 +2,11 @@
 import path from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { isHere, type Verified, verifyJob } from '../../../src/agent/pass/verification.ts';
-import type { PartRequest } from '../../../src/agent/ports/server.ts';
 import type { ClusterList } from '../../../src/agent/ports/transfer.ts';
 import { asJobtailError } from '../../../src/errors.ts';
 import { expectCases } from '../../support/errors.ts';
-import { MemoryContent } from '../../support/model-remote.ts';
 import { openFilesIn } from '../../support/temp-directory.ts';
-import { JOB, ResultsPlace, ResultsStory } from '../results/place.ts';
+import { JOB, type ResultsPlace, ResultsStory } from '../results/place.ts';
 
 /** `clusterFiles`: what the cluster lists; without them, it is not asked. */
 async function verified(place: ResultsPlace, clusterFiles?: ClusterList['files']): Promise<Verified[]> {
@@ -54,21 +52,4 @@ it('each verification compares, downloads and reports what is written', async ()
       else await story.do(step);
     return result;
   });
-});
-
-it('an empty mirror is compared: with the text of the service, and with its raw bytes', async () => {
-  const place = new ResultsPlace();
-  place.live('stdout', '', { relativePath: '/stdout.txt' });
-  place.live('stderr', 'e', { relativePath: '/stderr.txt' });
-  place.remote.set('/9001/stderr.txt', 'e');
-  const asked: PartRequest[] = [];
-  place.remote.readParts = async (_, wanted) => {
-    asked.push(...wanted);
-    const content = () => new MemoryContent(Buffer.alloc(0));
-    return { parts: wanted.map((part) => ({ ...part, relativePath: '/stdout.txt', content: content() })), refused: 0 };
-  };
-  place.remote.set('/9001/stdout.txt', 'x');
-  expect((await verified(place)).map(isHere)).toEqual([false, true]);
-  // Of a mirror with bytes, no text is requested, and of an empty one as little as possible.
-  expect(asked).toEqual([{ taskId: '9001', file: 'stdout', offset: 0, enoughBytes: 1 }]);
 });

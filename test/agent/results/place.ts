@@ -228,9 +228,8 @@ export class ModelTransfer implements DirectTransfer {
     if (this.failure !== undefined) throw this.failure;
     return { files: [], links: 0 };
   };
-  readonly orders: string[][] = [];
-  /** The limits of each transfer, in bytes per second. */
-  readonly limits: (number | null)[] = [];
+  /** The names of each transfer, and its limit in bytes per second. */
+  readonly orders: string[] = [];
   /** After the first file. */
   failure: JobtailError | undefined;
   onFetch: () => void = () => {};
@@ -251,8 +250,8 @@ export class ModelTransfer implements DirectTransfer {
   async fetch<File extends DirectFile>(request: DirectRequest<File>): Promise<void> {
     const { files, directory, maxFileBytes, onFiles, onIrregular, onTooLarge, onBytes, onReached } = request;
     const nameOf = ({ parts }: File) => `/${parts.join('/')}`;
-    this.orders.push(files.map(nameOf));
-    this.limits.push(request.bytesPerSecond);
+    const limit = request.bytesPerSecond === null ? '' : ` at ${request.bytesPerSecond}/s`;
+    this.orders.push(`${files.map(nameOf).join(' ')}${limit}`);
     await fs.promises.mkdir(directory, { recursive: true });
     this.onFetch();
     const arrivals: DirectArrival<File>[] = [];
@@ -362,10 +361,7 @@ export class ResultsStory {
       progress: `${done} of ${wanted}, ${bytes} of ${wantedBytes} bytes, by ${way}, ended ${sinceStart(endedAt ?? null)}`,
       fallback: place.store.resultSyncs.get(JOB)?.fallback ?? '',
       ...(transfer && {
-        orders: transfer.orders
-          .slice(this.#orders)
-          .map((order) => order.join(' '))
-          .join(', '),
+        orders: transfer.orders.slice(this.#orders).join(', '),
       }),
     };
   }

@@ -186,30 +186,3 @@ it('what a kill leaves behind is cleared at the first look of the next process',
   expect(fs.readdirSync(outside).every(isPartialName)).toBe(true);
   expect(fs.readdirSync(outside)).toHaveLength(1);
 });
-
-it('a writer beside the agent changes files during their downloads, and each local file is a whole one at every moment', async () => {
-  const place = new ResultsPlace({ parallel: 2 });
-  // Each version is one letter, so that a mixed file shows.
-  const version = (number: number) => Buffer.alloc(3000 + number, String.fromCharCode(97 + (number % 26)));
-  const names = ['/1/a', '/1/b', '/2/c'];
-  for (const name of names) place.remote.set(name, version(0));
-  let writes = 0;
-  place.remote.onPiece = (name) => {
-    // The service hands out what it read at the beginning; the file on the cluster is another one by now.
-    place.remote.set(name, version(++writes));
-    for (const file of place.tree().filter((entry) => !isPartialName(path.basename(entry)))) {
-      const letters = new Set(place.read(file));
-      expect(letters.size, file).toBe(1);
-    }
-  };
-  for (let look = 0; look < 5; look++) expect(await place.sync(true)).toMatchObject({ failed: 0 });
-  expect(names.map((name) => place.row(name)?.state)).toEqual(['in-flux', 'in-flux', 'in-flux']);
-  place.remote.onPiece = () => {};
-  await place.sync(true);
-  for (const name of names) {
-    const there = place.remote.files.get(name);
-    expect(fs.readFileSync(place.path(...name.split('/'))).equals(there as Buffer)).toBe(true);
-  }
-  await place.sync(true);
-  expect(names.map((name) => place.row(name)?.state)).toEqual(['synced', 'synced', 'synced']);
-});

@@ -47,11 +47,11 @@ class World {
   /** A version that never was. */
   write(): void {
     this.#versions.push(this.#versions.length);
-    this.back(0);
+    this.back({ count: 0 });
   }
 
   /** The version of so many before the last one. */
-  back(count: number): void {
+  back({ count }: { readonly count: number }): void {
     const wanted = this.#versions[Math.max(0, this.#versions.length - 1 - count)] ?? 0;
     const version = this.#torn.has(stampOf(wanted)) ? (this.#versions.at(-1) ?? 0) : wanted;
     const { files, stamps } = this.place.remote;
@@ -75,10 +75,14 @@ class World {
   }
 
   /** A sync that a kill ends after so many steps, if it has as many; then a new process. */
-  async killed(isFinal: boolean, steps: number): Promise<void> {
+  async killed({ isFinal, steps }: { readonly isFinal: boolean; readonly steps: number }): Promise<void> {
     this.#steps = steps;
     await this.sync({ isFinal }).catch(() => {});
     this.#steps = Number.POSITIVE_INFINITY;
+    this.restarted();
+  }
+
+  restarted(): void {
     this.place.restarted();
   }
 
@@ -125,15 +129,7 @@ it('the content of a result is never another one than what the service has under
   await fc.assert(
     fc.asyncProperty(fc.array(action, { maxLength: 14 }), async (actions) => {
       const world = new World();
-      for (const one of actions) {
-        if (one.kind === 'write') world.write();
-        else if (one.kind === 'back') world.back(one.count);
-        else if (one.kind === 'sync') await world.sync(one);
-        else if (one.kind === 'killed') await world.killed(one.isFinal, one.steps);
-        else if (one.kind === 'restarted') world.place.restarted();
-        else if (one.kind === 'hidden') await world.hidden();
-        else await world.check();
-      }
+      for (const one of actions) await (world[one.kind] as (of: typeof one) => unknown).call(world, one);
       await world.check();
       // It comes to rest: nothing is fetched any more, in no process.
       for (let sync = 0; sync < 3; sync++) await world.check();
@@ -151,8 +147,8 @@ it('a kill behind the rename, and the older version again: it is fetched', async
     const world = new World();
     for (let sync = 0; sync < 3; sync++) await world.check();
     world.write();
-    await world.killed(false, steps);
-    world.back(1);
+    await world.killed({ isFinal: false, steps });
+    world.back({ count: 1 });
     await world.check();
   }
 });

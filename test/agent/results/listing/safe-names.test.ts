@@ -137,21 +137,6 @@ describe('names in each other’s way', () => {
     for (const onNetwork of [false, true])
       expect(await ignoresCase(fileCalls(onNetwork), temporaryDirectory())).toBe(false);
   });
-
-  it('are judged anew when the other one is gone, and the one that was there first stays', async () => {
-    const place = new ResultsPlace();
-    place.remote.set('/11/b', 'b');
-    await place.sync();
-    place.remote.files.clear();
-    place.remote.set('11/b', 'another');
-    place.remote.set('/11/b', 'b');
-    await place.sync(true);
-    expect(place.row('11/b')).toMatchObject({ state: 'refused', reason: 'it names the same file as another result' });
-    expect(place.read('11', 'b')).toBe('b');
-    place.remote.files.delete('/11/b');
-    expect(await place.sync(true)).toMatchObject({ fetched: 1 });
-    expect(place.read('11', 'b')).toBe('another');
-  });
 });
 
 it.each([

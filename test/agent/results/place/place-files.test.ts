@@ -113,20 +113,6 @@ describe('a file that the file system here can never hold', () => {
     expect(await place.sync(true)).toMatchObject({ failed: 0, refused: 1 });
     expect(unprovenIn(place.store, JOB)).toContain('1 result: not fetched, or refused');
   });
-
-  it('because it is too large names the limit, and is not downloaded up to it again and again', async () => {
-    const place = new ResultsPlace();
-    vi.spyOn(fs, 'openSync').mockImplementationOnce((at) => {
-      throw Object.assign(new Error(`EFBIG: file too large, write '${at}'`), { code: 'EFBIG', syscall: 'write' });
-    });
-    onTestFinished(() => void vi.restoreAllMocks());
-    place.remote.set('/11/a', 'a');
-    expect(await place.sync()).toMatchObject({ failed: 1 });
-    const row = place.row('/11/a');
-    expect(row).toMatchObject({ state: 'failed', intervalMs: 86_400_000 });
-    expect(row?.reason).toMatch(/ulimit -f.*4 GiB.*\(write EFBIG\); tried once a day/);
-    expect(row?.reason).not.toContain('.partial');
-  });
 });
 
 describe('a file system without modes or links', () => {
