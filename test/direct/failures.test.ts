@@ -19,46 +19,32 @@ test('a transfer that breaks off is reported with the cause that rsync names, no
   expect(brokeOff(`rsync error: timeout (code 30)\n`, 'host').message).toMatch('rsync error: timeout');
 });
 
-test.each<[code: string, message: string, hint: string, texts: readonly string[]]>([
+const [UNEXPECTED, UNREACHABLE] = ['unexpected-answer', 'unreachable'] as const;
+
+test.each([
   [
-    'unexpected-answer',
     'the host key of h is not the one that is known',
+    UNEXPECTED,
     'pinnedKeys',
-    ['REMOTE HOST IDENTIFICATION HAS CHANGED!', 'Host key verification failed.', 'No ED25519 host key is known'],
+    'REMOTE HOST IDENTIFICATION HAS CHANGED!',
   ],
-  [
-    'unexpected-answer',
-    'h refused the temporary key',
-    'its keys are refused',
-    [
-      'first\nu@h: Permission denied (publickey).',
-      'or Permission denied (publickey',
-      'Too many authentication failures',
-    ],
-  ],
-  [
-    'unexpected-answer',
-    'OpenSSH cannot read the private key of the service',
-    'report it',
-    ['Load key: invalid format', 'error in libcrypto', 'incorrect passphrase'],
-  ],
-  [
-    'unreachable',
-    'h cannot be reached over SSH: ',
-    'the firewall between',
-    [
-      'ssh: no route',
-      'kex_exchange_identification: reset',
-      'Connection closed by h',
-      'Connection reset by h',
-      'Connection timed out',
-    ],
-  ],
-])('the words of ssh have their error: %s, %s', (code, message, hint, texts) => {
-  for (const text of texts)
-    expect(connectionFailure(`${text}\n${CLOSED}`, 'h'), text).toMatchObject({
-      ...{ code, message: message.endsWith(': ') ? message + text : message, hint: expect.stringContaining(hint) },
-    });
+  ['the host key of h is not the one that is known', UNEXPECTED, 'pinnedKeys', 'Host key verification failed.'],
+  ['the host key of h is not the one that is known', UNEXPECTED, 'pinnedKeys', 'No ED25519 host key is known'],
+  ['h refused the temporary key', UNEXPECTED, 'its keys are refused', 'first\nu@h: Permission denied (publickey).'],
+  ['h refused the temporary key', UNEXPECTED, 'its keys are refused', 'or Permission denied (publickey'],
+  ['h refused the temporary key', UNEXPECTED, 'its keys are refused', 'Too many authentication failures'],
+  ['OpenSSH cannot read the private key of the service', UNEXPECTED, 'report it', 'Load key: invalid format'],
+  ['OpenSSH cannot read the private key of the service', UNEXPECTED, 'report it', 'error in libcrypto'],
+  ['OpenSSH cannot read the private key of the service', UNEXPECTED, 'report it', 'incorrect passphrase'],
+  ['h cannot be reached over SSH: ', UNREACHABLE, 'the firewall between', 'ssh: no route'],
+  ['h cannot be reached over SSH: ', UNREACHABLE, 'the firewall between', 'kex_exchange_identification: reset'],
+  ['h cannot be reached over SSH: ', UNREACHABLE, 'the firewall between', 'Connection closed by h'],
+  ['h cannot be reached over SSH: ', UNREACHABLE, 'the firewall between', 'Connection reset by h'],
+  ['h cannot be reached over SSH: ', UNREACHABLE, 'the firewall between', 'Connection timed out'],
+])('the words of ssh have their error: %s, %s, %s: %s', (message, code, hint, text) => {
+  const whole = message.endsWith(': ') ? message + text : message;
+  const error = { code, message: whole, hint: expect.stringContaining(hint) };
+  expect(connectionFailure(`${text}\n${CLOSED}`, 'h')).toMatchObject(error);
 });
 
 test('what is no failure of the connection is one of rsync', () => {

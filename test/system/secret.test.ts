@@ -6,7 +6,6 @@ import type { SecretSource } from '../../src/auth.ts';
 import { Secret, type SecretOptions } from '../../src/system/secret.ts';
 import { secretDirectory } from '../remote/signin/files.ts';
 import { failureOf, NEVER } from '../remote/signin/server.ts';
-import { until } from '../support/wire-server.ts';
 
 const { path, write } = secretDirectory();
 const SECRET = 'correct-horse-battery-staple';
@@ -126,16 +125,4 @@ it('a secret that all can read is warned of, once', async () => {
   const env = { CREDENTIALS_DIRECTORY: path('') };
   await secretOf({ kind: 'credential', name: 'open' }, { env, onWarning }).read(NEVER);
   expect(warnings).toEqual([`every user can read ${path('open')}, which contains the password: chmod 600 it`]);
-});
-
-it('a program that prints a secret ends with all its processes when it is stopped', async () => {
-  const stop = new AbortController();
-  const secret = await scriptSecret(`sleep 1000 & echo $! > ${path('pid')}; wait`);
-  const waiting = failureOf(secret.read(stop.signal), []);
-  const readIfThere = (file: string) => (fs.existsSync(file) ? fs.readFileSync(file, 'utf8').trim() : '');
-  await until(() => readIfThere(path('pid')) !== '');
-  stop.abort();
-  expect((await waiting).code).toBe('aborted');
-  // Gone, or dead and not yet waited for.
-  await until(() => /^$|\) [ZX] /.test(readIfThere(`/proc/${readIfThere(path('pid'))}/stat`)));
 });

@@ -96,34 +96,19 @@ it('raw bytes are due again after a second, and one for each 256 KiB; the pause 
 it('responses that contradict each other are given half a minute, then raw bytes decide; a clear one ends that time', async () => {
   const place = new Place();
   const unclear: Shown = { text: 'text', follows: 'unclear' };
-  const outcomes: unknown[] = [];
-  for (const [seconds, shown] of [
-    [0, unclear],
-    [29, unclear],
-    [1, unclear],
-    [1, { text: 'text' }],
-    [30, unclear],
-    [29, unclear],
-    [1, { ...unclear, raw: 'text' }],
-    [2, { ...unclear, raw: 'text and more' }],
+  for (const [seconds, shown, ...outcome] of [
+    [0, unclear, 'unclear', 0],
+    [29, unclear, 'unclear', 0],
+    [1, unclear, 'unclear', 1],
+    [1, { text: 'text' }, 'current', 0],
+    [30, unclear, 'unclear', 0],
+    [29, unclear, 'unclear', 0],
+    [1, { ...unclear, raw: 'text' }, 'unclear', 1],
+    [2, { ...unclear, raw: 'text and more' }, 'current', 1],
   ] as const) {
     place.now += seconds * 1_000;
-    outcomes.push(await place.poll(shown));
+    expect(await place.poll(shown)).toEqual(outcome);
   }
-  expect(outcomes).toEqual([
-    ...[
-      ['unclear', 0],
-      ['unclear', 0],
-      ['unclear', 1],
-      ['current', 0],
-      ['unclear', 0],
-      ['unclear', 0],
-    ],
-    ...[
-      ['unclear', 1],
-      ['current', 1],
-    ],
-  ]);
   expect(place.live.read()).toBe('text and more');
 });
 

@@ -1,7 +1,7 @@
 /** When a complete pass is at its end. The interface names no state of a job, so it is the pause that tells. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { beforeEach, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../../src/job.ts';
 import type { Clock } from '../../../src/system/clock.ts';
@@ -153,10 +153,8 @@ it('the complete pass fetches a result once more that changed since its last fet
 });
 
 it('the complete pass downloads each listed file once, where its path shows whose it is', async () => {
-  const tasks = Array.from(
-    { length: 20 },
-    (_, index): LiveFileKey => ({ taskId: `${9_001 + index}` as TaskId, file: 'stdout' }),
-  );
+  const numbers = Array.from({ length: 20 }, (_, index) => `${9_001 + index}` as TaskId);
+  const tasks = numbers.map((taskId): LiveFileKey => ({ taskId, file: 'stdout' }));
   engine.watch(tasks);
   for (const [index, key] of tasks.entries())
     remote.files.set(keyText(key), Buffer.from(`${'a banner\n'.repeat((index % 2) * 500)}task ${key.taskId}\n`));
@@ -225,31 +223,20 @@ it('a pass in which nothing is new lists once, and compares live files beside ea
   await engine.pass(clock);
   const order: string[] = [];
   let begun = 0;
-  let allBegun = () => {};
-  const together = new Promise<void>((resolve) => {
-    allBegun = resolve;
-  });
   for (const call of ['readParts', 'listChangedFiles', 'downloadFile'] as const) {
     const made = remote[call].bind(remote) as (...of: unknown[]) => Promise<unknown>;
     const counted = async (...of: unknown[]) => {
       order.push(call);
-      if (call === 'downloadFile') {
-        begun += 1;
-        if (begun === 4) allBegun();
-        // Answers come in any order on a busy machine.
-        await together;
-      }
+      begun += Number(call === 'downloadFile');
+      // Answers come in any order on a busy machine.
+      if (call === 'downloadFile') await vi.waitUntil(() => begun >= 4);
       return await made(...of).finally(() => order.push('answer'));
     };
     Object.assign(remote, { [call]: counted });
   }
   const onCompared = () => void order.push('compared');
-  expect(await engine.pass(clock, false, { onCompared })).toMatchObject({
-    verified: 5,
-    openEnds: [],
-    results: { listed: 6, failed: 0 },
-    isListingEmpty: false,
-  });
+  const expected = { verified: 5, openEnds: [], results: { listed: 6, failed: 0 }, isListingEmpty: false };
+  expect(await engine.pass(clock, false, { onCompared })).toMatchObject(expected);
   const [download, answer] = ['downloadFile', 'answer'];
   expect(order).toEqual([
     ...['readParts', answer, 'listChangedFiles', answer],

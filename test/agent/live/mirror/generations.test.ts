@@ -76,29 +76,6 @@ describe('a new generation', () => {
     }
   });
 
-  test('killed, and killed again while it goes on, it comes to the same end', async () => {
-    for (let first = 0; first < 12; first++) {
-      for (let second = 0; second < 12; second++) {
-        const place = await LivePlace.of('one');
-        killAt(place, first);
-        await rotate(place, 5).catch(() => {});
-        place.kill();
-        killAt(place, second);
-        await place.during(async () => {}).catch(() => {});
-        place.kill();
-        await place.during(async () => {});
-        const { generation, position, rotation } = place.committed;
-        const now = { generation, position, rotation, mirror: place.read(), kept: place.read(1), older: place.read(2) };
-        const [before, after] = [
-          { generation: 1, position: 3, mirror: 'one', kept: undefined },
-          { generation: 2, position: 0, mirror: '', kept: 'one' },
-        ];
-        expect([before, after]).toContainEqual(expect.objectContaining({ generation }));
-        expect(now).toEqual({ ...(generation === 1 ? before : after), rotation: null, older: undefined });
-      }
-    }
-  });
-
   test('makes a copy that a power loss tore anew', async () => {
     const place = await LivePlace.of('one');
     place.onStep = (step) => {

@@ -250,19 +250,6 @@ describe('a mirror that is opened', () => {
     expect(await place.during(async ({ integrity }) => integrity)).toBe('intact');
   });
 
-  it('is read as a whole once after its time was changed', async () => {
-    const place = await LivePlace.of('promised');
-    fs.utimesSync(place.path, 1, 1);
-    const checksum = vi.spyOn(Mirror.prototype, 'checksum');
-    onTestFinished(() => checksum.mockRestore());
-    const reads: number[] = [];
-    for (let poll = 0; poll < 3; poll++) {
-      expect(await place.during(async ({ integrity }) => integrity)).toBe('intact');
-      reads.push(checksum.mock.calls.filter(({ length }) => length === 1).length);
-    }
-    expect(reads).toEqual([1, 1, 1]);
-  });
-
   const row = { ...NEW_ROW, position: 10, checksum: 5, inode: '7', modifiedNs: '100' };
   const look = { length: 10, inode: '7', modifiedNs: '100' };
 

@@ -4,21 +4,15 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { ResultsOptions } from '../../../../src/agent/results/results.ts';
 import { JobtailError } from '../../../../src/errors.ts';
 import { DiskReserve } from '../../../../src/system/files.ts';
 import { memoryDirectory } from '../../../support/temp-directory.ts';
-import { directBy, JOB, ModelTransfer, OPTIONS, ResultsPlace } from '../place.ts';
+import { directBy, JOB, ModelTransfer, ResultsPlace } from '../place.ts';
 
-function placeWith(
-  wanted: 'direct' | 'auto',
-  more: Partial<typeof OPTIONS> = {},
-  parent?: string,
-  context: Partial<ResultsOptions> = {},
-) {
+function placeWith(wanted: 'direct' | 'auto', parent?: string) {
   const place = new ResultsPlace({}, parent);
   const transfer = new ModelTransfer(place, 1);
-  place.restarted({ ...directBy(place, transfer, wanted), rules: { ...OPTIONS, ...more }, ...context });
+  place.restarted(directBy(place, transfer, wanted));
   return { place, transfer };
 }
 
@@ -84,10 +78,8 @@ describe('a direct transfer', () => {
       transfer.passesOver.add(lost);
       expect(await place.sync()).toMatchObject({ fetched: count, failed: 0, refused: 1 });
       expect(place.row(odd)?.state).toBe('synced');
-      expect(place.row(lost)).toMatchObject({
-        state: 'refused',
-        reason: 'its name is not UTF-8: rename it on the cluster',
-      });
+      const reason = 'its name is not UTF-8: rename it on the cluster';
+      expect(place.row(lost)).toMatchObject({ state: 'refused', reason });
       // It is not due yet.
       const { length } = transfer.orders;
       await place.sync();
@@ -96,7 +88,7 @@ describe('a direct transfer', () => {
   );
 
   it('of many files costs each the same: one turn, two rows each, few transactions', async () => {
-    const { place, transfer } = placeWith('auto', {}, memoryDirectory());
+    const { place, transfer } = placeWith('auto', memoryDirectory());
     const count = 800;
     transfer.together = 80;
     for (let number = 0; number < count; number++) place.remote.set(`/11/d${number % 50}/f${number}`, `${number}`);
