@@ -13,18 +13,13 @@ const use = (directory: PrivateDirectory) =>
     async (at) => path.dirname(at),
   );
 
-it('keys go to a directory of the environment, which is empty afterwards', async () => {
+it('keys go to a directory of the environment, unless other users can write there, and leave nothing', async () => {
   const runtime = temporaryDirectory();
   const environment = { RUNTIME_DIRECTORY: '/nowhere', XDG_RUNTIME_DIR: runtime };
-  expect(await use(new PrivateDirectory({ stateDirectory: temporaryDirectory(), environment }))).toBe(runtime);
-  expect(fs.readdirSync(runtime)).toEqual([]);
-});
-
-it('keys go to no directory of the environment that other users can write', async () => {
-  const runtime = temporaryDirectory();
+  const directory = () => new PrivateDirectory({ stateDirectory: temporaryDirectory(), environment });
+  expect([await use(directory()), fs.readdirSync(runtime)]).toEqual([runtime, []]);
   fs.chmodSync(runtime, 0o777);
-  const options = { stateDirectory: temporaryDirectory(), environment: { RUNTIME_DIRECTORY: runtime } };
-  expect(await use(new PrivateDirectory(options))).not.toBe(runtime);
+  expect(await use(directory())).not.toBe(runtime);
 });
 
 const AS_ROOT = needsThat(process.getuid?.() === 0, 'a directory of another user: it needs root');

@@ -293,31 +293,18 @@ describe('a root is not read if it leads', () => {
   });
 });
 
-it('links and odd files that a job plants on the share lead to nothing beyond it', async () => {
+it('links and odd files that a job plants on the share lead to nothing beyond it, and are no file only if that is certain', async () => {
   const { place, at, secret, shareOf } = guardedPlace();
-  const planted: Record<string, string> = {
-    absolute: secret,
+  for (const name of ['11/model', '11/stale']) place.put(name, 'weights');
+  const links = {
+    secret,
     relative: path.relative(path.join(place.cluster, '11'), secret),
+    through: 'secret',
     process: '/proc/self/environ',
     password: '/etc/passwd',
     device: '/dev/zero',
     neighbour: at('state'),
-    loop: 'loop',
-    twice: 'absolute',
-  };
-  for (const [name, to] of Object.entries(planted)) fs.symlinkSync(to, path.join(place.cluster, '11', name));
-  fs.symlinkSync('a', path.join(place.cluster, '11', 'fine'));
-  execFileSync('mkfifo', [path.join(place.cluster, '11', 'pipe')]);
-  const names = [...Object.keys(planted), 'neighbour/agent.db', 'pipe', 'fine', 'a'].map((name) => `11/${name}`);
-  await place.fetch(shareOf({ '/scratch': at('cluster') }), SHARED, names);
-  expect([...place.came].map(([name, content]) => `${name} ${content}`)).toEqual(['11/fine a', '11/a a']);
-});
-
-it('an absolute link on a share is a path of the cluster, and a link has no file only if that is certain', async () => {
-  const place = new TransferPlace();
-  place.put('11/model', 'weights');
-  place.put('11/stale', 'weights');
-  const links = {
+    // An absolute link is a path of the cluster.
     absolute: '/scratch/jobs/501/11/model',
     twice: 'absolute',
     up: '../11/model',
@@ -332,23 +319,24 @@ it('an absolute link on a share is a path of the cluster, and a link has no file
     loop: 'loop',
   };
   for (const [name, to] of Object.entries(links)) fs.symlinkSync(to, path.join(place.cluster, '11', name));
+  execFileSync('mkfifo', [path.join(place.cluster, '11', 'pipe')]);
   const { lstat } = fs.promises;
   const spy = vi.spyOn(fs.promises, 'lstat').mockImplementation(async (of) => {
     if (String(of).endsWith('/stale')) throw Object.assign(new Error('ESTALE: stale'), { code: 'ESTALE' });
     return await lstat(of);
   });
   onTestFinished(() => spy.mockRestore());
-  const names = [...Object.keys(links), 'folder/11/model', 'folder/11/gone'];
-  await fetchShared(
-    place,
-    names.map((name) => `11/${name}`),
-  );
-  expect([...place.came.keys()]).toEqual(['11/absolute', '11/twice', '11/up', '11/folder/11/model']);
+  const others = ['neighbour/agent.db', 'pipe', 'folder/11/model', 'folder/11/gone', 'a'];
+  const names = [...Object.keys(links), ...others].map((name) => `11/${name}`);
+  await place.fetch(shareOf({ '/scratch': at('cluster') }), SHARED, names);
+  const came = ['11/absolute', '11/twice', '11/up', '11/folder/11/model'].map((name) => `${name} weights`);
+  expect([...place.came].map(([name, content]) => `${name} ${content}`)).toEqual([...came, '11/a a']);
   expect(Object.fromEntries(place.irregular)).toEqual({
     '11/folder': 'a link to a directory',
     '11/missing': 'a link to a missing file',
     '11/missing-there': 'a link to a missing file',
     '11/loop': 'a link to a missing file',
+    '11/pipe': 'a named pipe',
   });
 });
 

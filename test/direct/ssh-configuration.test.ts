@@ -21,27 +21,19 @@ it.each([
   ['without one the host that was trusted first', [], /UserKnownHostsFile ".*\/known"/, 'accept-new'],
 ])('%s is trusted, whatever hosts the machine knows', async (_, pinnedKeys, file, checking) => {
   const directory = temporaryDirectory();
+  const privateKey = '-----BEGIN PRIVATE KEY-----\r\n';
   const access = accessOf({
     ...{ serverHostname: 'h:2222', sharedBasepath: '/scratch/501', protocol: 'SftpScp' },
-    credentials: {
-      username: 'hpc',
-      privateKey: '-----BEGIN PRIVATE KEY-----\r\n',
-      publicKey: 'key',
-      certificate: CERTIFICATE,
-    },
+    credentials: { username: 'hpc', privateKey, publicKey: 'key', certificate: CERTIFICATE },
   });
-  const privately = new PrivateDirectory({
-    stateDirectory: directory,
-    environment: { RUNTIME_DIRECTORY: directory },
-  });
+  const environment = { RUNTIME_DIRECTORY: directory };
+  const privately = new PrivateDirectory({ stateDirectory: directory, environment });
   const options = { hostKeys: 'accept-new', knownHostsFile: path.join(directory, 'known'), pinnedKeys } as const;
   const text = await withConfiguration(access, { ...options, directory: privately, signal }, async (config) => {
     const at = path.dirname(config);
-    expect(fs.readFileSync(path.join(at, 'key'), 'utf8')).toBe('-----BEGIN PRIVATE KEY-----\n');
-    expect(fs.readFileSync(path.join(at, 'pinned'), 'utf8')).toBe(
-      pinnedKeys.map((key) => `[h]:2222 ${key}\n`).join(''),
-    );
-    expect(fs.readFileSync(path.join(at, 'certificate'), 'utf8')).toBe(`${CERTIFICATE}\n`);
+    const files = ['key', 'pinned', 'certificate'].map((name) => fs.readFileSync(path.join(at, name), 'utf8'));
+    const pinned = pinnedKeys.map((key) => `[h]:2222 ${key}\n`).join('');
+    expect(files).toEqual(['-----BEGIN PRIVATE KEY-----\n', pinned, `${CERTIFICATE}\n`]);
     return fs.readFileSync(config, 'utf8').replaceAll(at, 'DIRECTORY');
   });
   expect(text).toMatch(file);

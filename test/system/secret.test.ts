@@ -91,7 +91,6 @@ it('a secret that cannot be used is refused with its place, the reason and what 
       scriptSecret(`echo ${SECRET}; printf '%s%3980s' ${SECRET} end >&2; exit 1`),
     'an absent program': () => commandSecret('/nowhere/program', SECRET),
     'no program': () => commandSecret(path('fine'), SECRET),
-    'a program that is a directory': () => commandSecret(path('directory'), SECRET),
     'an argument that none can have': () => commandSecret('/bin/echo', `${SECRET}\0`),
     'an argument that is repeated': () => commandSecret('/bin/sh', '-c', 'echo "unknown $0" >&2; exit 2', SECRET),
     'short arguments, which are options': () =>

@@ -192,18 +192,6 @@ it.each(['http-status', 'timeout'] as const)(
   },
 );
 
-it("the complete pass takes no other task's file for that of a mirror whose own file is gone", async () => {
-  const other: LiveFileKey = { taskId: '9002' as TaskId, file: 'stdout' };
-  engine.watch([STDOUT, other]);
-  remote.files.set(NAME, Buffer.from('one\n'));
-  remote.files.set(keyText(other), Buffer.from('two\n'));
-  await engine.poll();
-  const before = engine.store.liveFiles.ofJob(JOB)[1];
-  remote.files.delete(keyText(other));
-  await engine.pass(clock);
-  expect(engine.store.liveFiles.ofJob(JOB)[1]).toMatchObject({ inode: before?.inode, verified: null });
-});
-
 it('the complete pass of a job that stays followed fails where a mirror cannot be written', async () => {
   engine.watch([STDOUT]);
   remote.files.set(NAME, Buffer.from('one\n'));

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { keyText, type LiveFileKey, type TaskId } from '../../../../src/job.ts';
 import { namesThatMayBe } from '../../../../src/live-paths.ts';
 import { JOB, polledPlace, STDOUT } from '../../../support/engine.ts';
@@ -53,46 +53,19 @@ test('the likely paths cost one download for each task, and what is certain come
   for (const key of keys) expect(fs.readFileSync(engine.mirror(key))).toEqual(remote.files.get(keyText(key)));
 });
 
-describe('raw bytes', () => {
-  test('that began a generation end the doubt with it: a later difference must be seen twice again', async () => {
-    const { remote, engine, poll, mirror } = polledPlace();
-    const set = (text: string) => remote.files.set(NAME, Buffer.from(text, 'latin1'));
-    const pollUntil = async (isDone: () => boolean) => {
-      for (let polls = 0; polls < 20 && !isDone(); polls++) await poll();
-      expect(isDone()).toBe(true);
-    };
-    const x = 'x'.repeat(600);
-    set(`a${x}\xffabc`);
-    expect(await poll()).toBe('current');
-    // Only raw bytes show the rewrite.
-    set(`b${x}\xffabcd`);
-    await pollUntil(() => engine.mismatches.length === 1);
-    // Text shows all of the next content, which has the length of the first one.
-    const next = 'y'.repeat(605);
-    set(next);
-    await pollUntil(() => mirror().toString() === next);
-    const before = remote.rawBytes;
-    set(`z${'y'.repeat(604)}\xff\n`);
-    await pollUntil(() => remote.rawBytes > before);
-    set(`${next}\xff\n`);
-    await pollUntil(() => mirror().toString('latin1') === `${next}\xff\n`);
-    expect(engine.mismatches.map(([kind]) => kind)).toEqual(['rewritten']);
-  });
-
-  test('of an empty text are taken from an empty file of another task, which is not recorded as the source', async () => {
-    const { remote, engine, poll, row } = setUp();
-    for (const key of [OTHER, STDOUT]) remote.files.set(keyText(key), Buffer.alloc(0));
-    const list = remote.listChangedFiles.bind(remote);
-    remote.listChangedFiles = async (...args) => {
-      remote.files.set(NAME, BYTES);
-      return await list(...args);
-    };
-    // The file grows between two requests.
-    remote.decodeWith = (_, offset) => (offset === 0 ? '' : 'later');
-    await poll(1_000, true);
-    expect([row()?.listedName, engine.store.capabilities.get('task-shift')]).toEqual([null, undefined]);
-    const one = setUp();
-    one.remote.files.set(NAME, Buffer.from([0xff]));
-    expect([await one.poll(), one.row()?.listedName]).toEqual(['current', `/x${NAME}.txt`]);
-  });
+test('raw bytes of an empty text are taken from an empty file of another task, which is not recorded as the source', async () => {
+  const { remote, engine, poll, row } = setUp();
+  for (const key of [OTHER, STDOUT]) remote.files.set(keyText(key), Buffer.alloc(0));
+  const list = remote.listChangedFiles.bind(remote);
+  remote.listChangedFiles = async (...args) => {
+    remote.files.set(NAME, BYTES);
+    return await list(...args);
+  };
+  // The file grows between two requests.
+  remote.decodeWith = (_, offset) => (offset === 0 ? '' : 'later');
+  await poll(1_000, true);
+  expect([row()?.listedName, engine.store.capabilities.get('task-shift')]).toEqual([null, undefined]);
+  const one = setUp();
+  one.remote.files.set(NAME, Buffer.from([0xff]));
+  expect([await one.poll(), one.row()?.listedName]).toEqual(['current', `/x${NAME}.txt`]);
 });

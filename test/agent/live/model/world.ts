@@ -86,47 +86,34 @@ export class World {
   }
 
   async act(action: Action): Promise<void> {
-    switch (action.do) {
-      case 'append':
-      case 'truncate':
-      case 'rewrite':
-      case 'delete':
-        return this.#change(action);
-      case 'work':
-        return this.#work(action);
-      case 'wait':
-        this.#now += action.ms;
-        return;
-      case 'stale':
-        return this.#stale(this.#subject(action.file), action.share);
-      case 'fault':
-        for (const code of action.codes) this.#remote.failures.push(new JobtailError(code, 'a fault of the model'));
-        return;
-      case 'poison':
-        this.#remote.poisoned.add(this.#subject(action.file).name);
-        return;
-      case 'race':
-        this.#race = { calls: action.calls, change: action.change };
-        return;
-      case 'raw-access':
-        this.#remote.rawAccess = action.given;
-        return;
-      case 'full':
-        this.#disk.room = action.room;
-        return;
-      case 'edit':
-        return this.#edit(action);
-      case 'lose-state':
+    const remote = this.#remote;
+    const acts: { readonly [Name in Action['do']]: (of: Extract<Action, { do: Name }>) => unknown } = {
+      append: (change) => this.#append(change),
+      truncate: (change) => this.#truncate(change),
+      rewrite: (change) => this.#rewrite(change),
+      delete: ({ file }) => remote.files.delete(this.#subject(file).name),
+      work: ({ work }) => this.#work(work),
+      wait: ({ ms }) => (this.#now += ms),
+      stale: ({ file, share }) => this.#stale(this.#subject(file), share),
+      fault: ({ codes }) =>
+        remote.failures.push(...codes.map((code) => new JobtailError(code, 'a fault of the model'))),
+      poison: ({ file }) => remote.poisoned.add(this.#subject(file).name),
+      race: (race) => {
+        this.#race = { ...race };
+      },
+      'raw-access': ({ given }) => Object.assign(remote, { rawAccess: given }),
+      full: ({ room }) => Object.assign(this.#disk, { room }),
+      edit: (edit) => this.#edit(edit),
+      'lose-state': () => {
         this.#engine.kill();
         fs.rmSync(this.#state, { recursive: true });
         for (const subject of this.#subjects) this.#forgetPromises(subject);
         this.#engine = this.#start();
-        return;
-      case 'upgrade':
-        return this.#decodeAs(action.to);
-      case 'calm':
-        return this.#calm();
-    }
+      },
+      upgrade: ({ to }) => this.#decodeAs(to),
+      calm: () => this.#calm(),
+    };
+    await (acts[action.do] as (of: Action) => unknown)(action);
   }
 
   #decodeAs(decoding: Decoding): void {
@@ -264,43 +251,32 @@ export class World {
 
   // What happens to the remote files
 
-  #change(change: Change): void {
-    const subject = this.#subject(change.file);
+  #append({ file, piece, share }: Extract<Change, { do: 'append' }>): void {
+    const subject = this.#subject(file);
+    // Written in parts that may end anywhere; what is left comes first the next time.
+    if (!this.#remote.files.has(subject.name)) this.#begin(subject, Buffer.alloc(0));
+    const bytes = Buffer.concat([subject.pending, this.#bytes(subject, piece)]);
+    const length = Math.ceil(share * bytes.length);
+    subject.pending = bytes.subarray(length);
+    const before = this.#remote.files.get(subject.name) ?? Buffer.alloc(0);
+    const content = Buffer.concat([before, bytes.subarray(0, length)]);
+    subject.generations[subject.generations.length - 1] = content;
+    this.#remote.files.set(subject.name, content);
+  }
+
+  #truncate({ file, share }: Extract<Change, { do: 'truncate' }>): void {
+    const subject = this.#subject(file);
     const before = this.#remote.files.get(subject.name);
-    switch (change.do) {
-      case 'append': {
-        // Written in parts that may end anywhere; what is left comes first the next time.
-        if (before === undefined) this.#begin(subject, Buffer.alloc(0));
-        const bytes = Buffer.concat([subject.pending, this.#bytes(subject, change.piece)]);
-        const length = Math.ceil(change.share * bytes.length);
-        subject.pending = bytes.subarray(length);
-        const content = Buffer.concat([
-          this.#remote.files.get(subject.name) ?? Buffer.alloc(0),
-          bytes.subarray(0, length),
-        ]);
-        subject.generations[subject.generations.length - 1] = content;
-        this.#remote.files.set(subject.name, content);
-        return;
-      }
-      case 'truncate':
-        if (before !== undefined) this.#begin(subject, before.subarray(0, Math.floor(change.share * before.length)));
-        return;
-      case 'rewrite': {
-        const old = before ?? Buffer.alloc(0);
-        const common = old.subarray(0, Math.floor(change.share * old.length));
-        this.#nextLetter(subject);
-        const content = Buffer.concat([common, this.#bytes(subject, change.piece)]);
-        this.#begin(
-          subject,
-          resized(content, { size: change.size, old: old.length, letter: subject.letter }),
-          subject.letter,
-        );
-        return;
-      }
-      case 'delete':
-        this.#remote.files.delete(subject.name);
-        return;
-    }
+    if (before !== undefined) this.#begin(subject, before.subarray(0, Math.floor(share * before.length)));
+  }
+
+  #rewrite({ file, piece, share, size }: Extract<Change, { do: 'rewrite' }>): void {
+    const subject = this.#subject(file);
+    const old = this.#remote.files.get(subject.name) ?? Buffer.alloc(0);
+    this.#nextLetter(subject);
+    const { letter } = subject;
+    const content = Buffer.concat([old.subarray(0, Math.floor(share * old.length)), this.#bytes(subject, piece)]);
+    this.#begin(subject, resized(content, { size, old: old.length, letter }), letter);
   }
 
   #begin(subject: Subject, content: Buffer, letter?: string): void {
@@ -333,7 +309,7 @@ export class World {
     if (this.#race === undefined || this.#race.calls-- > 0) return;
     const { change } = this.#race;
     this.#race = undefined;
-    this.#change(change);
+    void this.act(change);
   }
 
   #calm(): void {
@@ -346,7 +322,7 @@ export class World {
 
   // What the engine does
 
-  async #work({ work }: Extract<Action, { do: 'work' }>): Promise<void> {
+  async #work(work: 'poll' | 'complete' | 'pass'): Promise<void> {
     this.#now += 1_000;
     if (work === 'pass') await this.#unlessExpected(() => this.#engine.pass(this.#clock()));
     else this.#noteEnds(await this.#unlessExpected(() => this.#engine.poll(work === 'complete')));

@@ -75,12 +75,9 @@ test('live files and results of a job that come at the same time share one tempo
 test('a live file that waits for another one of its job ends when it is stopped, not with that one', async () => {
   const { files, fetch, transfer, place } = setUp();
   const together = transfer.fetch.bind(transfer);
-  let go = () => {};
-  const held = new Promise<void>((resolve) => {
-    go = resolve;
-  });
+  let isHeld = true;
   transfer.fetch = async (request) => {
-    await held;
+    await vi.waitUntil(() => !isHeld);
     await together(request);
   };
   const first = fetch();
@@ -88,7 +85,7 @@ test('a live file that waits for another one of its job ends when it is stopped,
   const second = files.downloadFile(JOB, NAME, () => {}, stop.signal);
   stop.abort();
   await expect(second).rejects.toMatchObject({ code: 'aborted' });
-  go();
+  isHeld = false;
   expect(await first).toBe(CONTENT.length);
   expect(place.remote.transferCalls).toEqual(['get']);
 });

@@ -11,7 +11,7 @@ import type { JobId } from '../../../../src/job.ts';
 import type { WatchState } from '../../../../src/store/rows.ts';
 import { Store } from '../../../../src/store/store.ts';
 import { until } from '../../../support/e2e-until.ts';
-import { expectCases } from '../../../support/errors.ts';
+import { expectCases, SILENT } from '../../../support/errors.ts';
 import { temporaryDirectory } from '../../../support/temp-directory.ts';
 import { FilesRemote, JOB } from '../place.ts';
 
@@ -87,7 +87,7 @@ class LeasePlace {
 
   #leases(): Leases {
     const say = (_: unknown, message: string) => void this.said.push(message);
-    const log: Log = { debug: () => {}, info: say, warn: say, error: say };
+    const log: Log = { ...SILENT, info: say, warn: say, error: say };
     const timer = (ms: number) => {
       this.timers.push(ms);
       return () => void this.cancelled++;
