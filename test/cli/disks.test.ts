@@ -168,11 +168,14 @@ it('run waits for room for its state, asks systemd for more time meanwhile, and 
   await until('its end', () => exit.mock.calls.length === 1);
 });
 
-it('a disk with room for bytes and for few files only is a warning that names its inodes', async () => {
+it('a disk with room for few bytes and few files is named in two warnings', async () => {
   const directory = temporaryDirectory();
   const real = fs.statfsSync(directory);
-  const disk = vi.spyOn(fs.promises, 'statfs').mockResolvedValue(Object.assign(real, { files: 1000, ffree: 3 }));
+  const disk = vi
+    .spyOn(fs.promises, 'statfs')
+    .mockResolvedValue(Object.assign(real, { bavail: 1, files: 1000, ffree: 3 }));
   onTestFinished(() => disk.mockRestore());
   const found = await checkDirectory({ mirror: { directory }, state: { directory } }, 'mirror');
-  expect(found.map(({ text }) => text)).toContain('room for 3 more files only (df -i)');
+  const low = [expect.stringMatching(/^low disk space: \d.* free$/), 'room for 3 more files only (df -i)'];
+  expect(found.flatMap(({ mark, text }) => (mark === 'warning' ? text : []))).toEqual(low);
 });

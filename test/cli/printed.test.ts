@@ -22,6 +22,7 @@ import { jobOf, ModelJobService, ModelRemote, tasksOf } from '../support/model-r
 import { directoryOfFile } from '../support/temp-directory.ts';
 
 const directory = directoryOfFile();
+const withoutHosts = (text: string) => text.replaceAll(/(?:127\.0\.0\.1|localhost):\d+/g, 'HOST');
 afterEach(() => {
   vi.restoreAllMocks();
   vi.unstubAllEnvs();
@@ -199,6 +200,8 @@ it('each command prints the whole of a state in which everything has happened', 
   for (const row of store.liveFiles.ofJob(SETTLED))
     store.liveFiles.save({ ...row, verified: null, unverified: 'The file was not found.' });
   all += await printed(configFile, 'forget', SETTLED, '--dry-run');
+  store.capabilities.set('clock', String(-31 * 86_400_000));
+  all += await printed(configFile, 'forget', '--older-than', '10m');
   const stdin = Object.assign(Readable.from(['maybe\n']), { isTTY: true });
   vi.spyOn(process, 'stdin', 'get').mockReturnValue(stdin as never);
   const declined = await printed(configFile, 'forget', SETTLED, '--unproven');
@@ -345,6 +348,10 @@ it('each command prints what it does where no agent runs', async (context) => {
   await following;
   await run('sync', first.jobId);
   await run('tail', first.jobId);
+  for (const text of ['one\ntwo\nthree\n', 'one\ntwO\n']) {
+    fs.writeFileSync(taskOf(first).files.stdout, text);
+    await run('verify', first.jobId);
+  }
   await run('watch', '--mine', '--max-jobs', '1');
   await run('watch', '--mine', '--exclude', '*', '--max-age', '2d');
   const store = openSharedStore(await loadConfig(place.configFile));
@@ -361,7 +368,12 @@ it('each command prints what it does where no agent runs', async (context) => {
   for (const line of [[], ['--unproven', '--delete-files', '--yes']]) await run('forget', first.jobId, ...line);
   await run('results', second.jobId);
   await run('notify', '--list');
-  let shown = all.replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/g, 'TIME');
+  // Without a job of the configuration, that of the state is asked for.
+  vi.stubEnv('LC_ALL', 'C.UTF-8');
+  configure(null, { results: { transfer: 'service' } });
+  await run('check');
+  await run('check', '--task', '9');
+  let shown = withoutHosts(all).replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/g, 'TIME');
   for (const [index, job] of [first, second, third].entries())
     shown = shown.replaceAll(job.jobId, `JOB-${index + 1}`).replaceAll(taskOf(job).taskId, `TASK-${index + 1}`);
   await expect(shown).toMatchFileSnapshot('printed-alone.txt');
@@ -453,9 +465,6 @@ it('agent check prints what it detects of a service, what is wrong, and what to 
   const place = Place.make(context);
   const sandbox = await place.startSandbox();
   await sandbox.setHabits({ offsetEcho: 'nil', listForm: 'bare' });
-  const job = await sandbox.submit({ tasks: [{}] });
-  const { taskId, files } = taskOf(job);
-  fs.writeFileSync(files.stdout, 'hello\n');
   const programs = path.join(place.directory, 'cluster', 'programs');
   fs.mkdirSync(programs);
   for (const name of ['ssh', 'rsync']) fs.writeFileSync(path.join(programs, name), '', { mode: 0o755 });
@@ -469,10 +478,18 @@ it('agent check prints what it detects of a service, what is wrong, and what to 
     place.configure({ ...sandbox, ...service }, sections);
     all += await printed(place.configFile, 'check', ...line);
   };
+  await run({}, { service: { jobsUrl: sandbox.jobsUrl } });
+  const job = await sandbox.submit({ tasks: [{}] });
+  const { taskId, files } = taskOf(job);
+  fs.writeFileSync(files.stdout, 'hello\n');
   await run({}, {}, '--job', job.jobId, '--task', taskId);
   expect(fs.readdirSync(place.directory).sort(), 'it changes nothing').toEqual(['cluster', 'config.yaml']);
   await run({}, { pool: {} });
   await run({ passwordFile: wrong });
+  fs.chmodSync(wrong, 0o640);
+  const view = { listen: new URL(sandbox.baseUrl).host };
+  await run({ passwordFile: wrong }, { results: { transfer: 'soap' }, view });
+  fs.chmodSync(wrong, 0o644);
   // Directories of the system may stand there by mistake.
   fs.chmodSync(programs, 0o755);
   await run({ passwordFile: programs }, { state: { directory: programs } });
@@ -482,6 +499,8 @@ it('agent check prints what it detects of a service, what is wrong, and what to 
   await run({}, { service: { fileTransferUrl: `${elsewhere}/FileTransferWs` } });
   await run({}, {}, '--job', '4711');
   const { jobsUrl } = sandbox;
+  const over = await sandbox.submit({ tasks: [{}] });
+  await sandbox.change(over.jobId, 'fail');
   await run({}, { service: { jobsUrl }, results: { enabled: false } });
   const plain = [{ on: ['failed'], url: 'http://hooks.example.org' }];
   await run(
@@ -527,8 +546,8 @@ it('agent check prints what it detects of a service, what is wrong, and what to 
   place.configure({ ...sandbox, baseUrl: 'http://middleware.invalid' });
   // How its name is not found depends on the machine.
   all += (await printed(place.configFile, 'check')).match(/^.*not encrypted.*\n.*\n/m)?.[0];
-  const shown = all
-    .replaceAll(/(?:127\.0\.0\.1|localhost):\d+/g, 'HOST')
+  const shown = withoutHosts(all)
+    .replaceAll(over.jobId, 'OVER')
     .replaceAll(job.jobId, 'JOB')
     .replaceAll(taskId, 'TASK')
     .replaceAll(/aheadMs=\d+|\d+ s (?=behind|ahead)/g, 'SO MUCH ')

@@ -330,9 +330,10 @@ describe('an event', () => {
     onTestFinished(() => timers.mockRestore());
     const base = await serving((request, response) => {
       request.resume();
-      response.writeHead(403).end(bodies[errors.length]);
+      if (errors.length < bodies.length) response.writeHead(403).end(bodies[errors.length]);
+      else response.writeHead(403, { 'content-length': '10' }).write('x', () => response.destroy());
     });
-    for (const _ of bodies) {
+    for (const _ of [...bodies, 'a body that breaks off']) {
       const url = `${base}hook123/SECRETP8?QUERY-08`;
       const place = withRunningJob(ruleOf({ on: ['started'], url, secretFile }));
       await place.clock.passUntil('a failure', () => place.warnings.length > 0);
@@ -341,6 +342,7 @@ describe('an event', () => {
     expect(errors).toEqual([
       'HTTP status 403: *** in hook123/***?*** is wrong',
       expect.stringMatching(/^HTTP status 403: a{99,300}\.\.\.$/),
+      'HTTP status 403',
       'HTTP status 403',
     ]);
     // To connect, for the status, for more of the body, and in all.

@@ -36,7 +36,7 @@ const FEW_INODES = 1_000;
 
 export function checkConfigFile(config: Config): Finding[] {
   const { file, watch } = config;
-  const isOld = /^[^#\n]*\btransfer: *["']?soap\b/m.test(fs.readFileSync(file, 'utf8'));
+  const isOld = /^[^#\n]*\btransfer["']?: *["']?soap\b/m.test(fs.readFileSync(file, 'utf8'));
   const writeHint = `chmod go-w ${file}: it names programs that the agent runs`;
   return [
     ok(`${file}, jobs in it: ${watch.length || 'none'}`),

@@ -1,7 +1,7 @@
 /** `agent forget`: what it removes from the state and from the disk, and what it refuses. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { beforeEach, describe, expect, it, type TestContext } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { takeConfigured } from '../../../src/agent/configured-jobs.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 import { openOwnStore } from '../../../src/daemon/own-state.ts';
@@ -15,8 +15,6 @@ import { Program } from '../../support/e2e-program.ts';
 import { until } from '../../support/e2e-until.ts';
 import { SILENT } from '../../support/errors.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
-import { needs } from '../../support/needs.ts';
-import { Terminal } from '../../support/service-terminal.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 let directory = '';
@@ -34,20 +32,20 @@ beforeEach(() => {
 });
 
 /** Jobs with one live file of four bytes and one result. */
-async function withJobs(jobs: Readonly<Record<string, WatchState>>, isVerified = true, polledAt = Date.now()) {
+async function withJobs(jobs: Readonly<Record<string, WatchState>>) {
   const owned = openOwnStore(await loadConfig(configFile), SILENT);
-  for (const [jobId, state] of Object.entries(jobs)) putJob(owned.store, jobId as JobId, state, isVerified, polledAt);
+  for (const [jobId, state] of Object.entries(jobs)) putJob(owned.store, jobId as JobId, state);
   owned.close();
 }
 
-function putJob(store: Store, jobId: JobId, state: WatchState, isVerified: boolean, polledAt: number): void {
+function putJob(store: Store, jobId: JobId, state: WatchState): void {
   const tasks = ['9001' as TaskId];
   const request = { jobId, tasks, files: LIVE_FILE_NAMES.slice(0, 1), results: true, settleAfterMs: null };
   store.transaction(() => store.jobs.watch({ ...request, source: 'command' }, 0));
   const [row] = store.liveFiles.ofJob(jobId);
   if (row === undefined) throw new Error('no live file');
-  store.transaction(() => store.liveFiles.save({ ...row, position: 4, verified: isVerified ? 4 : null }));
-  store.jobs.endRun(jobId, { polledAt, grownAt: null, refused: 0, failures: 0, error: null });
+  store.transaction(() => store.liveFiles.save({ ...row, position: 4, verified: 4 }));
+  store.jobs.endRun(jobId, { polledAt: Date.now(), grownAt: null, refused: 0, failures: 0, error: null });
   store.jobs.setState(jobId, state);
   const times = { listedAt: 1, fetchedAt: 1, dueAt: 1, intervalMs: 1, hangs: 0, stamp: null, stampProven: false };
   const synced = { state: 'synced', reason: null, bytes: 4, sha256: 'x', live: null } as const;
@@ -93,18 +91,6 @@ describe('agent forget', () => {
     expect(await jobsOf()).toEqual(['501']);
   });
 
-  it('--older-than removes nothing while the clock is a day or more from that of the service', async () => {
-    await withJobs({ 501: 'settled' }, true, Date.now() - 31 * 86_400_000);
-    const owned = openOwnStore(await loadConfig(configFile), SILENT);
-    owned.store.capabilities.set('clock', String(-31 * 86_400_000));
-    owned.close();
-    const { code, stderr } = await forget('--older-than', '30d', '--delete-files', '--yes');
-    expect(code).toBe(8);
-    expect(stderr).toContain('the clock of this machine is 31 d ahead of the service');
-    expect(await jobsOf()).toEqual(['501']);
-    expect((await forget('501', '--yes')).code).toBe(0);
-  });
-
   it('continues after a kill in the middle: the job stays known until its last file is gone', async () => {
     await withJobs({ 501: 'settled' });
     const files = 20_000;
@@ -131,15 +117,6 @@ describe('agent forget', () => {
     expect(fs.readdirSync(at('.'))).toEqual([]);
     expect(await jobsOf()).toEqual([]);
   });
-
-  it('asks on a terminal', needs('script'), async (context: TestContext) => {
-    await withJobs({ 501: 'settled' });
-    const terminal = new Terminal(['forget', '501', '-c', configFile], { context, cwd: directory, columns: 200 });
-    await terminal.shows('remove 1 job (501) from the state, and keep the files? [y/N]');
-    terminal.type('n\r');
-    expect(await terminal.ended).toBe(1);
-    expect(await jobsOf()).toEqual(['501']);
-  });
 });
 
 /** It looks at the state when a test calls `refresh`, so that the test sees the request before the agent. */
@@ -148,7 +125,7 @@ const AT_REFRESH = { sections: 'poll: {maxIntervalSeconds: 3600}\n' };
 describe('beside a running agent', () => {
   it('the agent removes the job with its files, and no rule and no configuration follows it again', async () => {
     const { store, mirrorDirectory, said, restart } = await startAgent(new ModelRemote(), AT_REFRESH);
-    putJob(store, '501' as JobId, 'settled', true, Date.now());
+    putJob(store, '501' as JobId, 'settled');
     const config = path.join(path.dirname(mirrorDirectory), 'config.yaml');
     const command = new Program(['forget', '501', '--delete-files', '--yes', '-c', config], { cwd: mirrorDirectory });
     await until('the agent to be asked', () => store.requests.open('forget').length > 0);
@@ -166,7 +143,7 @@ describe('beside a running agent', () => {
 
   it('a job that was watched meanwhile stays, and the command names the reason', async () => {
     const { agent, store, mirrorDirectory } = await startAgent(new ModelRemote(), AT_REFRESH);
-    putJob(store, '501' as JobId, 'settled', true, Date.now());
+    putJob(store, '501' as JobId, 'settled');
     const config = path.join(path.dirname(mirrorDirectory), 'config.yaml');
     const command = new Program(['forget', '501', '--yes', '-c', config], { cwd: mirrorDirectory });
     await until('the agent to be asked', () => store.requests.open('forget').length > 0);

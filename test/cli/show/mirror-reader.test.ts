@@ -16,104 +16,80 @@ function lookOf(reader: MirrorReader, maxBytes?: number): string {
   return text;
 }
 
-/** Keeps what is there as `.1` and cuts the mirror in place, as the agent does; `between` runs before the cut. */
-function rotate(file: string, between = () => {}): void {
+/** Keeps what is there as `.1`, as the agent does before it cuts the mirror. */
+function keep(file: string): void {
   fs.copyFileSync(file, `${file}.keeping`);
   for (const number of [2, 1])
     if (fs.existsSync(`${file}.${number}`)) fs.renameSync(`${file}.${number}`, `${file}.${number + 1}`);
   fs.renameSync(`${file}.keeping`, `${file}.1`);
-  between();
-  fs.truncateSync(file);
 }
 
-describe('reading a mirror', () => {
-  it('brings what is new, from where it is asked to begin', () => {
-    const file = mirrorFile();
-    const reader = new MirrorReader(file);
-    expect(lookOf(reader)).toBe('');
-    fs.writeFileSync(file, 'one');
-    expect(lookOf(reader)).toBe('one');
-    fs.appendFileSync(file, ' two');
-    expect(lookOf(reader)).toBe(' two');
-    expect(lookOf(new MirrorReader(file, { at: 4 }))).toBe('two');
-  });
-
-  it('takes no more than is asked for at a time', () => {
-    const file = mirrorFile();
-    fs.writeFileSync(file, 'x'.repeat(200_000));
-    const reader = new MirrorReader(file);
-    const first = lookOf(reader, 100_000).length;
-    expect(first).toBeGreaterThanOrEqual(100_000);
-    expect(first).toBeLessThan(200_000);
-    expect(first + lookOf(reader).length).toBe(200_000);
-  });
-
-  it('reads the rest of a generation before the next one, also when that is longer already', () => {
-    const file = mirrorFile();
-    fs.writeFileSync(file, 'old,');
-    const reader = new MirrorReader(file, { keeps: true });
-    expect(lookOf(reader)).toBe('old,');
-    fs.appendFileSync(file, 'rest');
-    rotate(file);
-    fs.appendFileSync(file, 'new and longer than before');
-    expect(lookOf(reader)).toBe('rest|new and longer than before');
-    rotate(file);
-    expect(lookOf(reader)).toBe('|');
-    fs.appendFileSync(file, 'third');
-    expect(lookOf(reader)).toBe('third');
-  });
-
-  it('reads each generation that came and went between two reads', () => {
-    const file = mirrorFile();
-    fs.writeFileSync(file, 'old,');
-    rotate(file);
-    fs.appendFileSync(file, 'one,');
-    const reader = new MirrorReader(file, { keeps: true });
-    expect(lookOf(reader)).toBe('one,');
-    fs.appendFileSync(file, 'rest');
-    for (const next of ['two', 'three and more']) {
-      rotate(file);
-      fs.appendFileSync(file, next);
-    }
-    expect(lookOf(reader)).toBe('rest|two|three and more');
-  });
-
-  it('waits between the keeping and the cutting', () => {
-    const file = mirrorFile();
-    fs.writeFileSync(file, 'old');
-    const reader = new MirrorReader(file, { keeps: true });
-    lookOf(reader);
-    rotate(file, () => expect(lookOf(reader)).toBe(''));
-    fs.appendFileSync(file, 'new');
-    expect(lookOf(reader)).toBe('|new');
-  });
-
-  it.each(['step 11', 'step 10'])('sees a generation that is as long as the one before, or equals it: %s', (next) => {
-    const file = mirrorFile();
-    fs.writeFileSync(file, 'step 10');
-    const reader = new MirrorReader(file, { keeps: true });
-    lookOf(reader);
-    rotate(file);
-    fs.appendFileSync(file, next);
-    // Between the copy and the next bytes, the copy is flushed.
+/** What a program does with the mirror, by the first word. */
+const STEPS: Readonly<Record<string, (file: string, rest: string) => void>> = {
+  add: (file, rest) => fs.appendFileSync(file, rest),
+  keep,
+  cut: (file, rest) => fs.truncateSync(file, Number(rest)),
+  rotate(file) {
+    keep(file);
+    fs.truncateSync(file);
+  },
+  // Between the copy and the next bytes, the copy is flushed.
+  flush(file) {
     const later = fs.statSync(`${file}.1`).mtimeMs / 1_000 + 1;
     fs.utimesSync(file, later, later);
-    expect(lookOf(reader)).toBe(`|${next}`);
-    expect(lookOf(reader)).toBe('');
-  });
+  },
+};
 
-  it('takes a shorter mirror for a new generation only where none is kept', () => {
-    const file = mirrorFile();
-    fs.writeFileSync(file, 'one two');
-    const keeping = new MirrorReader(file, { keeps: true });
-    const plain = new MirrorReader(file);
-    for (const reader of [keeping, plain]) lookOf(reader);
-    fs.truncateSync(file, 4);
-    expect(lookOf(keeping)).toBe('');
-    expect(lookOf(plain)).toBe('|one ');
-    fs.appendFileSync(file, 'more');
-    expect(lookOf(keeping)).toBe('more');
-  });
+it.each<[string, { keeps?: boolean; at?: number }, ...string[]]>([
+  ['brings what is new', {}, 'open', 'see', 'add one', 'see one', 'add ,two', 'see ,two'],
+  ['begins where it is asked to', { at: 4 }, 'add one two', 'open', 'see two'],
+  [
+    'reads the rest of a generation before the next one, also when that is longer already',
+    { keeps: true },
+    ...['add old,', 'open', 'see old,', 'add rest', 'rotate', 'add new and longer', 'see rest|new and longer'],
+    ...['rotate', 'see |', 'add third', 'see third'],
+  ],
+  [
+    'reads each generation that came and went between two reads',
+    { keeps: true },
+    ...['add old,', 'rotate', 'add one,', 'open', 'see one,', 'add rest'],
+    ...['rotate', 'add two', 'rotate', 'add three and more', 'see rest|two|three and more'],
+  ],
+  [
+    'waits between the keeping and the cutting',
+    { keeps: true },
+    ...['add old', 'open', 'see old', 'keep', 'see', 'cut 0', 'add new', 'see |new'],
+  ],
+  ...['step 11', 'step 10'].map((next): [string, { keeps: boolean }, ...string[]] => [
+    `sees a generation that is as long as the one before, or equals it: ${next}`,
+    { keeps: true },
+    ...['add step 10', 'open', 'see step 10', 'rotate', `add ${next}`, 'flush', `see |${next}`, 'see'],
+  ]),
+  ['takes a shorter mirror for a new generation', {}, 'add one two', 'open', 'see one two', 'cut 4', 'see |one '],
+  [
+    'does not where generations are kept',
+    { keeps: true },
+    ...['add one two', 'open', 'see one two', 'cut 4', 'see', 'add more', 'see more'],
+  ],
+])('the reader of a mirror %s', (_, options, ...steps) => {
+  const file = mirrorFile();
+  let reader: MirrorReader | undefined;
+  for (const step of steps) {
+    const [, word = '', rest = ''] = /^(\w+) ?(.*)$/.exec(step) ?? [];
+    if (word === 'open') reader = new MirrorReader(file, options);
+    else if (word === 'see') expect(reader && lookOf(reader), step).toBe(rest);
+    else STEPS[word]?.(file, rest);
+  }
+});
+
+it('the reader of a mirror takes no more than is asked for at a time', () => {
+  const file = mirrorFile();
+  fs.writeFileSync(file, 'x'.repeat(200_000));
+  const reader = new MirrorReader(file);
+  const first = lookOf(reader, 100_000).length;
+  expect(first).toBeGreaterThanOrEqual(100_000);
+  expect(first).toBeLessThan(200_000);
+  expect(first + lookOf(reader).length).toBe(200_000);
 });
 
 describe('what stands in the place of a mirror', () => {
