@@ -60,6 +60,8 @@ export function defaultHabits() {
     sharedRoot: null as string | null,
     /** The format of temporary private keys; `usual` is `rsa-pem` over SOAP, and that of the release over REST. */
     keyFormat: 'usual' as 'usual' | KeyFormat,
+    /** Fewer are made sooner. */
+    rsaBits: 2_048,
     /** Key pairs a job can have. */
     maxKeys: 6,
   };

@@ -12,9 +12,9 @@ export interface KeyPair {
   readonly publicKey: string;
 }
 
-export async function createKeyPair(format: KeyFormat): Promise<KeyPair> {
+export async function createKeyPair(format: KeyFormat, rsaBits = 2_048): Promise<KeyPair> {
   if (format === 'rsa-pem') {
-    const pair = await generate('rsa', { modulusLength: 2048 });
+    const pair = await generate('rsa', { modulusLength: rsaBits });
     const { e, n } = pair.publicKey.export({ format: 'jwk' });
     const blob = sshStrings(Buffer.from('ssh-rsa'), sshNumber(e), sshNumber(n));
     return { privateKey: pem(pair.privateKey, 'pkcs1'), publicKey: line('ssh-rsa', blob) };

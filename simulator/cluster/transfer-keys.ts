@@ -101,7 +101,7 @@ export class TransferKeys {
   }
 
   #createPair(usual: KeyFormat): Promise<KeyPair> {
-    const { keyFormat } = this.#habits;
-    return createKeyPair(keyFormat === 'usual' ? usual : keyFormat);
+    const { keyFormat, rsaBits } = this.#habits;
+    return createKeyPair(keyFormat === 'usual' ? usual : keyFormat, rsaBits);
   }
 }

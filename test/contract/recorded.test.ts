@@ -77,7 +77,7 @@ async function signInTo(sandbox: Sandbox, user: keyof typeof USERS): Promise<str
 async function startRecorded(directory: string, recorded: RecordedRelease): Promise<Sandbox> {
   const { release, jobId, taskId, specificationId, heldJobId } = recorded;
   const users = [USERS.alice, USERS.other];
-  const habits = { release, serverHostname: '127.0.0.1:2222' };
+  const habits = { release, serverHostname: '127.0.0.1:2222', rsaBits: 1_024 };
   // A time that happens to be a whole second has another form.
   const clock = () => Date.now() - (Date.now() % 10) + 1;
   const sandbox = await Sandbox.start({ directory, users, habits, clock });

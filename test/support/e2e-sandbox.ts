@@ -46,7 +46,9 @@ export class SandboxService {
 
   /** Port 0 is any free one. */
   static async start(directory: string, port: number): Promise<SandboxService> {
-    return new SandboxService(await Sandbox.start({ directory, port, beforeListening: writeSecrets }));
+    return new SandboxService(
+      await Sandbox.start({ directory, port, beforeListening: writeSecrets, habits: { rsaBits: 1_024 } }),
+    );
   }
 
   /** The sections `service` and `auth` of a configuration. */

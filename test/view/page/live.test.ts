@@ -1,5 +1,7 @@
 /** The session of the page and its stream of events, without a document, against a real view. */
+import { once } from 'node:events';
 import fs from 'node:fs';
+import http from 'node:http';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import type { JobId } from '../../../src/job.ts';
 import type { PageSession } from '../../../src/view/contract/addresses.ts';
@@ -202,6 +204,35 @@ it('a page opens the stream of what it shows: again when that changes, while it 
   expect(location.reload).not.toHaveBeenCalled();
   await startAgain('1.2.4');
   await until('the page of the other version', () => location.reload.mock.calls.length === 1);
+});
+
+it('a page shows what listens in the place of the view nothing that opens it, and goes on with the view', async () => {
+  const { place, tab } = await browser();
+  const { live, status } = await tab(place.view.link());
+  live.subscribe({ jobs: '1' });
+  live.start();
+  const isOpen = () => until('the stream', () => live.connection.value === 'open');
+  await isOpen();
+  const at = { host: '127.0.0.1', port: place.view.port };
+  await place.view.close();
+  const shown = new Set<string>();
+  const thief = http.createServer(({ url = '', headers: { authorization } }, response) => {
+    if (authorization !== undefined) shown.add(authorization);
+    const isHello = url.startsWith('/api/hello');
+    const body = isHello ? { start: 'x'.repeat(22), proof: 'x'.repeat(43) } : ['hello', { program: 'x', now: 1 }];
+    response.writeHead(200).end(`${JSON.stringify(body)}\n`);
+  });
+  await once(thief.listen(at), 'listening');
+  await until('the refusal', () => live.condition.value.problem?.message.includes('has not proven to be the view'));
+  await status();
+  thief.close();
+  await once(thief, 'close');
+  Object.assign(place.settings, { listen: at });
+  await place.start();
+  await isOpen();
+  expect([shown.size, await status()]).toEqual([1, 200]);
+  for (const authorization of shown)
+    expect((await place.ask(`/${LINES}`, { headers: { authorization } })).status).toBe(401);
 });
 
 it('a page has the time of the view, whatever the clock of the browser', async () => {
