@@ -8,15 +8,9 @@ import type { LinePlace, Refusal, ResultEntries, SearchLine } from '../../src/vi
 import type { FileLength } from '../../src/view/contract/events.ts';
 import { expectCases } from '../support/errors.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
-import { type Answer, JOB, STDOUT, TASK, ViewPlace } from '../support/view-place.ts';
+import { JOB, STDOUT, TASK, ViewPlace } from '../support/view-place.ts';
 
 const TEXT = 'první řádek\r\n\u001b[31mred\u001b[0m\n<script>alert(1)</script>\n';
-
-const numbersIn = ({ headers, body }: Answer) => ({
-  start: Number(headers['view-start']),
-  end: Number(headers['view-start']) + body.length,
-  bytes: Number(headers['view-bytes']),
-});
 
 /** Names of versions that have numbers of files in them, in the order in which they came. */
 class Versions {
@@ -122,21 +116,6 @@ it('the view answers each request for contents, searches and results as is writt
 });
 
 describe('the lines of a mirror', () => {
-  it('are its bytes, window by window', async () => {
-    const content = Buffer.concat([Buffer.from(TEXT.repeat(3_000)), Buffer.from([0xff, 0x00, 0xc3])]);
-    const place = await ViewPlace.withJob(content);
-    const windows: Buffer[] = [];
-    for (let at = 0; at < content.length; ) {
-      const answer = await place.ask(`/api/lines?${STDOUT}&version=g1&at=${at}&bytes=10000`);
-      expect(answer.headers).toMatchObject({ 'content-type': 'application/octet-stream', 'view-version': 'g1' });
-      const { start, end, bytes } = numbersIn(answer);
-      expect({ start, bytes }).toEqual({ start: at, bytes: content.length });
-      windows.push(answer.body);
-      at = end;
-    }
-    expect(Buffer.concat(windows).equals(content)).toBe(true);
-  });
-
   it('have numbers once they are counted, and each can be gone to', async () => {
     const place = await ViewPlace.withJob(TEXT.repeat(100_000));
     const before = await place.ask(`/api/lines?${STDOUT}&from=3000000`);

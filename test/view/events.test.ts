@@ -5,7 +5,6 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { lockDirectory } from '../../src/store/lock.ts';
 import type { StoredError } from '../../src/store/rows.ts';
 import { Totals } from '../../src/store/totals.ts';
-import type { FileLength } from '../../src/view/contract/events.ts';
 import { AgentCounts, Figures } from '../../src/view/events/figures.ts';
 import { Snapshots } from '../../src/view/events/snapshots.ts';
 import { until } from '../support/e2e-until.ts';
@@ -14,57 +13,7 @@ import { JOB, STDOUT, ViewPlace } from '../support/view-place.ts';
 const FILE = `file=${JOB}/9001/stdout`;
 const TROUBLE: StoredError = { code: 'timeout', message: '<b>no\u202e answer', hint: 'wait', since: 7 };
 
-/** Bytes of a mirror as a page gets them: what each event says is new is asked for. */
-class Follower {
-  readonly #place: ViewPlace;
-  readonly #seen: Buffer[] = [];
-  #bytes = 0;
-  version = '';
-
-  constructor(place: ViewPlace) {
-    this.#place = place;
-  }
-
-  get content(): Buffer {
-    return Buffer.concat(this.#seen);
-  }
-
-  async take({ version, bytes }: FileLength): Promise<void> {
-    if (version !== this.version) {
-      this.version = version;
-      this.#bytes = 0;
-      this.#seen.length = 0;
-    }
-    while (this.#bytes < bytes) {
-      const { status, body } = await this.#place.ask(
-        `/api/lines?${STDOUT}&version=${version}&at=${this.#bytes}&bytes=5000`,
-      );
-      if (status === 409) return;
-      this.#seen.push(body);
-      this.#bytes += body.length;
-    }
-  }
-}
-
 describe('a mirror that grows', () => {
-  it('is followed byte for byte, through a rewrite', async () => {
-    const place = await ViewPlace.withJob();
-    const page = place.look(FILE);
-    await page.until('length', ({ bytes }) => bytes === 0);
-    const follower = new Follower(place);
-    for (let step = 1; step <= 10; step++) {
-      fs.appendFileSync(place.mirrorOf(), `step ${step} ${'ž'.repeat(step * 500)}\r\npart`);
-      const { size } = fs.statSync(place.mirrorOf());
-      await follower.take(await page.until('length', ({ bytes }) => bytes === size));
-    }
-    expect(follower.content.equals(fs.readFileSync(place.mirrorOf()))).toBe(true);
-
-    place.rewrite('stdout', 'anew\n');
-    const anew = await page.until('length', ({ version, bytes }) => version === 'g2' && bytes === 5);
-    await follower.take(anew);
-    expect(follower.content.toString()).toBe('anew\n');
-  });
-
   it('is said to all who look, and only the last of many changes', async () => {
     const place = await ViewPlace.withJob();
     const pages = Array.from({ length: 10 }, () => place.look(FILE));
@@ -171,17 +120,6 @@ describe('the service', () => {
     figures.add({ ...counts, bytes: 3_500 } as AgentCounts, 4_000);
     const news = await page.until('figures', (all) => all?.some(({ at }) => at === 4_000) ?? false);
     expect(news).toEqual([{ at: 4_000, bytes: 500, calls: {}, failures: {} }]);
-    // The clock is set back.
-    for (const [bytes, at] of [
-      [3_500, 2_500],
-      [4_000, 3_500],
-    ] as const)
-      figures.add({ ...counts, bytes } as AgentCounts, at);
-    const later = await page.until('figures', (all) => all?.some(({ at }) => at === 3_500) ?? false);
-    expect(later?.map(({ at, bytes }) => [at, bytes])).toEqual([
-      [2_000, 1_000],
-      [3_500, 500],
-    ]);
   });
 
   it('fails only while an agent runs; that one starts and stops is reported, though nothing is written', async () => {

@@ -218,16 +218,6 @@ describe('a signal', () => {
     await outcome;
     await until(() => server.open() === 0);
   });
-
-  test('between two chunks counts, even if the rest has arrived', async () => {
-    const server = await serve(startHttpServer((_, response) => answer(response, 200, '', 'abc')));
-    const stop = new AbortController();
-    const got = await client().request(get(server.url, { signal: stop.signal }));
-    const chunks = got.body[Symbol.asyncIterator]();
-    await chunks.next();
-    stop.abort();
-    await expect(chunks.next()).rejects.toMatchObject({ code: 'aborted' });
-  });
 });
 
 describe('a failure has its code:', () => {
@@ -261,14 +251,6 @@ describe('a failure has its code:', () => {
       message: `127.0.0.1:${server.port} cannot be reached: connection refused (ECONNREFUSED)`,
     });
     expect(getEventListeners(request.signal, 'abort')).toEqual([]);
-  });
-
-  test('a connection that is reset', async () => {
-    const server = await raw('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nabc', (socket) => {
-      setImmediate(() => socket.resetAndDestroy());
-    });
-    const reading = async () => readBody(await client().request(get(server.url)), 1000);
-    await expect(reading()).rejects.toMatchObject({ code: 'interrupted' });
   });
 
   test('an address that is none', async () => {

@@ -7,7 +7,7 @@ import { type ErrorCode, JobtailError } from '../../../src/errors.ts';
 import type { Operation } from '../../../src/operations.ts';
 import type { HttpLimits } from '../../../src/remote/http/http-client.ts';
 import { slowness, watchTurns } from '../../support/cpu-cost.ts';
-import { entry, fault11, fileResponse, listResponse, partsResponse } from '../../support/wire-envelopes.ts';
+import { entry, fileResponse, listResponse, partsResponse } from '../../support/wire-envelopes.ts';
 import { createRemote, JOB, SESSION_CODE, TASK } from '../../support/wire-remote.ts';
 import { createRest } from '../../support/wire-rest.ts';
 import { startTcpServer, until } from '../../support/wire-server.ts';
@@ -54,8 +54,6 @@ function head(status: number, headers: Headers): string {
   return `HTTP/1.1 ${status} Status\r\n${lines.join('')}\r\n`;
 }
 
-const HTML = 'text/html';
-
 /** The beginning of an answer that will not be as long as it says. */
 const longHead = (type: string, code = 200) => head(code, { 'content-type': type, 'content-length': 1_000_000_000 });
 
@@ -75,8 +73,6 @@ function forever(start: string, piece: string, everyMs = 0): Broken['serve'] {
     socket.on('close', () => clearInterval(timer));
   };
 }
-
-const page = (size: number) => `<!DOCTYPE html><html><head><title>Sign in</title></head>${'<p>text '.repeat(size / 8)}`;
 
 /** A sound answer of a protocol, and what stands of it before its text. */
 interface Sound {
@@ -101,16 +97,6 @@ function brokenConnections({ type, good, beforeContent }: Sound): readonly Broke
       'compressed',
     ),
     broken('gzip that does not say so', 'malformed', answered(200, type, gzipSync(good))),
-  ];
-}
-
-function brokenStatuses({ type }: Sound): readonly BrokenAnswer[] {
-  const long = longHead(type, 500);
-  return [
-    broken('308 with a body', 'redirected', answered(308, HTML, page(1_000_000), { location: '/' })),
-    broken('500 with a page of 1 MB', 'http-status', answered(500, HTML, page(1_000_000))),
-    broken('500 with a body that stalls', 'timeout', only(long)),
-    broken('500 with a body without end', 'http-status', forever(long, 'x'.repeat(65_536))),
   ];
 }
 
@@ -210,7 +196,6 @@ const REST: Protocol = {
 
 function brokenOverSoap(): readonly Broken[] {
   const XML = 'text/xml; charset=utf-8';
-  const xml = (body: string | Buffer) => answered(200, XML, body);
   const LONG = longHead(XML);
 
   const good = partsResponse(entry('x'));
@@ -241,35 +226,6 @@ function brokenOverSoap(): readonly Broken[] {
     broken('a tag without end', 'malformed', forever(`${LONG}<a b="`, 'x'.repeat(65_536))),
   ];
 
-  const statuses: readonly BrokenAnswer[] = [
-    ...brokenStatuses(SOUND),
-    broken('500 with 1 MB of text without a colon', 'http-status', answered(500, XML, '<'.repeat(1_000_000))),
-  ];
-
-  const types: readonly BrokenAnswer[] = [
-    broken('a page of 1 MB', 'malformed', answered(200, HTML, page(1_000_000)), 'web page ("Sign in")'),
-    broken('a page of 1 MB that says it is XML', 'malformed', xml(page(1_000_000)), 'web page ("Sign in")'),
-  ];
-
-  const MANY_NAMESPACES = Array.from({ length: 700 }, (_, at) => `xmlns:p${at}="u:${at}"`).join(' ');
-  /** 1 MB of `piece` inside of ten elements with `attributes`. */
-  const inHeader = (piece: string, attributes = '') => {
-    const inner = piece.repeat(1_000_000 / piece.length);
-    const header = `${`<a ${attributes}>`.repeat(10)}${inner}${'</a>'.repeat(10)}`;
-    return good.replace('<soap:Body>', () => `<soap:Header>${header}</soap:Header><soap:Body>`);
-  };
-  const inDetail = fault11('no').replace('<detail />', `<detail>${'<a xmlns:p="urn:p"/>'.repeat(50_000)}</detail>`);
-  // Others: documents.txt, calls.txt.
-  const documents: readonly BrokenAnswer[] = [
-    broken('1 MB of namespaces in the header', 'answer-too-large', xml(inHeader('<a xmlns:p="urn:p"/>'))),
-    broken(
-      '1 MB of namespaces, each below many',
-      'answer-too-large',
-      xml(inHeader('<b xmlns:q="r"/>', MANY_NAMESPACES)),
-    ),
-    broken('a fault with 1 MB of namespaces in its detail', 'answer-too-large', xml(inDetail)),
-  ];
-
   const files: readonly BrokenAnswer[] = [
     broken(
       'base64 without end',
@@ -291,16 +247,11 @@ function brokenOverSoap(): readonly Broken[] {
     ),
     broken('bytes that trickle on and on', 'timeout', forever(LONG, ' '.repeat(1100), 10)),
   ];
-  return [
-    ...[...connections, ...statuses, ...types, ...documents].map(of(PARTS)),
-    ...files.map(of(FILE)),
-    ...listings.map(of(LIST)),
-  ];
+  return [...connections.map(of(PARTS)), ...files.map(of(FILE)), ...listings.map(of(LIST))];
 }
 
 function brokenOverRest(): readonly Broken[] {
   const JSON_TYPE = 'application/json; charset=utf-8';
-  const json = (body: string | Buffer) => answered(200, JSON_TYPE, body);
   const LONG = longHead(JSON_TYPE);
 
   const item = (content: string) =>
@@ -316,24 +267,6 @@ function brokenOverRest(): readonly Broken[] {
     broken('a number without end', 'answer-too-large', forever(`${LONG}[`, '1'.repeat(65_536))),
   ];
 
-  const statuses: readonly BrokenAnswer[] = [
-    ...brokenStatuses(SOUND),
-    broken('500 with 1 MB of brackets', 'http-status', answered(500, JSON_TYPE, '['.repeat(1_000_000))),
-  ];
-
-  const types: readonly BrokenAnswer[] = [
-    broken('a page of 1 MB', 'malformed', answered(200, HTML, page(1_000_000)), 'page ("Sign in")'),
-  ];
-
-  const documents: readonly BrokenAnswer[] = [
-    broken('deep nesting', 'malformed', json('['.repeat(1_000_000))),
-    broken('a name of 10 MB', 'answer-too-large', json(`[{"${'n'.repeat(10_000_000)}":1}]`)),
-    broken('a path of 10 MB', 'answer-too-large', json(good.replace('out', 'x'.repeat(10_000_000)))),
-    broken('a million entries', 'answer-too-large', json(`[${'{},'.repeat(1_000_000)}{}]`)),
-    broken('a million texts', 'answer-too-large', json(`[${'{"Content":""},'.repeat(1_000_000)}{}]`)),
-    broken('content of 30 MB without end', 'malformed', json(beforeContent + 'x'.repeat(30_000_000))),
-  ];
-
   const files: readonly BrokenAnswer[] = [
     broken('base64 without end', 'interrupted', (socket) => void socket.end(`${LONG}"AAAA`)),
   ];
@@ -345,11 +278,7 @@ function brokenOverRest(): readonly Broken[] {
     broken('bytes that trickle on and on', 'timeout', forever(LONG, ' '.repeat(1100), 10)),
   ];
 
-  return [
-    ...[...connections, ...statuses, ...types, ...documents].map(of(PARTS)),
-    ...files.map(of(FILE)),
-    ...listings.map(of(LIST)),
-  ];
+  return [...connections.map(of(PARTS)), ...files.map(of(FILE)), ...listings.map(of(LIST))];
 }
 
 const ALL = [

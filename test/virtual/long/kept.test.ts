@@ -2,9 +2,8 @@
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
-import { isHere } from '../../../src/agent/pass/verification.ts';
 import type { JobId } from '../../../src/job.ts';
-import { ended, verified } from '../commands.ts';
+import { ended } from '../commands.ts';
 import { JOB, MINUTE_MS, order, withJob } from '../one-job.ts';
 import { World } from '../world.ts';
 
@@ -54,68 +53,6 @@ test('no file stays open, whichever call fails while mirrors are made', async ()
     }
   }
 });
-
-test('a call that is repeated after a sign-in waits for the end of a pause', () =>
-  withJob(async (world) => {
-    const until = world.time.passedMs + MINUTE_MS;
-    world.service.faults.push({ code: 'session-lost', retryAfterMs: 5 * MINUTE_MS, share: 1, until });
-    const before = world.service.calls;
-    // The world ends a run in which a call begins in a pause.
-    await world.pass(30 * MINUTE_MS);
-    expect(world.service.calls).toBeGreaterThan(before + 2);
-    expect(world.agent.store.jobs.get(JOB)?.error).toBeNull();
-  }));
-
-const RESULT = '/out/result-1.dat';
-
-/** What fails at the end of a job, and what the agent has of it in the end. */
-const AT_THE_END = {
-  'a live file': {
-    file: '5010/stderr',
-    codes: ['answer-too-large', 'fault'],
-    isWhole: ({ agent, service }: World) => {
-      const row = agent.store.liveFiles.ofJob(JOB).find(({ file }) => file === 'stderr');
-      return row?.error === null && row.position === service.job(JOB).tasks[0]?.files.stderr.content?.length;
-    },
-  },
-  'a result': {
-    file: RESULT,
-    codes: ['http-status', 'not-found'],
-    isWhole: ({ agent }: World) => agent.store.results.get(JOB, RESULT)?.state === 'synced',
-  },
-} as const;
-const CASES = Object.entries(AT_THE_END).flatMap(([what, { file, codes, isWhole }]) =>
-  codes.map((code) => ({ what, file, code, isWhole })),
-);
-
-/** Minutes from the end of a job to its settling, in which a file of it fails at first. */
-async function settlesIn(world: World, { file, code }: (typeof CASES)[number], failsMs: number): Promise<number> {
-  const { agent, service, time } = world;
-  const job = service.job(JOB);
-  job.tasks[0]?.files.stderr.append(30);
-  job.result(RESULT, 'file', time.wallMs, Buffer.from('the result\n'));
-  const endedAt = time.passedMs;
-  service.faults = [{ code, file, share: 1, until: endedAt + failsMs }];
-  job.to('Finished', time.wallMs);
-  while (agent.store.jobs.get(JOB)?.state !== 'settled') await world.pass(10_000);
-  return (time.passedMs - endedAt) / MINUTE_MS;
-}
-
-test.each(CASES)('a job is not settled while $what of it fails ($code)', (one) =>
-  withJob(async (world) => {
-    expect(await settlesIn(world, one, 10 * MINUTE_MS)).toBeGreaterThan(10);
-    expect(one.isWhole(world)).toBe(true);
-  }),
-);
-
-test.each(CASES)('a job is settled after a quarter of an hour although $what of it fails ($code)', (one) =>
-  withJob(async (world) => {
-    const minutes = await settlesIn(world, one, 24 * 60 * MINUTE_MS);
-    expect(minutes).toBeGreaterThan(15);
-    expect(minutes).toBeLessThan(30);
-    expect(one.isWhole(world)).toBe(false);
-  }),
-);
 
 test('a deleted job is known as deleted although its state could not be written then', () =>
   withJob(async (world) => {
@@ -188,29 +125,6 @@ test('no event is sent while the state cannot be written, and each is sent once 
     { notify: true },
   ));
 
-test('verify does not find a file here that is empty in its mirror, and was written to since', () =>
-  withJob(
-    async (world) => {
-      const { agent, service } = world;
-      const name = '/5010/stdout.txt';
-      const stdout = service.job(JOB).tasks[0]?.files.stdout;
-      stdout?.append(3);
-      await world.pass(MINUTE_MS);
-      agent.store.transaction(() => agent.store.requests.add(JOB, 'sync', world.time.wallMs));
-      agent.refresh();
-      await world.pass(10 * MINUTE_MS);
-      expect(agent.store.results.get(JOB, name)?.live).toBe('5010/stdout');
-      stdout?.rewrite(0);
-      await world.pass(10 * MINUTE_MS);
-      // No poll comes between.
-      stdout?.append(3);
-      // It throws if all is found here.
-      const found = await verified(world, JOB);
-      expect(found?.filter((one) => !isHere(one))).toMatchObject([{ name: 'task 5010 stdout' }]);
-    },
-    { results: true, include: ['**'], exclude: [], resultsIntervalSeconds: 60, maxIntervalSeconds: 60 },
-  ));
-
 test('a stop on a slow disk opens no other mirror of a job with many', () =>
   withJob(async (world) => {
     const { agent, service, disk, time } = world;
@@ -224,6 +138,8 @@ test('a stop on a slow disk opens no other mirror of a job with many', () =>
     await ended(world, agent.stop());
     expect(time.passedMs - before).toBeLessThan(3 * disk.flushMs);
   }));
+
+const RESULT = '/out/result-1.dat';
 
 test('a kill while its last pass is given up leaves no result of a settled job in flux', async () => {
   const times = { listedAt: 1, fetchedAt: 1, dueAt: 1, intervalMs: 1, hangs: 0, stamp: null, stampProven: false };
