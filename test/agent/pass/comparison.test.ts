@@ -48,6 +48,21 @@ it.each([
   expect(await proveFile(file, 'stdout.txt', options, untilDifferent)).toEqual(expected);
 });
 
+/** Proves a file that the service fails to send; `send` is the other way. */
+function proving(error: JobtailError, isOpen: boolean, send: (stop: AbortController) => void = () => {}) {
+  const file = path.join(temporaryDirectory(), 'stdout.log');
+  fs.writeFileSync(file, 'text');
+  const stop = new AbortController();
+  const downloadFile: Remote['downloadFile'] = async (_job, _name, sink) => {
+    send(stop);
+    await sink(Buffer.from('text'));
+    return 4;
+  };
+  const remote = Object.assign(new ModelRemote(), { downloadFile: () => Promise.reject(error) });
+  const direct = { isOpen: () => isOpen, downloadFile };
+  return proveFile(file, 'stdout.txt', { remote, direct, jobId: '501' as JobId, signal: stop.signal });
+}
+
 it.each([
   ['unreachable', true, 'unreachable'],
   ['http-status', false, 'http-status'],
@@ -56,54 +71,32 @@ it.each([
 ] as const)(
   'a file that the service fails to send (%s) comes the other way, if that is open: %s',
   async (code, isOpen, thrown) => {
-    const file = path.join(temporaryDirectory(), 'stdout.log');
-    fs.writeFileSync(file, 'text');
-    const remote = new ModelRemote();
-    remote.downloadFile = () => Promise.reject(new JobtailError(code, 'it fails'));
-    const direct = {
-      isOpen: () => isOpen,
-      downloadFile: async (_job: JobId, _name: string, sink: Sink) => {
-        await sink(Buffer.from('text'));
-        return 4;
-      },
-    };
-    const stop = new AbortController();
-    const proving = () => proveFile(file, 'stdout.txt', { remote, direct, jobId: '501' as JobId, signal: stop.signal });
-    if (thrown === undefined) expect(await proving()).toMatchObject({ outcome: 'equal', bytes: 4 });
-    else await expect(proving()).rejects.toMatchObject({ code: thrown });
+    const error = new JobtailError(code, 'it fails');
+    if (thrown === undefined) expect(await proving(error, isOpen)).toMatchObject({ outcome: 'equal', bytes: 4 });
+    else await expect(proving(error, isOpen)).rejects.toMatchObject({ code: thrown });
     // A stop is no reason to report the failure of the service.
-    direct.downloadFile = async () => {
+    const stopped = proving(error, isOpen, (stop) => {
       stop.abort();
       throw new JobtailError('aborted', 'it was stopped');
-    };
-    await expect(proving()).rejects.toMatchObject({ code: thrown ?? 'aborted' });
+    });
+    await expect(stopped).rejects.toMatchObject({ code: thrown ?? 'aborted' });
   },
 );
 
 it.each([
-  [undefined, 4, 'equal'],
-  ['unreadable', 4, 'equal'],
-  ['unclear', 4, 'equal'],
-  ['unreadable', 0, 'unproven'],
-  ['nothing', 4, 'unproven'],
+  [undefined, true, 'equal'],
+  ['unreadable', true, 'equal'],
+  ['unclear', true, 'equal'],
+  ['unreadable', false, 'unproven'],
+  ['nothing', true, 'unproven'],
 ] as const)(
-  'a file that the service refuses (%s) is compared by the other way if it may be there, and that brings %i bytes: %s',
-  async (inPlace, bytes, outcome) => {
-    const file = path.join(temporaryDirectory(), 'stdout.log');
-    fs.writeFileSync(file, 'text');
-    const remote = new ModelRemote();
+  'a refused file (%s) is compared by the other way if it may be there, and if that brings it: %s',
+  async (inPlace, isBrought, outcome) => {
     const refusal: { inPlace?: NoFile } = inPlace === undefined ? {} : { inPlace };
-    remote.downloadFile = () => Promise.reject(new JobtailError('fault', 'refused', refusal));
-    const downloadFile: Remote['downloadFile'] = async (_job, _name, sink) => {
-      if (bytes === 0) throw new JobtailError('unreachable', 'away');
-      await sink(Buffer.from('text'));
-      return 4;
-    };
-    const direct = { isOpen: () => true, downloadFile };
-    const options = { remote, direct, jobId: '501' as JobId, signal: new AbortController().signal };
-    expect(await proveFile(file, 'stdout.txt', options)).toMatchObject({
-      ...{ outcome, bytes: 4 },
-      ...(outcome === 'unproven' && { reason: 'refused' }),
+    const proof = proving(new JobtailError('fault', 'refused', refusal), true, () => {
+      if (!isBrought) throw new JobtailError('unreachable', 'away');
     });
+    const reason = outcome === 'unproven' ? { reason: 'refused' } : {};
+    expect(await proof).toMatchObject({ outcome, bytes: 4, ...reason });
   },
 );

@@ -1,7 +1,7 @@
 /** Listings and ledgers that are as large as a job or a service likes: in slices, in bounded memory, and said in a line. */
 import { expect, it, onTestFinished, vi } from 'vitest';
 import type { Patterns } from '../../../../../src/agent/patterns.ts';
-import { Ledger, NO_STAMP, Progress, Stamps } from '../../../../../src/agent/results/ledger.ts';
+import { Ledger, Progress, Stamps } from '../../../../../src/agent/results/ledger.ts';
 import { judgeOf } from '../../../../../src/agent/results/listing.ts';
 import { LiveLinks } from '../../../../../src/agent/results/place/live-links.ts';
 import { distinct, type Plan, planSync } from '../../../../../src/agent/results/plan.ts';
@@ -10,6 +10,7 @@ import type { ResultRow } from '../../../../../src/store/rows.ts';
 import { systemClock } from '../../../../../src/system/clock.ts';
 import { fileCalls } from '../../../../../src/system/files.ts';
 import { slowness, watchTurns } from '../../../../support/cpu-cost.ts';
+import { NEW_RESULT } from '../../../../support/live-place.ts';
 import { memoryDirectory } from '../../../../support/temp-directory.ts';
 import { JOB, OPTIONS, ResultsPlace } from '../../place.ts';
 
@@ -22,18 +23,9 @@ const synced = { state: 'synced', bytes: 1, sha256: 'a'.repeat(64), fetchedAt: 1
 
 /** Rows as earlier syncs left them. */
 function fill(place: ResultsPlace, names: readonly string[], row: Partial<ResultRow>): void {
-  const common = {
-    jobId: JOB,
-    state: 'listed',
-    reason: null,
-    bytes: null,
-    sha256: null,
-    live: null,
-    hangs: 0,
-    ...NO_STAMP,
-  } as const;
-  const times = { listedAt: 1, fetchedAt: null, dueAt: place.now + 60_000, intervalMs: 60_000 };
-  place.store.results.saveAll(names.map((name) => ({ ...common, ...times, name, ...row })));
+  const listed = { ...NEW_RESULT, state: 'listed', bytes: null, fetchedAt: null, intervalMs: 60_000 } as const;
+  const dueAt = place.now + 60_000;
+  place.store.results.saveAll(names.map((name) => ({ ...listed, dueAt, name, ...row })));
 }
 
 /** What one sync would do; nothing is fetched. */
@@ -41,29 +33,20 @@ async function planOf(place: ResultsPlace, names: readonly string[], patterns: P
   const { store, mirror } = place;
   const clock = { ...systemClock, now: () => place.now };
   const stamps = new Stamps(undefined, clock);
+  const { signal } = new AbortController();
+  const { capabilities } = store;
   return planSync({
-    ...{
-      directory: place.path(),
-      isFinal: false,
-      onlyInFlux: false,
-      maxFileBytes: null,
-      signal: new AbortController().signal,
-      stamps,
-      stands: async () => true,
-      isLinkGone: async () => false,
-    },
+    ...{ directory: place.path(), isFinal: false, onlyInFlux: false, maxFileBytes: null, signal, stamps },
+    stands: async () => true,
+    isLinkGone: async () => false,
     left: await distinct(names),
     judge: judgeOf(patterns, false),
     ledger: new Ledger({
-      ...{ store, jobId: JOB, clock, onNetwork: false, intervalMs: 60_000, stamps, signal: AbortSignal.any([]) },
+      ...{ store, jobId: JOB, clock, onNetwork: false, intervalMs: 60_000, stamps, signal },
       progress: new Progress({ store, jobId: JOB, clock, fallback: null }),
     }),
     links: new LiveLinks({
-      mirrorDirectory: mirror,
-      calls: fileCalls(false),
-      liveFiles: [],
-      linked: [],
-      capabilities: store.capabilities,
+      ...{ mirrorDirectory: mirror, calls: fileCalls(false), liveFiles: [], linked: [], capabilities },
     }),
   });
 }
