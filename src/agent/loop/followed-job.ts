@@ -114,7 +114,7 @@ export class FollowedJob implements OneJob {
   }
 
   wasQuiet(beganAt: number, hasResponse: boolean): void {
-    this.#life = afterPoll(this.#life, { beganAt, hasResponse }, this.context.clock.monotonic());
+    this.#life = afterPoll(this.#life, beganAt, hasResponse, this.context.clock.monotonic());
   }
 
   checkEnd(): ReturnType<typeof endOf> {
@@ -227,11 +227,10 @@ export class FollowedJob implements OneJob {
   /** After a pass: what became due beside it was dropped, and a command may have changed the row of the job meanwhile. */
   #resume(): void {
     const { store, limits } = this.context;
-    const { minIntervalMs } = limits.intervals;
+    const { intervals, resultsIntervalMs: results } = limits;
     const job = store.jobs.get(this.jobId);
-    const results = Math.max(minIntervalMs, limits.resultsIntervalMs);
     const pass = this.failures.remainingMs('pass');
-    if (job !== undefined) this.#follow(job, { poll: minIntervalMs, search: LISTING_MS, results, pass });
+    if (job !== undefined) this.#follow(job, { poll: intervals.minIntervalMs, search: LISTING_MS, results, pass });
   }
 
   #failed(kind: DueRun, error: JobtailError): void {

@@ -22,23 +22,20 @@
  *   5    restart, or watched: deleted             deleted    its pass needs no call
  *   6    reported as active                       active     bytes will come; a settled job runs again
  *   7    reported as over; in another run         over       the last bytes are fetched, late ones are waited for
- *   8    reported as over, as it is stored        over       the stored report is still true
+ *   8    reported as over, as it is stored;       over       the stored report is still true, or the last one
+ *        report refused
  *   9    reported without a known state           unclear    it proves nothing
  *   10   reported or found as deleted             deleted    all work ends: older copies must not replace its files
- *   11   report refused                           over       the stored report is the last one
- *   12   poll failed or refused, search failed               it may have missed bytes: the quiet time starts anew
- *   13   quiet poll; refused poll of a job that is over      counts for the end, which what is refused delays (row 15)
- *   14   growth, also of tasks; pass unequal                 more bytes may come: all times start anew
- *   15   end delayed                                         what fails may still come: the end waits for `FAILING_MS`
- *   16   end due                                             the last pass runs
- *   17   pass equal                               settled    nothing more came
- *   18   pass equal or unequal                    ended      the last pass of an unwatched job is done
- *   19   pass refused                                        the service responds, but refuses this: as row 15, and counted
- *   20   pass failed                                         an outage, or this machine: retried as long as it takes
- *   21   given up                                 settled    `REFUSED_PASSES` were refused, and `FAILING_MS` are over
- *   22   given up                                 ended      the same
- *   23   unwatched                                ending     its last pass runs
- *   24   left: unwatched at once, forgotten, or       ended      all work ends
+ *   11   poll failed or refused, search failed               it may have missed bytes: the quiet time starts anew
+ *   12   quiet poll; refused poll of a job that is over      counts for the end, which what is refused delays (row 14)
+ *   13   growth, also of tasks; pass unequal                 more bytes may come: all times start anew
+ *   14   end delayed                                         what fails may still come: the end waits for `FAILING_MS`
+ *   15   end due                                             the last pass runs
+ *   16   pass equal, or given up                  settled    nothing more came, or passes were refused for too long
+ *   17   pass equal or unequal, or given up       ended      the last pass of an unwatched job is done, or given up
+ *   18   pass refused                                        the service responds, but refuses this: as row 14, and counted
+ *   19   unwatched                                ending     its last pass runs
+ *   20   left: unwatched at once, forgotten, or   ended      all work ends
  *        no command waits for it any more
  *
  * Times are milliseconds of the monotonic clock, and are passed in. What fails and may still come (a file, a listing, a
@@ -112,20 +109,16 @@ const ROWS = {
   8: { next: 'over' },
   9: { next: 'unclear' },
   10: { next: 'deleted', due: ['pass'], endsRuns: true },
-  11: { next: 'over' },
-  12: { times: 'quiet anew' },
-  13: { times: 'quiet poll' },
-  14: { times: 'all anew' },
-  15: { times: 'delayed' },
-  16: { due: ['pass'] },
-  17: { next: 'settled' },
-  18: { next: 'ended' },
-  19: { times: 'refused' },
-  20: {},
-  21: { next: 'settled' },
-  22: { next: 'ended' },
-  23: { next: 'ending', due: ['pass'] },
-  24: { next: 'ended', endsRuns: true },
+  11: { times: 'quiet anew' },
+  12: { times: 'quiet poll' },
+  13: { times: 'all anew' },
+  14: { times: 'delayed' },
+  15: { due: ['pass'] },
+  16: { next: 'settled' },
+  17: { next: 'ended' },
+  18: { times: 'refused' },
+  19: { next: 'ending', due: ['pass'] },
+  20: { next: 'ended', endsRuns: true },
 } as const satisfies Readonly<Record<number, LifeRow>>;
 
 type RowNumber = keyof typeof ROWS;
@@ -140,20 +133,19 @@ const NEXT = {
   'reported over anew': { unclear: 7, active: 7, stored: 7, over: 7, deleted: 0, ending: 0, settled: 7, ended: 0 },
   'reported unclear': { unclear: 0, active: 9, stored: 9, over: 9, deleted: 0, ending: 0, settled: 0, ended: 0 },
   'reported deleted': { unclear: 10, active: 10, stored: 10, over: 10, deleted: 0, ending: 0, settled: 0, ended: 0 },
-  'report refused': { unclear: 0, active: 0, stored: 11, over: 0, deleted: 0, ending: 0, settled: 0, ended: 0 },
-  'poll failed': { unclear: 12, active: 12, stored: 12, over: 12, deleted: 0, ending: 0, settled: 0, ended: 0 },
-  'poll refused': { unclear: 12, active: 12, stored: 12, over: 13, deleted: 0, ending: 0, settled: 0, ended: 0 },
-  'quiet poll': { unclear: 13, active: 13, stored: 13, over: 13, deleted: 0, ending: 0, settled: 0, ended: 0 },
-  growth: { unclear: 14, active: 14, stored: 14, over: 14, deleted: 0, ending: 0, settled: 0, ended: 0 },
-  'end delayed': { unclear: 15, active: 15, stored: 0, over: 15, deleted: 0, ending: 0, settled: 0, ended: 0 },
-  'end due': { unclear: 16, active: 16, stored: 0, over: 16, deleted: 16, ending: 0, settled: 0, ended: 0 },
-  'pass equal': { unclear: 17, active: 17, stored: 0, over: 17, deleted: 17, ending: 18, settled: 0, ended: 0 },
-  'pass unequal': { unclear: 14, active: 14, stored: 14, over: 14, deleted: 0, ending: 18, settled: 0, ended: 0 },
-  'pass refused': { unclear: 19, active: 19, stored: 19, over: 19, deleted: 19, ending: 19, settled: 0, ended: 0 },
-  'pass failed': { unclear: 20, active: 20, stored: 20, over: 20, deleted: 20, ending: 20, settled: 0, ended: 0 },
-  'given up': { unclear: 21, active: 21, stored: 0, over: 21, deleted: 21, ending: 22, settled: 0, ended: 0 },
-  unwatched: { unclear: 23, active: 23, stored: 23, over: 23, deleted: 23, ending: 0, settled: 23, ended: 23 },
-  left: { unclear: 24, active: 24, stored: 24, over: 24, deleted: 24, ending: 24, settled: 0, ended: 0 },
+  'report refused': { unclear: 0, active: 0, stored: 8, over: 0, deleted: 0, ending: 0, settled: 0, ended: 0 },
+  'poll failed': { unclear: 11, active: 11, stored: 11, over: 11, deleted: 0, ending: 0, settled: 0, ended: 0 },
+  'poll refused': { unclear: 11, active: 11, stored: 11, over: 12, deleted: 0, ending: 0, settled: 0, ended: 0 },
+  'quiet poll': { unclear: 12, active: 12, stored: 12, over: 12, deleted: 0, ending: 0, settled: 0, ended: 0 },
+  growth: { unclear: 13, active: 13, stored: 13, over: 13, deleted: 0, ending: 0, settled: 0, ended: 0 },
+  'end delayed': { unclear: 14, active: 14, stored: 0, over: 14, deleted: 0, ending: 0, settled: 0, ended: 0 },
+  'end due': { unclear: 15, active: 15, stored: 0, over: 15, deleted: 15, ending: 0, settled: 0, ended: 0 },
+  'pass equal': { unclear: 16, active: 16, stored: 0, over: 16, deleted: 16, ending: 17, settled: 0, ended: 0 },
+  'pass unequal': { unclear: 13, active: 13, stored: 13, over: 13, deleted: 0, ending: 17, settled: 0, ended: 0 },
+  'pass refused': { unclear: 18, active: 18, stored: 18, over: 18, deleted: 18, ending: 18, settled: 0, ended: 0 },
+  'given up': { unclear: 16, active: 16, stored: 0, over: 16, deleted: 16, ending: 17, settled: 0, ended: 0 },
+  unwatched: { unclear: 19, active: 19, stored: 19, over: 19, deleted: 19, ending: 0, settled: 19, ended: 19 },
+  left: { unclear: 20, active: 20, stored: 20, over: 20, deleted: 20, ending: 20, settled: 0, ended: 0 },
 } as const satisfies Readonly<Record<string, Readonly<Record<Stage, RowNumber>>>>;
 
 export type JobEvent = keyof typeof NEXT;
@@ -188,12 +180,7 @@ export function reportEvent({ state, startTime }: JobInformation, startedBefore:
 }
 
 /** What a poll or search that worked shows. `hasResponse`: a job that is over may have no file to ask for. */
-export function afterPoll(
-  life: Life,
-  poll: { readonly beganAt: number; readonly hasResponse: boolean },
-  now: number,
-): Life {
-  const { beganAt, hasResponse } = poll;
+export function afterPoll(life: Life, beganAt: number, hasResponse: boolean, now: number): Life {
   const counts = beganAt >= life.quietSince && (hasResponse || life.stage === 'over');
   return counts ? happened(life, 'quiet poll', now) : life;
 }
@@ -234,7 +221,7 @@ export function endOf(life: Life, now: number, mayStillCome: () => boolean): 'en
 
 /**
  * The service refuses a poll or a pass by its response, or, while it responds to others, by a timeout or by no session.
- * A timeout alone proves nothing.
+ * A timeout alone proves nothing. A pass that fails otherwise is retried for as long as it takes.
  */
 export function failureOf(
   run: 'poll' | 'pass',
@@ -244,7 +231,7 @@ export function failureOf(
   const isRefusal = !policy.isOfService && (policy.exitCode === EXIT.service || policy.exitCode === EXIT.notFound);
   const isOfThisJob = hasRespondedToOthers && (code === 'timeout' || code === 'session-lost');
   if (isRefusal || isOfThisJob) return `${run} refused`;
-  return run === 'poll' && code === 'timeout' ? undefined : `${run} failed`;
+  return run === 'poll' && code !== 'timeout' ? 'poll failed' : undefined;
 }
 
 export const isGivenUp = (life: Life, now: number) =>

@@ -127,11 +127,11 @@ export class PassRun {
   async #failed(job: JobRow, failure: JobtailError, signal: AbortSignal): Promise<void> {
     const { jobId, context, failures } = this.#job;
     const { store, clock } = context;
-    const ofService = failureOf('pass', failure, failures.hasRespondedToOthers('pass')) ?? 'pass failed';
-    const event = failure instanceof NotCompared ? 'pass refused' : ofService;
-    this.#job.happened(event);
+    const event = failureOf('pass', failure, failures.hasRespondedToOthers('pass'));
+    const isRefused = failure instanceof NotCompared || event !== undefined;
+    if (isRefused) this.#job.happened('pass refused');
     // An outage gives nothing up, however often the pass was refused before; and a job that is active goes on.
-    if (event !== 'pass refused' || !isGivenUp(this.#job.life, clock.monotonic()) || !this.#isLast) throw failure;
+    if (!isRefused || !isGivenUp(this.#job.life, clock.monotonic()) || !this.#isLast) throw failure;
     // Before the state: a kill in between leaves no settled job with a result in flux.
     store.results.endUnfinished(jobId, failure.message);
     const summary = summaryWithoutPass(jobId, store, failure.message);

@@ -45,10 +45,6 @@ export class RunFailures {
     return kind === 'poll' ? this.#scope : `${this.#scope} ${kind}`;
   }
 
-  worked(kind: DueRun, ofServiceBefore: number): void {
-    this.logged.worked(this.scopeOf(kind), ofServiceBefore);
-  }
-
   /** Logs the most frequent reason of failed results when it changes: many files may share it. */
   resultsSynced(): void {
     const { store, log } = this.#context;
@@ -74,14 +70,12 @@ export class RunFailures {
 
   /** Records a failure. Returns the delay of the retry, in milliseconds. */
   failed(kind: DueRun, error: JobtailError): number {
-    const { clock, log } = this.#context;
-    const { retryAfterMs = 0 } = error;
+    const { clock, log, limits } = this.#context;
     if (error.code === 'internal') log.debug({ jobId: this.#jobId, stack: error.stack }, 'stack of an internal error');
-    const backOff = this.#failing.get(kind)?.backOff ?? this.#newBackOff();
-    backOff.failed(error);
+    const backOff = this.#backOffOf(kind, error);
     const delayMs = backOff.remainingMs;
     const retryAt = clock.now() + Math.round(delayMs);
-    const isLong = retryAfterMs > this.#context.limits.intervals.maxIntervalMs;
+    const isLong = (error.retryAfterMs ?? 0) > limits.intervals.maxIntervalMs;
     void this.#record(kind, { backOff, retryAt, error }, isLong ? retryAt : undefined);
     return delayMs;
   }
@@ -96,8 +90,7 @@ export class RunFailures {
 
   /** Records a failure that is not retried; resolves when it is stored. */
   givenUp(kind: DueRun, error: JobtailError): Promise<void> {
-    const backOff = this.#failing.get(kind)?.backOff ?? this.#newBackOff();
-    backOff.lengthen();
+    const backOff = this.#backOffOf(kind, error);
     this.#failing.clear();
     return this.#record(kind, { backOff, retryAt: undefined, error });
   }
@@ -120,23 +113,23 @@ export class RunFailures {
     );
   }
 
-  #newBackOff(): BackOff {
-    const { clock, random } = this.#context;
-    const { minIntervalMs, maxIntervalMs: maxMs } = this.#context.limits.intervals;
-    return new BackOff({ firstMs: 2 * minIntervalMs, maxMs, nowMs: clock.monotonic, random });
+  /** Counts this failure. */
+  #backOffOf(kind: DueRun, error: JobtailError): BackOff {
+    const { clock, random, limits } = this.#context;
+    const { minIntervalMs, maxIntervalMs: maxMs } = limits.intervals;
+    const options = { firstMs: 2 * minIntervalMs, maxMs, nowMs: clock.monotonic, random };
+    const backOff = this.#failing.get(kind)?.backOff ?? new BackOff(options);
+    backOff.failed(error);
+    return backOff;
   }
 
   /** What fails beside runs that work is a failure of the job, not of the service; a pass always is. */
   #record(kind: DueRun, one: Omit<Failing, 'progress' | 'responses'>, waitsUntil?: number): Promise<void> {
     const isAlone = kind === 'pass' || this.hasRespondedToOthers(kind);
     const { progress = 'none' } = this.#failing.get(kind) ?? {};
-    const failing = {
-      ...one,
-      progress: progress === 'none' ? progress : 'in vain',
-      responses: this.logged.responses,
-    } as const;
-    this.#failing.set(kind, failing);
-    this.logged.failed(this.scopeOf(kind), failing.error, waitsUntil, isAlone);
+    const { responses } = this.logged;
+    this.#failing.set(kind, { ...one, responses, progress: progress === 'none' ? progress : 'in vain' });
+    this.logged.failed(this.scopeOf(kind), one.error, waitsUntil, isAlone);
     const noted = this.#note({ grew: false });
     this.inBackground(noted);
     return noted;
@@ -146,8 +139,7 @@ export class RunFailures {
     const jobId = this.#jobId;
     const { clock, store, poll } = this.#context;
     const polledAt = clock.now();
-    const failing = DUE_RUNS.flatMap((kind) => this.#failing.get(kind) ?? []);
-    const first = failing.find(({ progress }) => progress !== 'some');
+    const first = DUE_RUNS.flatMap((kind) => this.#failing.get(kind) ?? []).find(({ progress }) => progress !== 'some');
     return poll.commitTogether(() => {
       const before = first === undefined ? null : (store.jobs.get(jobId)?.error ?? null);
       const stored = storedErrorFrom(first?.error, before, polledAt);

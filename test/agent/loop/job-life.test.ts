@@ -53,7 +53,8 @@ function reportedBy(written: string): JobEvent {
 /** The event of a failure while no other job works, and while others do. */
 function failuresOf(written: string): string[] {
   const [run, code] = written.split(' ') as ['poll' | 'pass', ErrorCode];
-  const events = [false, true].map((others) => failureOf(run, new JobtailError(code, 'it fails'), others));
+  const error = new JobtailError(code, 'it fails');
+  const events = [false, true].map((others) => failureOf(run, error, others) ?? 'nothing');
   return [events.join(', beside others ')];
 }
 
@@ -75,7 +76,7 @@ function lived(written: string): string[] {
     else if (polls !== undefined)
       for (let each = 0; each < Number(polls); each++) {
         const beganAt = began === undefined ? now : secondsOf(began);
-        life = afterPoll(life, { beganAt, hasResponse: hasResponse === undefined }, now);
+        life = afterPoll(life, beganAt, hasResponse === undefined, now);
       }
     else if (step === 'end?') {
       // As the agent does after each poll.
