@@ -12,7 +12,7 @@ import type {
   TransferMethod,
 } from '../../src/agent/ports/server.ts';
 import { characterStart } from '../../src/bytes.ts';
-import { asJobtailError, JobtailError } from '../../src/errors.ts';
+import { asJobtailError, type ErrorCode, JobtailError } from '../../src/errors.ts';
 import { type JobId, keyText, type TaskId } from '../../src/job.ts';
 import { type JobInformation, jobTimeOf } from '../../src/job-information.ts';
 
@@ -46,9 +46,13 @@ export class ModelRemote implements Remote {
   beforeCall: () => void | Promise<void> = () => {};
   /** Called with each request for a part, after `beforeCall`. */
   onPartRequest: (request: PartRequest) => void = () => {};
+  /** Called before each listing and each download. */
+  onListing: () => void | Promise<void> = () => {};
+  onDownload: (path: string, signal: AbortSignal) => void | Promise<void> = () => {};
   /** Contents that were handed out and not given back. */
   held = 0;
   calls = 0;
+  listings = 0;
   textBytes = 0;
   rawBytes = 0;
 
@@ -86,6 +90,8 @@ export class ModelRemote implements Remote {
   }
 
   async listChangedFiles(_jobId: JobId, signal: AbortSignal): Promise<readonly string[]> {
+    this.listings += 1;
+    await this.onListing();
     await this.#begin(signal);
     if (!this.rawAccess) return [];
     const names = [...this.files.keys()].map((name) => `/${this.prefix}${name}.txt`);
@@ -93,6 +99,7 @@ export class ModelRemote implements Remote {
   }
 
   async downloadFile(_jobId: JobId, path: string, sink: Sink, signal: AbortSignal): Promise<number> {
+    await this.onDownload(path, signal);
     await this.#begin(signal);
     const isThere = this.rawAccess && path.startsWith(`/${this.prefix}`);
     const bytes = isThere ? this.#seen(path.slice(1 + this.prefix.length, -'.txt'.length)) : undefined;
@@ -127,6 +134,11 @@ export class ModelRemote implements Remote {
     return bytes === undefined || stale === undefined ? bytes : bytes.subarray(0, stale);
   }
 }
+
+/** For a call that always fails. */
+export const failing = (code: ErrorCode, message: string, more?: { readonly retryAfterMs: number }) => () => {
+  throw new JobtailError(code, message, more);
+};
 
 /** A job of which nothing is reported but this. */
 export function jobOf(id: string, state: string | null, more: Partial<JobInformation> = {}): JobInformation {

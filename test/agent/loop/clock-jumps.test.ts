@@ -1,56 +1,30 @@
 /** A wall clock that is set back or forth: what is due and what is quiet goes by one that does not jump. */
 import { describe, expect, it } from 'vitest';
-import { keyText, type TaskId } from '../../../src/job.ts';
-import { startAgent } from '../../support/composed-agent.ts';
-import { JOB, STDOUT, TASK } from '../../support/engine.ts';
-import { HeldClock } from '../../support/held-clock.ts';
-import { ModelRemote } from '../../support/model-remote.ts';
+import type { TaskId } from '../../../src/job.ts';
+import { startJob } from '../../support/composed-agent.ts';
+import { TASK } from '../../support/engine.ts';
 import { ResultsPlace } from '../results/place.ts';
 
 const MINUTE_MS = 60_000;
 const YEAR_MS = 365 * 24 * 60 * MINUTE_MS;
 
-/** Follows a job that is to settle after an hour without news; it reports nothing. */
-async function follow() {
-  const clock = new HeldClock();
-  const remote = new ModelRemote();
-  remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
-  const { store, restart, watch } = await startAgent(remote, { clock, sections: 'results: {enabled: false}\n' });
-  watch({ tasks: [TASK as TaskId], results: false, settleAfterMs: 60 * MINUTE_MS });
-  await clock.passUntil('the first bytes', () => store.jobs.get(JOB)?.grownAt != null);
-  const state = () => store.jobs.get(JOB)?.state;
-  return { clock, state, restart };
-}
-
 describe('a job that settles after an hour without news', () => {
   it.each([
-    ['forth', YEAR_MS],
-    ['back', -YEAR_MS],
-  ])('does so after that hour, though the clock is set %s', async (_, ms) => {
-    const { clock, state } = await follow();
-    await clock.pass(30 * MINUTE_MS);
+    ['the clock is set forth', 30, YEAR_MS, false],
+    ['the clock is set back', 30, -YEAR_MS, false],
+    ['the agent is started again', 50, 0, true],
+    ['the clock is set back before a start', 0, -YEAR_MS, true],
+  ])('does so after that hour, though %s', async (_, minutes, ms, isRestart) => {
+    const { clock, job, restart, grown, ends } = await startJob({
+      ...{ tasks: [TASK as TaskId], results: false, settleAfterMs: 60 * MINUTE_MS },
+    });
+    await grown();
+    await clock.pass(minutes * MINUTE_MS);
     clock.stepWall(ms);
-    await clock.pass(29 * MINUTE_MS);
-    expect(state()).toBe('watched');
-    await clock.passUntil('its end', () => state() === 'settled', 3 * MINUTE_MS);
-  });
-
-  it('was quiet before a restart, too', async () => {
-    const { clock, state, restart } = await follow();
-    await clock.pass(50 * MINUTE_MS);
-    await restart();
-    await clock.pass(5 * MINUTE_MS);
-    expect(state()).toBe('watched');
-    await clock.passUntil('its end', () => state() === 'settled', 7 * MINUTE_MS);
-  });
-
-  it('was not quiet for less than nothing, if the clock was set back before a restart', async () => {
-    const { clock, state, restart } = await follow();
-    clock.stepWall(-YEAR_MS);
-    await restart();
-    await clock.pass(59 * MINUTE_MS);
-    expect(state()).toBe('watched');
-    await clock.passUntil('its end', () => state() === 'settled', 3 * MINUTE_MS);
+    if (isRestart) await restart();
+    await clock.pass((59 - minutes) * MINUTE_MS);
+    expect(job()?.state).toBe('watched');
+    await ends(3 * MINUTE_MS);
   });
 });
 

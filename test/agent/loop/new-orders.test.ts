@@ -10,18 +10,8 @@ import { ModelRemote } from '../../support/model-remote.ts';
 
 const MINUTE_MS = 60_000;
 
-/** Counts the looks at the results of jobs. */
-class CountingRemote extends ModelRemote {
-  listings = 0;
-
-  override listChangedFiles(...args: Parameters<ModelRemote['listChangedFiles']>): Promise<readonly string[]> {
-    this.listings += 1;
-    return super.listChangedFiles(...args);
-  }
-}
-
 async function setUp() {
-  const remote = new CountingRemote();
+  const remote = new ModelRemote();
   remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
   const clock = new HeldClock();
   const started = await startAgent(remote, { clock });

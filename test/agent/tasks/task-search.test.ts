@@ -24,7 +24,6 @@ class TaskRemote extends ModelRemote {
   listed: string[] = [];
   /** Ids that were asked about, call by call. */
   readonly asked: string[][] = [];
-  listings = 0;
 
   /** A task with a standard output; listed as that of a specification. */
   task(taskId: string, specification?: string): void {
@@ -43,8 +42,8 @@ class TaskRemote extends ModelRemote {
     return await super.readParts(jobId, wanted, stop);
   }
 
-  override async listChangedFiles(): Promise<readonly string[]> {
-    this.listings += 1;
+  override async listChangedFiles(...call: Parameters<ModelRemote['listChangedFiles']>): Promise<readonly string[]> {
+    await super.listChangedFiles(...call);
     return this.listed;
   }
 }
