@@ -12,7 +12,7 @@ interface State {
 
 /** Whether a job of the configuration is not followed: it is settled or removed, or a command ended it. */
 export const isOverruled = ({ state, source }: { readonly state: string | null; readonly source: string | null }) =>
-  state === 'settled' || state === 'forgotten' || (source === 'command' && /^end/.test(state ?? ''));
+  state === 'settled' || state === 'forgotten' || (source === 'command' && state !== 'watched');
 
 /** Copies the jobs of the configuration into the store, and ends those that it no longer names. */
 export function takeConfigured(configured: readonly WatchRequest[], { store, clock, log }: State): void {

@@ -2,18 +2,23 @@
 import { getEventListeners, setMaxListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { CallSlot, Calls, Entrance, MAX_QUEUED_POLLS } from '../../src/agent/calls.ts';
+import { CallSlot, Calls, Entrance, MAX_QUEUED_POLLS, type SharedService } from '../../src/agent/calls.ts';
 import { ServerShare } from '../../src/agent/server-share.ts';
 import { HeldClock } from '../support/held-clock.ts';
 
 const { signal } = new AbortController();
 // Every call that waits listens to it.
 setMaxListeners(0, signal);
-const share = new ServerShare({ requestsPerMinute: null, monotonic: () => performance.now() });
-const limits = { concurrency: 1, share };
+
+/** Calls by a clock that the test holds. */
+function heldCalls(concurrency = 1, requestsPerMinute: number | null = null, shared?: SharedService) {
+  const clock = new HeldClock();
+  const share = new ServerShare({ requestsPerMinute, monotonic: clock.monotonic });
+  return { clock, calls: new Calls({ concurrency, share, clock, shared }) };
+}
 
 it('a slot for calls has its first call in the place that was taken, and waits with the next one', async () => {
-  const calls = new Calls(limits);
+  const { calls } = heldCalls();
   const slot = new CallSlot(calls, 'live', signal);
   await slot.take();
   const said: string[] = [];
@@ -25,37 +30,8 @@ it('a slot for calls has its first call in the place that was taken, and waits w
   expect(said.toSorted()).toEqual(['first', 'other', 'second']);
 });
 
-it('a slot for calls lets what has begun go before what has not', async () => {
-  const calls = new Calls(limits);
-  const said: string[] = [];
-  const [first, begun] = [new CallSlot(calls, 'live', signal), new CallSlot(calls, 'live', signal)];
-  await first.take();
-  const waiting = ['a', 'b'].map((name) => calls.run('live', signal, async () => void said.push(name)));
-  const next = begun.run('begun', signal, async () => void said.push('begun'));
-  first.end();
-  await Promise.all([...waiting, next]);
-  expect(said).toEqual(['begun', 'a', 'b']);
-});
-
-it('a slot for calls comes to patient calls, too, while more polls wait than there is room for', async () => {
-  const calls = new Calls(limits);
-  const said: string[] = [];
-  const first = new CallSlot(calls, 'live', signal);
-  await first.take();
-  const call = (lane: 'live' | 'patient') => calls.run(lane, signal, async () => void said.push(lane));
-  const all = [call('patient'), call('patient'), ...Array.from({ length: 20 }, () => call('live'))];
-  first.end();
-  await Promise.all(all);
-  expect(said.indexOf('patient')).toBeGreaterThan(2);
-  expect(said.lastIndexOf('patient')).toBeLessThan(14);
-  expect(calls.waiting).toBe(0);
-});
-
 it('a slot for calls comes to a live call when a patient one that waited before it is stopped in the same moment', async () => {
-  const clock = new HeldClock();
-  const { monotonic } = clock;
-  const limited = new ServerShare({ requestsPerMinute: 600, monotonic });
-  const calls = new Calls({ concurrency: 10, share: limited, clock });
+  const { clock, calls } = heldCalls(10, 600);
   await calls.run('live', signal, async () => {});
   const stop = new AbortController();
   const patient = calls.run('patient', stop.signal, async () => {});
@@ -66,7 +42,7 @@ it('a slot for calls comes to a live call when a patient one that waited before 
 });
 
 it('a slot for calls gives a place back that no call needed', async () => {
-  const calls = new Calls(limits);
+  const { calls } = heldCalls();
   const slot = new CallSlot(calls, 'live', signal);
   await slot.take();
   slot.end();
@@ -83,7 +59,7 @@ it('a slot for calls gives a place back that no call needed', async () => {
 });
 
 it('a slot for calls is taken back when the agent stops', async () => {
-  const calls = new Calls(limits);
+  const { calls } = heldCalls();
   const [held, stop] = [new CallSlot(calls, 'live', signal), new AbortController()];
   await held.take();
   const waiting = new CallSlot(calls, 'live', stop.signal).take();
@@ -93,9 +69,7 @@ it('a slot for calls is taken back when the agent stops', async () => {
 });
 
 it('a slot for calls is taken by long calls, too, but for one', async () => {
-  const clock = new HeldClock();
-  const limited = new ServerShare({ requestsPerMinute: null, monotonic: clock.monotonic });
-  const calls = new Calls({ concurrency: 8, share: limited, clock });
+  const { clock, calls } = heldCalls(8);
   expect(await atATime(calls, clock)).toBe(8);
   expect(await atATime(calls, clock, 'patient')).toBe(7);
   const stop = new AbortController();
@@ -108,14 +82,8 @@ it('a slot for calls is taken by long calls, too, but for one', async () => {
 });
 
 it.each([1, 3])('calls of each of %i agents begin no faster than the share allows, in both queues', async (sharers) => {
-  const clock = new HeldClock();
   let called = 0;
-  const calls = new Calls({
-    concurrency: 4,
-    share: new ServerShare({ requestsPerMinute: 60, monotonic: clock.monotonic }),
-    clock,
-    shared: { sharers, called: () => (called += 1) },
-  });
+  const { clock, calls } = heldCalls(4, 60, { sharers, called: () => (called += 1) });
   const begunAt: number[] = [];
   const lanes = ['live', 'patient', 'raw', 'live', 'patient', 'wanted', 'live', 'patient'] as const;
   const all = lanes.map((lane) => calls.run(lane, signal, async () => void begunAt.push(clock.monotonic())));
@@ -125,9 +93,7 @@ it.each([1, 3])('calls of each of %i agents begin no faster than the share allow
 });
 
 it('a long call that is stopped before its turn gives its place to another long one', async () => {
-  const clock = new HeldClock();
-  const limited = new ServerShare({ requestsPerMinute: 60, monotonic: clock.monotonic });
-  const calls = new Calls({ concurrency: 2, share: limited, clock });
+  const { clock, calls } = heldCalls(2, 60);
   await calls.run('live', signal, async () => {});
   const stop = new AbortController();
   const stopped = calls.run('patient', stop.signal, async () => {});
@@ -144,15 +110,12 @@ it('a long call that is stopped before its turn gives its place to another long 
 async function atATime(calls: Calls, clock: HeldClock, lane: 'live' | 'patient' = 'live'): Promise<number> {
   let running = 0;
   let end = () => {};
-  const ended = new Promise<void>((resolve) => {
-    end = resolve;
-  });
-  const held = Array.from({ length: 40 }, () =>
-    calls.run(lane, signal, async () => {
-      running += 1;
-      await ended;
-    }),
-  );
+  const ended = new Promise<void>((resolve) => (end = resolve));
+  const call = async () => {
+    running += 1;
+    await ended;
+  };
+  const held = Array.from({ length: 40 }, () => calls.run(lane, signal, call));
   await clock.pass(60_000);
   const most = running;
   end();
@@ -184,39 +147,10 @@ it('polls wait before the queue while it is full; a stopped one does not, and gi
 
 const LANES = ['asked', 'begun', 'live', 'raw', 'wanted', 'ending', 'patient'] as const;
 const CALL_MS = 100;
-const MAX_CALLS_BEFORE = 60;
-
-it.each(LANES)('a call of lane %s begins while calls of every other lane never cease to wait', async (lane) => {
-  const clock = new HeldClock();
-  const quick = new ServerShare({ requestsPerMinute: 1_000_000, monotonic: clock.monotonic });
-  const calls = new Calls({ concurrency: 1, share: quick, clock });
-  let begun = 0;
-  let isServed = false;
-  const others = LANES.filter((other) => other !== lane);
-  const keepUp = async (other: (typeof LANES)[number]) => {
-    while (!isServed && begun < 10 * MAX_CALLS_BEFORE)
-      await calls.run(other, signal, async () => {
-        begun += 1;
-        await new Promise<void>((ended) => clock.timer(CALL_MS, ended));
-      });
-  };
-  const busy = others.flatMap((other) => [keepUp(other), keepUp(other), keepUp(other)]);
-  await clock.pass(10 * CALL_MS);
-  const before = begun;
-  let after = Number.POSITIVE_INFINITY;
-  const waiting = calls.run(lane, signal, async () => {
-    isServed = true;
-    after = begun - before;
-  });
-  await clock.passWhile(Promise.all([waiting, ...busy]));
-  expect(after).toBeLessThanOrEqual(MAX_CALLS_BEFORE);
-});
 
 it('while calls of all lanes wait, each lane gets its share of them', async () => {
-  const clock = new HeldClock();
+  const { clock, calls } = heldCalls(1, 1_000_000);
   const stop = new AbortController();
-  const quick = new ServerShare({ requestsPerMinute: 1_000_000, monotonic: clock.monotonic });
-  const calls = new Calls({ concurrency: 1, share: quick, clock });
   const begun: Record<string, number> = Object.fromEntries(LANES.map((lane) => [lane, 0]));
   const keepUp = async (lane: (typeof LANES)[number]) => {
     while (!stop.signal.aborted)

@@ -101,14 +101,6 @@ it('a call that hangs is found out although the answer of an earlier call came a
   expect(clock.timers).toBe(0);
 });
 
-it('when a poll hangs, another kind of call finds out', async () => {
-  const { clock, kinds, call } = startServer(1);
-  const poll = call('live').catch((error: JobtailError) => error.code);
-  await clock.passWhile(call('live'));
-  expect(kinds).toEqual(['listing']);
-  await clock.passWhile(poll);
-});
-
 it.each([
   [60_000, 1],
   [10_000, 1],

@@ -107,16 +107,8 @@ describe('the server works for one agent', () => {
   });
 
   it('in turn with the other agents of a fleet', () => {
-    let now = 0;
-    const share = new ServerShare({ requestsPerMinute: null, monotonic: () => now });
-    share.divideAmong(5);
-    let workedMs = 0;
-    for (; now < FOR_MS; workedMs += 100) {
-      now = Math.max(now, share.opensAt) + 100;
-      share.begun();
-      share.responded({ status: 200, firstByteMs: 100, workMs: 100, retryAfterMs: undefined });
-      share.ended();
-    }
+    const one = { workMs: [100], roundTripMs: 0, concurrency: 1 };
+    const { workedMs } = saturate(one, FOR_MS, (share) => share.divideAmong(5));
     expect(workedMs / FOR_MS).toBeLessThan(0.1 + 2_200 / FOR_MS);
     expect(workedMs / FOR_MS).toBeGreaterThan(0.095);
   });

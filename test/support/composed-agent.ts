@@ -90,11 +90,15 @@ ${sections}`,
     agent.start([]);
     return agent;
   };
-  /** As a command adds a job, with all that it has. */
-  const watch = (changes: Partial<WatchRequest> = {}) => {
+  /** As a command adds a job, with all that it has; `as`: its state when the agent first reads it. */
+  const watch = (changes: Partial<WatchRequest> = {}, as: WatchState = 'watched') => {
     const usual = { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, results: true, settleAfterMs: null } as const;
     const { now } = clock ?? systemClock;
-    store.transaction(() => store.jobs.watch({ ...usual, source: 'command', ...changes }, now()));
+    const request = { ...usual, source: 'command', ...changes } as const;
+    store.transaction(() => {
+      store.jobs.watch(request, now());
+      store.jobs.setState(request.jobId, as);
+    });
     agent.refresh();
   };
   /** As a command requests a pass or a removal, and waits for the answer. */
@@ -111,12 +115,13 @@ interface OneJob extends Partial<WatchRequest>, Pick<ComposedAgent, 'sections'> 
   /** As the job service reports it; undefined: there is no job service. */
   readonly state?: string | null;
   readonly taskIds?: readonly string[];
+  readonly as?: WatchState;
   /** Of its standard output; undefined: it has none. */
   readonly text?: string | undefined;
 }
 
 /** An agent that follows one job by a clock that the test holds: nothing has begun yet. */
-export async function startJob({ state, sections = '', taskIds = [TASK], ...order }: OneJob = {}) {
+export async function startJob({ state, sections = '', taskIds = [TASK], as, ...order }: OneJob = {}) {
   const { text, ...request } = { text: 'a line\n', ...order };
   const clock = new HeldClock();
   const remote = new ModelRemote();
@@ -127,7 +132,7 @@ export async function startJob({ state, sections = '', taskIds = [TASK], ...orde
   if (text !== undefined) remote.files.set(keyText(STDOUT), Buffer.from(text));
   const started = await startAgent(remote, { clock, sections, ...(state !== undefined && { jobService: service }) });
   const { store, watch } = started;
-  watch(request);
+  watch(request, as);
   const job = () => store.jobs.get(JOB);
   const isIn = (wanted: WatchState) => () => job()?.state === wanted;
   const ends = (maxMs: number, as: WatchState = 'settled') => clock.passUntil('its end', isIn(as), maxMs);

@@ -2,12 +2,11 @@
 import { expect, it, vi } from 'vitest';
 import { Failures } from '../../../src/agent/failures.ts';
 import { JobtailError } from '../../../src/errors.ts';
-import { keyText } from '../../../src/job.ts';
 import { sleep } from '../../../src/system/clock.ts';
-import { startAgent } from '../../support/composed-agent.ts';
-import { JOB, STDOUT, TASK } from '../../support/engine.ts';
+import { startAgent, startJob } from '../../support/composed-agent.ts';
+import { JOB, STDOUT } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
-import { at, jobOf, ModelJobService, ModelRemote, tasksOf } from '../../support/model-remote.ts';
+import { at, failing, ModelRemote } from '../../support/model-remote.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -37,22 +36,16 @@ it('a long wait is said once for all jobs, and again when another one follows it
 });
 
 it('an early start, entries that were not requested and each reason of failed results are said once', async () => {
-  const clock = new HeldClock();
-  const [remote, jobService] = [new ModelRemote(), new ModelJobService()];
-  const times = { submitTime: at(clock.now()), startTime: at(clock.now() - HOUR_MS / 6) };
-  const report = (state: string) => jobService.set(jobOf(JOB, state, { ...times, tasks: tasksOf(TASK) }));
-  report('Running');
-  for (const name of [keyText(STDOUT), '9001/a', '9001/b', '9001/c']) remote.files.set(name, Buffer.from('a line\n'));
-  const [read, download] = [remote.readParts.bind(remote), remote.downloadFile.bind(remote)];
+  const { clock, remote, report, agent, store, warnings, said } = await startJob({ state: 'Running' });
+  report('Running', { submitTime: at(clock.now()), startTime: at(clock.now() - HOUR_MS / 6) });
+  for (const name of ['9001/a', '9001/b', '9001/c']) remote.files.set(name, Buffer.from('a line\n'));
+  const read = remote.readParts.bind(remote);
   let refused = 2;
   remote.readParts = async (...call) => ({ ...(await read(...call)), refused: call[0] === JOB ? refused : 0 });
   let reason = '';
-  remote.downloadFile = async (...call) => {
-    if (reason !== '' && /[ab]\.txt$/.test(call[1])) throw new JobtailError('fault', reason);
-    return await download(...call);
+  remote.onDownload = (path) => {
+    if (reason !== '' && /[ab]\.txt$/.test(path)) throw new JobtailError('fault', reason);
   };
-  const { agent, store, warnings, said, watch } = await startAgent(remote, { jobService, clock, sections: '' });
-  watch();
   const after = async (change: () => void) => {
     warnings.length = 0;
     change();
@@ -90,12 +83,8 @@ it('a state that cannot be read is said once, and that it can be again', async (
 });
 
 it('the state that a quiet poll could not write is said once, and that the next poll could', async () => {
-  const clock = new HeldClock();
-  const remote = new ModelRemote();
-  remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
-  const { store, warnings, said, watch } = await startAgent(remote, { clock, sections: '' });
-  watch({ tasks: [STDOUT.taskId], results: false });
-  await clock.passUntil('the first bytes', () => store.jobs.get(JOB)?.grownAt != null);
+  const { clock, store, warnings, said, grown } = await startJob({ tasks: [STDOUT.taskId], results: false });
+  await grown();
   const end = vi.spyOn(store.jobs, 'endRun').mockImplementation(() => {
     throw new JobtailError('store', 'it is locked');
   });
@@ -112,11 +101,8 @@ it('the state that a quiet poll could not write is said once, and that the next 
 });
 
 it('a search that fails is said once, and that it works again', async () => {
-  const clock = new HeldClock();
-  const remote = new ModelRemote();
+  const { clock, remote, warnings, said } = await startJob({ results: false });
   const read = vi.spyOn(remote, 'readParts').mockRejectedValue(new JobtailError('unexpected-answer', 'no part'));
-  const { warnings, said, watch } = await startAgent(remote, { clock, sections: '' });
-  watch({ results: false });
   await clock.pass(HOUR_MS);
   expect(warnings).toEqual([expect.stringContaining(`scope="job ${JOB} search"`)]);
   read.mockRestore();
@@ -125,19 +111,14 @@ it('a search that fails is said once, and that it works again', async () => {
 });
 
 it('an outage that a sync of results met is no failure of the job once the service lists its files, unless it fails again', async () => {
-  const clock = new HeldClock();
-  const remote = new ModelRemote();
-  const away = new JobtailError('unreachable', 'connection refused');
-  const hang: typeof remote.downloadFile = (_job, _path, _sink, signal) =>
-    sleep(clock, 3 * HOUR_MS, signal).then(() => Promise.reject(away));
-  const list = vi.spyOn(remote, 'listChangedFiles').mockRejectedValue(away);
-  vi.spyOn(remote, 'downloadFile').mockImplementation(hang);
+  const { clock, remote, job } = await startJob({ tasks: [STDOUT.taskId], text: undefined });
+  const away = failing('unreachable', 'connection refused');
+  remote.onListing = away;
+  remote.onDownload = (_path, signal) => sleep(clock, 3 * HOUR_MS, signal).then(away);
   remote.files.set('11/a', Buffer.from('a result'));
-  const { store, watch } = await startAgent(remote, { clock, sections: '' });
-  watch({ tasks: [STDOUT.taskId] });
-  const error = () => store.jobs.get(JOB)?.error?.code;
+  const error = () => job()?.error?.code;
   await clock.passUntil('the outage', () => error() === 'unreachable', HOUR_MS);
-  list.mockRestore();
+  remote.onListing = () => {};
   await clock.passUntil('the listing', () => error() === undefined, HOUR_MS);
   await clock.passUntil('the failure of the download', () => error() === 'unreachable', 4 * HOUR_MS);
   await clock.pass(HOUR_MS);

@@ -3,27 +3,20 @@ import { expect, it } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText, type TaskId } from '../../../src/job.ts';
 import { sleep } from '../../../src/system/clock.ts';
-import { startAgent } from '../../support/composed-agent.ts';
+import { startJob } from '../../support/composed-agent.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
-import { HeldClock } from '../../support/held-clock.ts';
-import { jobOf, ModelJobService, ModelRemote, tasksOf } from '../../support/model-remote.ts';
+import type { HeldClock } from '../../support/held-clock.ts';
 
 const MINUTE_MS = 60_000;
 const NO_PARTS = { parts: [], refused: 0 };
 
 /** A running job that writes a result, followed with the default configuration on a busy server that lists dates. */
-async function follow(tasks: readonly TaskId[] | null, reported: readonly string[]) {
-  const clock = new HeldClock();
-  const remote = new ModelRemote();
+async function follow(tasks: readonly TaskId[] | null, taskIds: readonly string[]) {
+  const { clock, remote, report, store } = await startJob({ state: 'Running', tasks, taskIds, text: undefined });
   remote.beforeCall = () => sleep(clock, 300);
   remote.date = '2026-11-05T00:00:00Z';
-  const jobService = new ModelJobService();
-  const report = (state: string) => jobService.set(jobOf(JOB, state, { tasks: tasksOf(...reported) }));
-  report('Running');
   const write = (name: string) => remote.files.set(name, Buffer.from(name));
   write('11/out/first');
-  const { store, watch } = await startAgent(remote, { jobService, clock, sections: '' });
-  watch({ tasks });
   const comes = (name: string, withinMs: number) =>
     clock.passUntil(name, () => store.results.get(JOB, `/${name}.txt`)?.state === 'synced', withinMs);
   const hasLiveFile = () => store.liveFiles.ofJob(JOB).some(({ relativePath }) => relativePath !== null);
@@ -46,38 +39,25 @@ it.each([
 ] as const)(
   'without a job service, results come within 10 s of the first listing while the search %s',
   async (_, search) => {
-    const clock = new HeldClock();
-    const remote = new ModelRemote();
+    const { clock, remote, store } = await startJob({ source: 'config', text: undefined });
     remote.beforeCall = () => sleep(clock, 300);
     remote.readParts = (_job, _wanted, signal) => search(clock, signal);
     for (let at = 0; at < 20; at += 1) remote.files.set(`data/out-${at}`, Buffer.from('a result'));
-    const { store, watch } = await startAgent(remote, { clock, sections: '' });
-    watch({ source: 'config' });
     await clock.passUntil('results', () => store.results.counts(JOB).synced > 0, 10_000);
   },
 );
 
 it('after an outage in its first poll, a job has its mirrors before its results, and no live file comes twice', async () => {
-  const clock = new HeldClock();
-  const remote = new ModelRemote();
+  const { clock, remote, store } = await startJob({ tasks: [TASK as TaskId], text: 'a line\n'.repeat(1_000) });
   let isAway = true;
   remote.beforeCall = async () => {
     await sleep(clock, 300);
     if (isAway) throw new JobtailError('unreachable', 'connection refused');
   };
-  remote.files.set(keyText(STDOUT), Buffer.from('a line\n'.repeat(1_000)));
   remote.files.set('11/out/first', Buffer.from('a result'));
-  const { store, watch } = await startAgent(remote, { clock, sections: '' });
-  const list = remote.listChangedFiles.bind(remote);
-  let listings = 0;
-  remote.listChangedFiles = async (...call) => {
-    listings += 1;
-    return await list(...call);
-  };
-  watch({ tasks: [TASK as TaskId] });
   await clock.pass(3 * MINUTE_MS);
   // Nothing is requested besides the live files.
-  expect(listings).toBe(0);
+  expect(remote.listings).toBe(0);
   isAway = false;
   const isSynced = () => store.results.get(JOB, '/11/out/first.txt')?.state === 'synced';
   await clock.passUntil('the result', isSynced, 3 * MINUTE_MS);

@@ -5,34 +5,20 @@ import { mirrorPath } from '../../../src/agent/live/mirror/mirror.ts';
 import { EXIT, JobtailError } from '../../../src/errors.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../../src/job.ts';
 import { jobTimeOf } from '../../../src/job-information.ts';
-import type { WatchRequest } from '../../../src/store/rows.ts';
-import { startAgent } from '../../support/composed-agent.ts';
+import { startAgent, startJob } from '../../support/composed-agent.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
-import { jobOf, ModelJobService, ModelRemote, tasksOf } from '../../support/model-remote.ts';
+import { failing, jobOf, ModelJobService, ModelRemote, tasksOf } from '../../support/model-remote.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
 const DOWN = new JobtailError('unavailable', 'it is down');
 
-interface Following extends Partial<WatchRequest> {
-  readonly state?: string | null;
-  readonly sections?: string;
-}
-
-/** An agent that follows a job by its number, by a clock that the test holds. */
-async function follow({ state = 'Running' as string | null, sections = '', ...order }: Following = {}) {
-  const clock = new HeldClock();
-  const remote = new ModelRemote();
-  const service = new ModelJobService();
-  const tell = (reported: string | null) => service.set(jobOf(JOB, reported, { tasks: tasksOf(TASK) }));
-  tell(state);
-  remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
-  const started = await startAgent(remote, {
-    ...{ jobService: service, clock, sections: `results: {enabled: false}\n${sections}` },
-  });
-  const { store, mirrorDirectory } = started;
-  started.watch({ results: false, ...order });
+/** A running job whose first bytes are here. */
+async function follow({ sections = '', ...more }: Parameters<typeof startJob>[0] = {}) {
+  const usual = { state: 'Running', results: false, sections: `results: {enabled: false}\n${sections}` };
+  const started = await startJob({ ...usual, ...more });
+  const { clock, remote, mirrorDirectory } = started;
   const grow = (text: string) => {
     const before = remote.files.get(keyText(STDOUT)) ?? Buffer.alloc(0);
     remote.files.set(keyText(STDOUT), Buffer.concat([before, Buffer.from(text)]));
@@ -41,45 +27,39 @@ async function follow({ state = 'Running' as string | null, sections = '', ...or
     const file = mirrorPath(mirrorDirectory, JOB, key);
     return fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : undefined;
   };
-  const watchState = () => store.jobs.get(JOB)?.state;
-  const reportedState = () => store.jobInformation.get(JOB)?.information.state;
   await clock.passUntil('the first bytes', () => mirror() === 'a line\n');
-  const reported = (word: string) => clock.passUntil(`${word} to be reported`, () => reportedState() === word);
-  return { ...started, clock, remote, service, tell, reported, grow, mirror, watchState };
+  return { ...started, grow, mirror };
 }
 
-describe('a job of which the middleware says that it is over', () => {
-  it('has its end in a start that follows, for the minute goes on', async () => {
-    const { clock, tell, reported, watchState, restart, said } = await follow();
-    tell('Finished');
-    await reported('Finished');
-    await clock.pass(50 * SECOND_MS);
-    await restart();
-    expect(watchState()).toBe('watched');
-    await clock.passUntil('its end', () => watchState() === 'settled', 30 * SECOND_MS);
-    // Nothing is logged as new that was reported before the start.
-    expect(said.filter((line) => line.startsWith('job state changed'))).toHaveLength(2);
-  });
+it('a job that is over has its end in a start that follows, for the minute goes on', async () => {
+  const { clock, report, reported, job, restart, said, ends } = await follow();
+  report('Finished');
+  await reported('Finished');
+  await clock.pass(50 * SECOND_MS);
+  await restart();
+  expect(job()?.state).toBe('watched');
+  await ends(30 * SECOND_MS);
+  // Nothing is logged as new that was reported before the start.
+  expect(said.filter((line) => line.startsWith('job state changed'))).toHaveLength(2);
 });
 
 it('a job that runs again is quiet since then, although the service no longer reports it', async () => {
-  const { clock, service, reported, tell, watchState } = await follow({ settleAfterMs: 60 * MINUTE_MS });
-  tell('Finished');
-  await clock.passUntil('its end', () => watchState() === 'settled', 5 * MINUTE_MS);
+  const { clock, service, reported, report, ends, job } = await follow({ settleAfterMs: 60 * MINUTE_MS });
+  report('Finished');
+  await ends(5 * MINUTE_MS);
   await clock.pass(120 * MINUTE_MS);
-  tell('Queued');
+  report('Queued');
   await reported('Queued');
   service.failure = DOWN;
   await clock.pass(50 * MINUTE_MS);
-  expect(watchState()).toBe('watched');
+  expect(job()?.state).toBe('watched');
 });
 
 it('a settled job whose next run was over at once is followed again, although the state failed at that moment', async () => {
-  const { clock, service, store, grow, mirror, watchState } = await follow();
-  const over = (startTime: string) =>
-    service.set(jobOf(JOB, 'Finished', { tasks: tasksOf(TASK), startTime: jobTimeOf(startTime) }));
+  const { clock, store, grow, mirror, ends, report } = await follow();
+  const over = (startTime: string) => report('Finished', { startTime: jobTimeOf(startTime) });
   over('2026-11-05T10:00:00Z');
-  await clock.passUntil('its end', () => watchState() === 'settled', 5 * MINUTE_MS);
+  await ends(5 * MINUTE_MS);
   vi.spyOn(store.jobs, 'resume').mockImplementationOnce(() => {
     throw new JobtailError('store', 'the database is locked');
   });
@@ -89,7 +69,7 @@ it('a settled job whose next run was over at once is followed again, although th
 });
 
 it('a job that is not submitted, so that its raw bytes are refused, ends before the first byte that is not shown, and ends whole', async () => {
-  const { clock, remote, store, reported, tell, grow, mirror, watchState } = await follow({ state: 'Configuring' });
+  const { clock, remote, store, reported, report, grow, mirror, ends } = await follow({ state: 'Configuring' });
   await reported('Configuring');
   remote.rawAccess = false;
   const lines = Array.from({ length: 10 }, (_, line) => `line ${line} \xff\xfe\x80 and on\n`).join('');
@@ -113,11 +93,11 @@ it('a job that is not submitted, so that its raw bytes are refused, ends before 
   expect(row()?.error?.message).toMatch(/^the mirror ends at byte 14: the service does not show what follows/);
 
   remote.rawAccess = true;
-  tell('Running');
+  report('Running');
   await reported('Running');
   grow('the end\n');
-  tell('Finished');
-  await clock.passUntil('its end', () => watchState() === 'settled', 5 * MINUTE_MS);
+  report('Finished');
+  await ends(5 * MINUTE_MS);
   expect(mirror()).toBe(remote.files.get(keyText(STDOUT))?.toString());
   expect(row()).toMatchObject({ generation: 1, error: null });
 });
@@ -140,13 +120,8 @@ describe('while the service that tells of jobs is down', () => {
   });
 
   it('a job whose tasks are not reported is searched for them, and what is found is polled at once', async () => {
-    const clock = new HeldClock();
-    const remote = new ModelRemote();
-    const service = new ModelJobService();
+    const { clock, remote, service, store, mirrorDirectory } = await startJob({ state: 'Running' });
     service.failure = DOWN;
-    remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
-    const { store, watch, mirrorDirectory } = await startAgent(remote, { jobService: service, clock, sections: '' });
-    watch();
     await clock.passUntil('the task', () => store.taskSearches.knownTasks(JOB).length > 0);
     expect(store.taskSearches.get(JOB)).toMatchObject({ foundBy: 'probes' });
     expect(service.lists, 'after the second failure').toBe(2);
@@ -241,13 +216,11 @@ describe('a job that no list names, and whose own report fails', () => {
   const failure = new JobtailError('http-status', 'status 500');
 
   /** Ten such jobs, more than are asked for in one round, beside one that is listed and `others` that are not. */
-  async function beside(others = ['100'] as JobId[]) {
+  async function beside(others: readonly JobId[]) {
     const started = await follow();
     const { service, store, watch } = started;
     const getJob = service.getJob.bind(service);
-    const asked: JobId[] = [];
     service.getJob = async (jobId) => {
-      asked.push(jobId);
       if (BAD.includes(jobId)) throw failure;
       return await getJob(jobId);
     };
@@ -257,45 +230,33 @@ describe('a job that no list names, and whose own report fails', () => {
     }
     for (const jobId of [...BAD, ...others]) watch({ jobId, tasks: ['101' as TaskId], results: false });
     const stateOf = (id: string) => store.jobInformation.get(id as JobId)?.information.state;
-    return { ...started, stateOf, asked };
+    return { ...started, stateOf };
   }
 
   it('keeps no other job from its end, and no job of the user from being followed', async () => {
     // More than are asked for in two rounds.
     const others = Array.from({ length: 17 }, (_, each) => String(100 + each) as JobId);
-    const { clock, service, store, agent, tell, watchState, stateOf, warnings } = await beside(others);
+    const { clock, service, store, agent, report, stateOf, warnings, ends } = await beside(others);
     await clock.passUntil('the others', () => others.every((jobId) => stateOf(jobId) === 'Running'), 5 * MINUTE_MS);
-    tell('Finished');
+    report('Finished');
     service.set(jobOf('100', 'Finished'));
     service.set(jobOf('700', 'Running', { tasks: tasksOf('701') }));
-    store.watchMine.save({
-      include: ['**'],
-      exclude: [],
-      maxAgeMs: 1,
-      maxJobs: 9,
-      source: 'command',
-      since: clock.now(),
-    });
+    const rule = { include: ['**'], exclude: [], maxAgeMs: 1, maxJobs: 9, source: 'command' } as const;
+    store.watchMine.save({ ...rule, since: clock.now() });
     agent.refresh();
-    await clock.passUntil(
-      'both reports',
-      () => stateOf(JOB) === 'Finished' && stateOf('100') === 'Finished',
-      5 * MINUTE_MS,
-    );
-    await clock.passUntil('its end', () => watchState() === 'settled', 3 * MINUTE_MS);
+    const areOver = () => [JOB, '100'].every((jobId) => stateOf(jobId) === 'Finished');
+    await clock.passUntil('both reports', areOver, 5 * MINUTE_MS);
+    await ends(3 * MINUTE_MS);
     expect(stateOf('700')).toBe('Running');
     expect(store.jobInformation.lastListing()).toMatchObject({ failures: 0, error: null });
-    for (const jobId of BAD)
-      expect(
-        warnings.filter((line) => line.includes(`scope="job ${jobId} report"`)),
-        jobId,
-      ).toHaveLength(1);
+    const named = (jobId: JobId) => warnings.filter((line) => line.includes(`scope="job ${jobId} report"`)).length;
+    expect(BAD.map(named)).toEqual(BAD.map(() => 1));
   });
 
   it('is settled after a start, if its last report was its end', async () => {
-    const { clock, service, tell, reported, watchState, restart } = await follow();
+    const { clock, service, report, reported, restart, job } = await follow();
     service.set(jobOf('100', 'Running'));
-    tell('Finished');
+    report('Finished');
     await reported('Finished');
     const getJob = service.getJob.bind(service);
     service.unlisted.add(JOB);
@@ -305,32 +266,39 @@ describe('a job that no list names, and whose own report fails', () => {
     };
     await restart();
     await clock.pass(5 * MINUTE_MS);
-    expect(watchState()).toBe('watched');
-    await clock.passUntil('its end', () => watchState() === 'settled', 30 * MINUTE_MS);
+    expect(job()?.state).toBe('watched');
+    await clock.passUntil('its end', () => job()?.state === 'settled', 30 * MINUTE_MS);
     const { lists } = service;
     await restart();
     await clock.pass(SECOND_MS);
     expect(service.lists, 'it may have been started again').toBe(lists + 1);
   });
 
-  it('is named in the log once, also if it is refused, until it works', async () => {
-    const { clock, service, tell, said, warnings } = await follow();
+  it.each<[string, ModelJobService['getJob'] | undefined, boolean]>([
+    ['is refused', undefined, true],
+    ['fails', () => Promise.reject(failure), false],
+  ])('is named in the log once, also if it %s, until it works or a list names it', async (_, getJob, isUnlisted) => {
+    const { clock, service, report, said, warnings } = await follow();
     const ofJob = (lines: readonly string[]) => lines.filter((line) => line.includes(`scope="job ${JOB} report"`));
     service.unlisted.add(JOB);
     service.jobs.delete(JOB);
+    if (getJob !== undefined) service.getJob = getJob;
     await clock.pass(5 * MINUTE_MS);
-    expect(ofJob(warnings)).toEqual([expect.stringContaining(`there is no job ${JOB}`)]);
-    tell('Running');
+    expect(ofJob(warnings)).toEqual([expect.stringContaining(isUnlisted ? `there is no job ${JOB}` : 'status 500')]);
+    report('Running');
+    if (!isUnlisted) service.unlisted.delete(JOB);
     await clock.pass(MINUTE_MS);
     expect(ofJob(said)).toEqual([expect.stringContaining('operation recovered')]);
   });
 
-  it('is requested at once, and named again, if it is followed again', async () => {
+  it('is requested at its own back-off, and at once and named again if it is followed again', async () => {
     const { clock, service, store, agent, watch, warnings } = await follow();
     const named = () => warnings.filter((line) => line.includes(`scope="job ${JOB} report"`)).length;
     service.unlisted.add(JOB);
     const getJob = vi.spyOn(service, 'getJob').mockRejectedValue(failure);
-    await clock.pass(20 * MINUTE_MS);
+    await clock.pass(30 * MINUTE_MS);
+    expect(getJob.mock.calls.length).toBeGreaterThanOrEqual(8);
+    expect(getJob.mock.calls.length).toBeLessThanOrEqual(13);
     store.jobs.unwatch(JOB, 'ended');
     agent.refresh();
     await clock.pass(SECOND_MS);
@@ -340,17 +308,6 @@ describe('a job that no list names, and whose own report fails', () => {
     expect([getJob.mock.calls.length - calls, named()]).toEqual([1, 2]);
   });
 
-  it('is no failing one any more once a list names it', async () => {
-    const { clock, service, said, warnings } = await follow();
-    const ofJob = (lines: readonly string[]) => lines.filter((line) => line.includes(`scope="job ${JOB} report"`));
-    service.unlisted.add(JOB);
-    vi.spyOn(service, 'getJob').mockRejectedValue(failure);
-    await clock.passUntil('its failure', () => ofJob(warnings).length > 0, 5 * MINUTE_MS);
-    service.unlisted.delete(JOB);
-    await clock.pass(MINUTE_MS);
-    expect(ofJob(said)).toEqual([expect.stringContaining('operation recovered')]);
-  });
-
   it('is searched for its tasks after the second failure', async () => {
     const { clock, service, store, watch } = await follow();
     const getJob = vi.spyOn(service, 'getJob').mockRejectedValue(failure);
@@ -358,31 +315,19 @@ describe('a job that no list names, and whose own report fails', () => {
     await clock.passUntil('its task', () => store.taskSearches.knownTasks('90' as JobId).length > 0, 5 * MINUTE_MS);
     expect(getJob).toHaveBeenCalledTimes(2);
   });
-
-  it('is asked for at its own back-off', async () => {
-    const { clock, asked } = await beside();
-    await clock.pass(30 * MINUTE_MS);
-    asked.length = 0;
-    await clock.pass(60 * MINUTE_MS);
-    for (const jobId of BAD) {
-      const times = asked.filter((one) => one === jobId).length;
-      expect(times, jobId).toBeGreaterThanOrEqual(10);
-      expect(times, jobId).toBeLessThanOrEqual(20);
-    }
-  });
 });
 
 describe('a report that is the same as the one before', () => {
   it('is stored every five minutes, and sooner if that failed', async () => {
-    const { clock, store, tell, watchState, warnings } = await follow();
+    const { clock, store, report, warnings, ends } = await follow();
     const save = vi.spyOn(store.jobInformation, 'save');
     await clock.pass(10 * MINUTE_MS);
     expect(save.mock.calls.length).toBeLessThanOrEqual(3);
     save.mockImplementationOnce(() => {
       throw new JobtailError('store', 'it is locked');
     });
-    tell('Finished');
-    await clock.passUntil('its end', () => watchState() === 'settled', 3 * MINUTE_MS);
+    report('Finished');
+    await ends(3 * MINUTE_MS);
     expect(warnings).toEqual([expect.stringContaining('operation failed scope="the state" code=store')]);
     expect(store.jobInformation.get(JOB)?.information.state).toBe('Finished');
   });
@@ -402,11 +347,10 @@ describe('a report that is the same as the one before', () => {
 });
 
 /** With `stallAfterMinutes: 30`; the row of the job has since when it has not grown: status and notifications read it. */
-async function stalling(order: Following = {}) {
-  const started = await follow({ sections: 'stallAfterMinutes: 30\n', tasks: [STDOUT.taskId], ...order });
-  const job = () => started.store.jobs.get(JOB);
-  await started.reported(order.state ?? 'Running');
-  return { ...started, job, isStalled: () => (job()?.stalledAt ?? null) !== null };
+async function stalling(more: Parameters<typeof startJob>[0] = {}) {
+  const started = await follow({ sections: 'stallAfterMinutes: 30\n', tasks: [STDOUT.taskId], ...more });
+  await started.reported(more.state ?? 'Running');
+  return { ...started, isStalled: () => (started.job()?.stalledAt ?? null) !== null };
 }
 
 describe('a running job', () => {
@@ -443,19 +387,19 @@ describe('a running job', () => {
   it('is not stalled while polls fail, for it may grow', async () => {
     const { clock, remote, isStalled } = await stalling();
     await clock.pass(20 * MINUTE_MS);
-    remote.failures.push(...Array.from({ length: 10_000 }, () => new JobtailError('unavailable', 'it is down')));
+    remote.beforeCall = failing('unavailable', 'it is down');
     await clock.pass(35 * MINUTE_MS);
     expect(isStalled()).toBe(false);
-    remote.failures.length = 0;
+    remote.beforeCall = () => {};
     await clock.passUntil('the stall', isStalled, 10 * MINUTE_MS);
   });
 });
 
 it('a job that waits in the queue is never stalled, and counts from its start', async () => {
-  const { clock, isStalled, tell, reported } = await stalling({ state: 'Queued' });
+  const { clock, isStalled, report, reported } = await stalling({ state: 'Queued' });
   await clock.pass(45 * MINUTE_MS);
   expect(isStalled()).toBe(false);
-  tell('Running');
+  report('Running');
   await reported('Running');
   await clock.pass(28 * MINUTE_MS);
   expect(isStalled()).toBe(false);

@@ -5,47 +5,37 @@ import { expect, it, vi } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
 import { unprovenIn } from '../../../src/proven.ts';
-import type { WatchRequest } from '../../../src/store/rows.ts';
 import { sleep } from '../../../src/system/clock.ts';
-import { startAgent } from '../../support/composed-agent.ts';
+import { startAgent, startJob } from '../../support/composed-agent.ts';
 import { until } from '../../support/e2e-until.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
-import { HeldClock } from '../../support/held-clock.ts';
-import { jobOf, ModelJobService, ModelRemote, tasksOf } from '../../support/model-remote.ts';
+import { ModelRemote } from '../../support/model-remote.ts';
 
 const MINUTE_MS = 60_000;
-const RESULTS_OFF = 'results: {enabled: false}\n';
 
-/** An agent and a job with a line of text, by a clock that the test holds; `order` has it followed. */
-async function place({ sections = RESULTS_OFF, ...more }: Parameters<typeof startAgent>[1] = {}, order?: object) {
-  const clock = new HeldClock();
-  const remote = new ModelRemote();
-  remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
-  const started = await startAgent(remote, { clock, sections, ...more });
-  if (order !== undefined) started.watch({ tasks: [TASK as TaskId], results: false, ...order });
-  /** As a job that a command added, and that is at its end. */
-  const put = (change: (jobs: typeof started.store.jobs) => void, changes: Partial<WatchRequest> = {}) => {
-    const { store, agent } = started;
-    const usual = { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, results: false, settleAfterMs: null } as const;
-    store.transaction(() => {
-      store.jobs.watch({ ...usual, source: 'command', ...changes }, clock.now());
-      change(store.jobs);
-    });
-    agent.refresh();
-  };
-  const answerOf = (id: number | undefined) =>
-    id === undefined ? null : (started.store.requests.get(id)?.answer ?? null);
-  return { ...started, clock, remote, put, answerOf };
-}
-
-it('a request that comes while a pass runs is answered by a pass that begins after it', async () => {
-  const { clock, remote, agent, store } = await place({}, {});
-  await clock.passUntil('the first bytes', () => store.jobs.get(JOB)?.grownAt != null);
+/** A job with a line of text, whose results are not fetched. */
+async function place(more: Parameters<typeof startJob>[0] = {}) {
+  const started = await startJob({ results: false, sections: 'results: {enabled: false}\n', ...more });
+  const { agent, clock, store } = started;
   const add = () => {
     const id = store.requests.add(JOB, 'sync', clock.now());
     agent.refresh();
     return id;
   };
+  const answerOf = (id: number | undefined) => (id === undefined ? null : (store.requests.get(id)?.answer ?? null));
+  const answered = (id: number, maxMs?: number) => clock.passUntil('the answer', () => answerOf(id) !== null, maxMs);
+  const unwatch = (as: 'ending' | 'ended') => {
+    store.jobs.unwatch(JOB, as);
+    agent.refresh();
+  };
+  return { ...started, add, answerOf, answered, unwatch };
+}
+
+const ONE_TASK = { tasks: [TASK as TaskId] };
+
+it('a request that comes while a pass runs is answered by a pass that begins after it', async () => {
+  const { clock, remote, store, grown, add } = await place(ONE_TASK);
+  await grown();
   /** How many calls there were when each request was answered. */
   const answered = new Map<number, number>();
   const answer = store.requests.answer.bind(store.requests);
@@ -53,11 +43,9 @@ it('a request that comes while a pass runs is answered by a pass that begins aft
     answered.set(id, remote.calls);
     answer(id, text);
   };
-  const download = remote.downloadFile.bind(remote);
   let second: number | undefined;
-  remote.downloadFile = async (...args) => {
+  remote.onDownload = () => {
     second ??= add();
-    return await download(...args);
   };
   const first = add();
   await clock.passUntil('both answers', () => answered.has(first) && second !== undefined && answered.has(second));
@@ -67,46 +55,38 @@ it('a request that comes while a pass runs is answered by a pass that begins aft
 it.each(['a sync of results', 'the pass that a command requests'])(
   'live files grow while %s downloads for long',
   async (which) => {
-    const clock = new HeldClock();
-    const remote = new ModelRemote();
+    const sections = 'poll: {minIntervalSeconds: 0.1, maxIntervalSeconds: 0.2}\nresults: {intervalSeconds: 1}\n';
+    const { clock, remote, store, add, answerOf } = await place({ ...ONE_TASK, results: true, sections });
     let log = 'a line\n';
     const write = () => {
       log += 'a line\n';
       remote.files.set(keyText(STDOUT), Buffer.from(log));
     };
-    write();
-    const { agent, store } = await startAgent(remote, { clock });
-    const order = { jobId: JOB, tasks: [TASK as TaskId], files: LIVE_FILE_NAMES, results: true } as const;
-    const [download, list] = [remote.downloadFile.bind(remote), remote.listChangedFiles.bind(remote)];
+    let isLarge = which === 'a sync of results';
+    const listedAt: number[] = [];
+    remote.onListing = () => {
+      listedAt.push(clock.monotonic());
+      if (isLarge) remote.files.set('large', Buffer.from('a result'));
+    };
     let arrive = () => {};
     const arrived = new Promise<void>((resolve) => (arrive = resolve));
     let isDownloading = false;
-    const listedAt: number[] = [];
-    remote.listChangedFiles = async (...args) => {
-      listedAt.push(clock.monotonic());
-      return [...(await list(...args)), ...(isLarge ? ['/large'] : [])];
-    };
-    remote.downloadFile = async (jobId, path, ...more) => {
-      if (path !== '/large') return await download(jobId, path, ...more);
+    remote.onDownload = async (path) => {
+      if (path !== '/large.txt') return;
       isDownloading = true;
       await arrived;
-      return 0;
     };
-    let isLarge = which === 'a sync of results';
-    store.transaction(() => store.jobs.watch({ ...order, settleAfterMs: null, source: 'command' }, clock.now()));
-    agent.refresh();
     const position = () => store.liveFiles.ofJob(JOB).find(({ file }) => file === 'stdout')?.position;
     await clock.passUntil('the first bytes', () => position() === log.length);
     if (isLarge) await clock.passUntil('the download', () => isDownloading);
     isLarge = true;
-    const request = store.requests.add(JOB, 'sync', clock.now());
-    agent.refresh();
+    const request = add();
     await clock.passUntil('the download', () => isDownloading);
     for (let times = 0; times < 3; times++) {
       write();
       await clock.passUntil('its growth', () => position() === log.length);
     }
-    expect(store.requests.get(request)?.answer).toBeNull();
+    expect(answerOf(request)).toBeNull();
     let answeredAt = Number.POSITIVE_INFINITY;
     const answer = store.requests.answer.bind(store.requests);
     store.requests.answer = (...args) => {
@@ -114,8 +94,8 @@ it.each(['a sync of results', 'the pass that a command requests'])(
       answer(...args);
     };
     arrive();
-    await clock.passUntil('the answer', () => store.requests.get(request)?.answer !== null);
-    expect(JSON.parse(store.requests.get(request)?.answer ?? '')).toMatchObject({ summary: { liveFiles: 4 } });
+    await clock.passUntil('the answer', () => answerOf(request) !== null);
+    expect(JSON.parse(answerOf(request) ?? '')).toMatchObject({ summary: { liveFiles: 4 } });
     write();
     await clock.passUntil('growth after it', () => position() === log.length);
     // The pass listed the results just now: the next time is after their interval.
@@ -125,7 +105,7 @@ it.each(['a sync of results', 'the pass that a command requests'])(
 );
 
 it('the failure of a pass that a command requested is its answer for a day, and one of its job alone, which is not retried', async () => {
-  const { clock, remote, agent, warnings, said, ask, answerOf } = await place({}, {});
+  const { clock, remote, agent, warnings, said, ask, answerOf } = await place(ONE_TASK);
   const list = vi.spyOn(remote, 'listChangedFiles');
   list.mockRejectedValueOnce(new JobtailError('unreachable', 'connection refused', { hint: 'call them' }));
   const refusal = { error: 'connection refused', code: 'unreachable', hint: 'call them' };
@@ -147,32 +127,25 @@ it('the failure of a pass that a command requested is its answer for a day, and 
 });
 
 it('a job that is unwatched during its settling pass is ended, not settled', async () => {
-  const { clock, remote, store } = await place({}, { settleAfterMs: 60_000 });
-  const download = remote.downloadFile.bind(remote);
-  remote.downloadFile = async (...args) => {
-    store.jobs.unwatch(JOB, 'ending');
-    return await download(...args);
-  };
-  await clock.passUntil('its end', () => store.jobs.get(JOB)?.state !== 'watched');
-  expect(store.jobs.get(JOB)?.state).toBe('ending');
-  await clock.passUntil('the pass that ends it', () => store.jobs.get(JOB)?.state === 'ended');
+  const { clock, remote, store, job, ends } = await place({ ...ONE_TASK, settleAfterMs: 60_000 });
+  remote.onDownload = () => store.jobs.unwatch(JOB, 'ending');
+  await clock.passUntil('its end', () => job()?.state !== 'watched');
+  expect(job()?.state).toBe('ending');
+  await ends(MINUTE_MS, 'ended');
 });
 
 it('a job that is unwatched at once has no last pass, though one waited for its results', async () => {
-  const { clock, remote, store, agent, said, put } = await place({ sections: '' });
-  remote.listChangedFiles = async () => ['/large'];
+  const { clock, remote, said, unwatch } = await place({ ...ONE_TASK, sections: '', results: true });
+  remote.files.set('large', Buffer.from('a result'));
   let isStopped = false;
   let isDownloading = false;
-  remote.downloadFile = async (_job, _path, _sink, signal) => {
+  remote.onDownload = async (_path, signal) => {
     isDownloading = true;
     await sleep(clock, 60 * MINUTE_MS, signal).finally(() => (isStopped = true));
-    return 0;
   };
-  put(() => {}, { tasks: [TASK as TaskId], results: true });
   await clock.passUntil('the download', () => isDownloading, MINUTE_MS);
   for (const state of ['ending', 'ended'] as const) {
-    store.jobs.unwatch(JOB, state);
-    agent.refresh();
+    unwatch(state);
     await clock.pass(1_000);
   }
   const { calls } = remote;
@@ -181,72 +154,57 @@ it('a job that is unwatched at once has no last pass, though one waited for its 
 });
 
 it('a sync whose pass ends as its job is unwatched at once has another one', async () => {
-  const { clock, remote, store, agent } = await place({}, {});
-  await clock.passUntil('the first bytes', () => store.jobs.get(JOB)?.grownAt != null);
-  const download = remote.downloadFile.bind(remote);
-  remote.downloadFile = async (...args) => {
-    remote.downloadFile = download;
-    await sleep(clock, 60 * MINUTE_MS, args[3]);
-    return 0;
+  const { clock, remote, grown, add, answered, unwatch } = await place(ONE_TASK);
+  await grown();
+  let downloads = 0;
+  remote.onDownload = async (_path, signal) => {
+    downloads += 1;
+    if (downloads === 1) await sleep(clock, 60 * MINUTE_MS, signal);
   };
-  const request = store.requests.add(JOB, 'sync', clock.now());
-  agent.refresh();
-  await clock.passUntil('the download', () => remote.downloadFile === download);
-  store.jobs.unwatch(JOB, 'ended');
-  agent.refresh();
-  await clock.passUntil('the answer', () => store.requests.get(request)?.answer != null, 10_000);
+  const request = add();
+  await clock.passUntil('the download', () => downloads > 0);
+  unwatch('ended');
+  await answered(request, 10_000);
 });
 
 it('a job that is watched again while a pass that was stopped still ends is followed on', async () => {
-  const jobService = new ModelJobService();
-  jobService.set(jobOf(JOB, 'Finished', { tasks: tasksOf(TASK) }));
-  const { clock, remote, store, agent, watch } = await place({ jobService }, {});
-  const download = remote.downloadFile.bind(remote);
+  const { clock, remote, watch, unwatch, ends } = await place({ ...ONE_TASK, state: 'Finished' });
   let release: (() => void) | undefined;
-  remote.downloadFile = async (...args) => {
-    await new Promise<void>((resolve) => (release = resolve));
-    return await download(...args);
-  };
+  remote.onDownload = () => new Promise<void>((resolve) => (release = resolve));
   await clock.passUntil('the last pass', () => release !== undefined, 10 * MINUTE_MS);
-  store.jobs.unwatch(JOB, 'ended');
-  agent.refresh();
+  unwatch('ended');
   await clock.pass(1_000);
-  watch({ tasks: [TASK as TaskId], results: false });
+  watch({ ...ONE_TASK, results: false });
   await clock.pass(1_000);
-  remote.downloadFile = download;
+  remote.onDownload = () => {};
   release?.();
-  await clock.passUntil('its end', () => store.jobs.get(JOB)?.state === 'settled', 10 * MINUTE_MS);
+  await ends(10 * MINUTE_MS);
 });
 
 it('the last pass of an unwatched job requests its report once, and finds its tasks in it', async () => {
-  const jobService = new ModelJobService();
-  jobService.set(jobOf(JOB, 'Running', { tasks: tasksOf(TASK) }));
-  const { clock, store, observed, put } = await place({ jobService });
-  put((jobs) => jobs.unwatch(JOB, 'ending'));
-  await clock.passUntil('its end', () => store.jobs.get(JOB)?.state === 'ended');
+  const { service, observed, ends } = await place({ state: 'Running', as: 'ending' });
+  await ends(MINUTE_MS, 'ended');
   expect(observed.filter((line) => !line.startsWith('jobStates'))).toEqual(['tasksFound 1 job-service', 'appended 7']);
-  expect(jobService.questions).toBe(1);
+  expect(service.questions).toBe(1);
 });
 
 it('a job that is unwatched while it runs is not proven, until a sync after its end', async () => {
-  const jobService = new ModelJobService();
-  jobService.set(jobOf(JOB, 'Running', { tasks: tasksOf(TASK) }));
-  const { agent, clock, store, put } = await place({ jobService });
-  put((jobs) => jobs.unwatch(JOB, 'ending'));
-  await clock.passUntil('its last pass', () => store.jobs.get(JOB)?.state === 'ended');
+  const { store, report, add, answered, ends } = await place({ state: 'Running', as: 'ending' });
+  await ends(MINUTE_MS, 'ended');
   const reason = 'verified before the end of the job, and not after it';
   expect(unprovenIn(store, JOB)).toEqual(LIVE_FILE_NAMES.map((file) => `task ${TASK} ${file}: ${reason}`));
-  jobService.set(jobOf(JOB, 'Finished', { tasks: tasksOf(TASK) }));
-  const request = store.requests.add(JOB, 'sync', clock.now());
-  agent.refresh();
-  await clock.passUntil('the sync', () => store.requests.get(request)?.answer != null);
+  report('Finished');
+  await answered(add());
   expect(unprovenIn(store, JOB)).toEqual([]);
 });
 
 it('a pass over a job that is followed no more searches for its tasks, and says that it has none', async () => {
-  const { remote, warnings, observed, put, ask } = await place({ sections: '' });
-  remote.files.clear();
-  put((jobs) => jobs.setState(JOB, 'ended'), { results: true });
+  const { remote, warnings, observed, ask } = await place({
+    sections: '',
+    as: 'ended',
+    results: true,
+    text: undefined,
+  });
   const sync = async () => [(await ask('sync')).summary.liveFiles, warnings.splice(0)];
   const hint = `(if the job has tasks, run agent watch ${JOB} --task ID)`;
   expect(await sync()).toEqual([0, [`no task found, no live files to copy jobId=${JOB} ${hint}`]]);
@@ -265,18 +223,14 @@ it('a pass over a job that is followed no more searches for its tasks, and says 
 });
 
 it('a job is removed beside the request of a command that was killed, not beside one that waits, whose pass goes on', async () => {
-  const { clock, remote, agent, store, put, ask } = await place();
-  const download = remote.downloadFile.bind(remote);
+  const { clock, remote, agent, store, ask, add, answered } = await place({ ...ONE_TASK, as: 'settled' });
   let isHeld = true;
   let downloads = 0;
-  remote.downloadFile = async (...args) => {
+  remote.onDownload = async (_path, signal) => {
     downloads += 1;
-    while (isHeld) await sleep(clock, 10, args[3]);
-    return await download(...args);
+    while (isHeld) await sleep(clock, 10, signal);
   };
-  put((jobs) => jobs.setState(JOB, 'settled'), { tasks: [TASK as TaskId] });
-  const waits = store.requests.add(JOB, 'sync', clock.now());
-  agent.refresh();
+  const waits = add();
   await clock.passUntil('its pass', () => downloads > 0);
   const release = vi.spyOn(agent, 'release');
   expect(await ask('forget')).toEqual({
@@ -286,7 +240,7 @@ it('a job is removed beside the request of a command that was killed, not beside
   });
   expect(release.mock.calls).toEqual([]);
   isHeld = false;
-  await clock.passUntil('the answer of the pass', () => store.requests.get(waits)?.answer != null);
+  await answered(waits);
   expect(downloads).toBe(1);
   store.requests.add(JOB, 'sync', clock.now() - 120_000);
   expect(await ask('forget')).toMatchObject({ files: 0 });

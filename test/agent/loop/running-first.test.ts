@@ -89,29 +89,12 @@ it('the live files of the first job that is over do not wait for the first polls
   expect(remote.polls.size).toBeLessThan(MANY / 2);
 });
 
-it('the live files of running jobs come before those of most jobs that are over', async () => {
-  const { clock, jobService, remote, store, start } = await many();
-  const idsFrom = (from: number, count: number) => Array.from({ length: count }, (_, index) => String(from + index));
-  const [running, over] = [idsFrom(700, 6), idsFrom(100, MANY)];
-  for (const id of running) jobService.set(jobOf(id, 'Running', { tasks: tasksOf(`9${id}`) }));
-  const files = ['stdout', 'stderr', 'log'];
-  for (const id of [...over, ...running])
-    for (const file of files) remote.files.set(`9${id}/${file}`, Buffer.from('žluťoučký kůň\n'));
-  const arrived = (ids: readonly string[]) =>
-    ids.filter(
-      (id) => store.liveFiles.ofJob(id as JobId).filter(({ position }) => position > 0).length === files.length,
-    );
-  start();
-  await clock.passUntil('those of running jobs', () => arrived(running).length === running.length);
-  expect(arrived(over).length).toBeLessThan(MANY / 2);
-});
-
 it('a job is polled while downloads of as many others hang as may poll at a time', async () => {
   const clock = new HeldClock();
   const remote = new ModelRemote();
   const ids = Array.from({ length: MAX_QUEUED_POLLS + 1 }, (_, index) => String(100 + index) as JobId);
   remote.files.set('9/stdout', Buffer.from([0x61, 0xff, 0x0a]));
-  remote.downloadFile = async (...call) => await sleep(clock, 10 * MAX_END_MS, call[3]).then(() => 0);
+  remote.onDownload = (_path, signal) => sleep(clock, 10 * MAX_END_MS, signal);
   const polled = new Set<JobId>();
   const readParts = remote.readParts.bind(remote);
   remote.readParts = async (...call) => {

@@ -4,7 +4,7 @@ import { Calls } from '../../../src/agent/calls.ts';
 import type { PartRequest } from '../../../src/agent/ports/server.ts';
 import { BEHIND_EVERY_END, keyText, type TaskId } from '../../../src/job.ts';
 import { sleep } from '../../../src/system/clock.ts';
-import { startAgent } from '../../support/composed-agent.ts';
+import { startAgent, startJob } from '../../support/composed-agent.ts';
 import { TASK } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
@@ -28,16 +28,12 @@ it('the agent reports no turn while the queue of calls makes no progress', async
 });
 
 it('while downloads hang and others wait, a short call for the end of one live file shows whether the service responds', async () => {
-  const clock = new HeldClock();
-  const remote = new ModelRemote();
   const log = { taskId: TASK as TaskId, file: 'log' } as const;
+  const { clock, remote } = await startJob({ tasks: [log.taskId], text: undefined });
   remote.files.set(keyText(log), Buffer.from('a line\n'));
   for (let name = 0; name < 10; name++) remote.files.set(`out/${name}`, Buffer.from('a result'));
-  const { watch } = await startAgent(remote, { clock, sections: '' });
-  const download = remote.downloadFile.bind(remote);
-  remote.downloadFile = async (...call) => {
-    if (call[1].startsWith('/out/')) await sleep(clock, 60_000, call[3]);
-    return await download(...call);
+  remote.onDownload = async (path, signal) => {
+    if (path.startsWith('/out/')) await sleep(clock, 60_000, signal);
   };
   const asked: (readonly PartRequest[])[] = [];
   const read = remote.readParts.bind(remote);
@@ -45,7 +41,6 @@ it('while downloads hang and others wait, a short call for the end of one live f
     asked.push(call[1]);
     return await read(...call);
   };
-  watch({ tasks: [TASK as TaskId] });
   await clock.pass(20_000);
   const short = asked.filter((wanted) => wanted.some(({ offset }) => offset === BEHIND_EVERY_END));
   expect(new Set(short.map((wanted) => JSON.stringify(wanted)))).toEqual(
