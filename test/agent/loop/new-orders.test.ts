@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { type JobId, keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../../src/job.ts';
+import { type JobId, keyText, LIVE_FILE_NAMES, type LiveFileKey } from '../../../src/job.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB, STDOUT } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
@@ -37,20 +37,6 @@ it('a watched job gets its results when the newer order wants them, and no more 
   const { listings } = remote;
   await polls(12);
   expect(remote.listings).toBe(listings);
-});
-
-it('a watched job has the files of a new task, too', async () => {
-  const { remote, store, watch, clock, order, polls, until } = await setUp();
-  // Without a live file, polls are no calls, however many they are.
-  watch({ tasks: [], files: [], results: false });
-  await clock.pass(MINUTE_MS);
-  order(STDOUT, false);
-  await polls(3);
-  const other: LiveFileKey = { ...STDOUT, taskId: '9002' as TaskId };
-  remote.files.set(keyText(other), Buffer.from('of another task\n'));
-  order(other, false);
-  const positions = () => store.liveFiles.ofJob(JOB).map(({ position }) => position);
-  await until('both mirrors', () => positions().every((position) => position > 0) && positions().length === 2);
 });
 
 it('a job that another agent had has a result fetched again that was removed here meanwhile', async () => {

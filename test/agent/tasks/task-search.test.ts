@@ -48,11 +48,12 @@ class TaskRemote extends ModelRemote {
   }
 }
 
-function setUp(
-  habits: Partial<Pick<TaskRemote, 'maxEntries' | 'strangers'>> = {},
-  hasJobService = false,
-  batchFiles = Number.POSITIVE_INFINITY,
-) {
+interface Habits extends Partial<Pick<TaskRemote, 'maxEntries' | 'strangers'>> {
+  readonly hasJobService?: boolean;
+  readonly batchFiles?: number;
+}
+
+function setUp({ hasJobService = false, batchFiles = Number.POSITIVE_INFINITY, ...habits }: Habits = {}) {
   const clock = new HeldClock();
   const remote = Object.assign(new TaskRemote(), habits);
   const store = new Store({ directory: newState(temporaryDirectory()), service: 'x', owner: true, now: clock.now });
@@ -77,17 +78,10 @@ function setUp(
   return { clock, remote, store, said, follow, report, ...follow(JOB) };
 }
 
-interface Habits extends Partial<Pick<TaskRemote, 'maxEntries' | 'strangers'>> {
-  readonly hasJobService?: boolean;
-  readonly batchFiles?: number;
-}
-
 /** The steps of task-search.txt: what the server has, lists and answers, and the rounds of a search. */
 async function searched(written: string): Promise<string[]> {
   const steps = written.split('; ');
-  const habits = steps[0]?.startsWith('{') ? (JSON.parse(steps.shift() ?? '') as Habits) : {};
-  const { hasJobService, batchFiles, ...server } = habits;
-  const place = setUp(server, hasJobService, batchFiles);
+  const place = setUp(steps[0]?.startsWith('{') ? (JSON.parse(steps.shift() ?? '') as Habits) : {});
   const { remote, store, clock, said } = place;
   const startedAt = clock.now();
   const result: string[] = [];
