@@ -106,6 +106,13 @@ describe('the server works for one agent', () => {
     expect(Math.max(...begun.map((at, index) => at - (begun[index - 1] ?? 0)))).toBeLessThan(300);
   });
 
+  it('with a pause of ten seconds at most after one response', () => {
+    const share = new ServerShare({ requestsPerMinute: null, monotonic: () => 0 });
+    for (const workMs of [4_000, 30_000])
+      share.responded({ status: 200, firstByteMs: 1, workMs, retryAfterMs: undefined });
+    expect(share.opensAt).toBe(2_000 + 10_000);
+  });
+
   it('in turn with the other agents of a fleet', () => {
     const one = { workMs: [100], roundTripMs: 0, concurrency: 1 };
     const { workedMs } = saturate(one, FOR_MS, (share) => share.divideAmong(5));
@@ -142,6 +149,10 @@ it('each agent of a fleet makes its equal part of the calls that the server repo
   share.responded({ status: 200, firstByteMs: 1, workMs: 1, retryAfterMs: undefined, quota });
   // After its credit of two seconds.
   expect(share.opensAt).toBe(10_000 - 2_001 + 3 * 1_000);
+  // A minute at most, and no less.
+  const rare = new ServerShare({ requestsPerMinute: null, monotonic: () => 10_000 });
+  rare.responded({ ...USED_UP, status: 200, retryAfterMs: undefined, quota: { remaining: 0, resetMs: 200_000 } });
+  expect(rare.opensAt).toBe(10_000 - 2_001 + 60_000);
   // The stricter of both limits counts, once.
   const fixed = new ServerShare({ requestsPerMinute: 60, monotonic: () => 10_000 });
   fixed.begun();

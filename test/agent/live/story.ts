@@ -64,11 +64,8 @@ class StoryRemote extends ModelRemote {
     return this.listed ?? (await super.listChangedFiles(...call));
   }
 
-  onDownload: () => void = () => {};
-
   override downloadFile(...call: Parameters<ModelRemote['downloadFile']>) {
     this.noted.push(call[1]);
-    this.onDownload();
     if (this.downloadError !== undefined) throw this.downloadError;
     return super.downloadFile(...call);
   }
