@@ -10,6 +10,7 @@ import { execute } from '../../src/cli/execute.ts';
 import type { JobId } from '../../src/job.ts';
 import { listenAt } from '../../src/system/listen.ts';
 import { restConfig } from '../config/files.ts';
+import { captured } from './own-state.ts';
 
 it('agent status asks for the report of the agent once, or once for each named job', async () => {
   const { directory, config } = await restConfig({ api: { directory: '.' } });
@@ -71,17 +72,9 @@ it.each([
     onTestFinished(() => void server.close());
   }
   refuseAccess(path.join(directory, 'state'));
-  let printed = '';
-  vi.spyOn(process.stderr, 'write').mockImplementation((written) => {
-    printed += String(written);
-    return true;
-  });
-  onTestFinished(() => {
-    vi.restoreAllMocks();
-    process.exitCode = undefined;
-  });
+  const printed = captured();
   const [command = '', ...words] = line.split(' ');
   await execute([command, '--config', file, ...words]);
-  expect(asked, printed).toEqual([expected]);
-  expect(printed).toContain('refused');
+  expect(asked, printed()).toEqual([expected]);
+  expect(printed()).toContain('refused');
 });

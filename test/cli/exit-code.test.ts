@@ -3,30 +3,18 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
 import { check } from '../../src/cli/commands/check.ts';
 import { forget } from '../../src/cli/commands/forget.ts';
 import { grep } from '../../src/cli/commands/grep.ts';
 import { forEach, untilStopped } from '../../src/cli/process.ts';
 import { EXIT, JobtailError } from '../../src/errors.ts';
 import type { JobId } from '../../src/job.ts';
-import { ownState } from './own-state.ts';
+import { captured, ownState } from './own-state.ts';
 
-let printed: string;
-let before: typeof process.exitCode;
+let printed: () => string;
 beforeEach(() => {
-  [printed, before] = ['', process.exitCode];
-  process.exitCode = undefined;
-  const print = (text: string | Uint8Array) => {
-    printed += String(text);
-    return true;
-  };
-  vi.spyOn(process.stdout, 'write').mockImplementation(print);
-  vi.spyOn(process.stderr, 'write').mockImplementation(print);
-});
-afterEach(() => {
-  vi.restoreAllMocks();
-  process.exitCode = before;
+  printed = captured();
 });
 
 it('the first failure of several jobs decides, and the others are tried', async () => {
@@ -38,7 +26,7 @@ it('the first failure of several jobs decides, and the others are tried', async 
     throw Object.assign(new Error('ENOSPC: no space'), { code: 'ENOSPC', syscall: 'write' });
   });
   // The command is over.
-  expect(printed).toContain('free some space, or inodes (df -i), then run the command again');
+  expect(printed()).toContain('free some space, or inodes (df -i), then run the command again');
   expect(tried).toEqual(['1', '2', '3']);
   expect(process.exitCode).toBe(new JobtailError('sign-in-refused', '').policy.exitCode);
   expect(process.exitCode).not.toBe(EXIT.usage);
@@ -55,7 +43,7 @@ it('a job that is not proven changes no exit code of a failure before it', async
   ] as const) {
     process.exitCode = undefined;
     await forget([...jobs] as JobId[], { config: file, dryRun: true });
-    expect(process.exitCode, printed).toBe(code);
+    expect(process.exitCode, printed()).toBe(code);
   }
 });
 
@@ -83,7 +71,7 @@ it('a signal ends agent check also while it waits for a server that says nothing
   process.emit('SIGINT', 'SIGINT');
   await expect(checking).rejects.toMatchObject({ name: 'AbortError' });
   expect(process.exitCode).toBe(EXIT.interrupted);
-  expect(printed).not.toContain('connection');
+  expect(printed()).not.toContain('connection');
   socket.destroy();
   server.close();
 });
@@ -109,6 +97,6 @@ it.each([
   });
   const options = { config: file, regexp: [], filename: true, task: [], file: [], fixedStrings: true };
   await grep([pattern, '501'], options);
-  expect(process.exitCode, printed).toBe(code);
-  expect(printed.includes('EIO')).toBe(unreadable.length > 0);
+  expect(process.exitCode, printed()).toBe(code);
+  expect(printed().includes('EIO')).toBe(unreadable.length > 0);
 });

@@ -331,6 +331,15 @@ it('each command prints what it does where no agent runs', async (context) => {
   let all = '';
   const run = async (command: string, ...line: readonly string[]) =>
     (all += await printed(place.configFile, command, ...line));
+  /** Ended by Ctrl-C once it has written these words. */
+  const interrupted = async (words: string, command: string, ...line: readonly string[]) => {
+    const running = run(command, ...line);
+    const { calls } = vi.mocked(process.stderr.write).mock;
+    await until(words, () => calls.some(([text]) => String(text).includes(words)) || undefined);
+    process.emit('SIGINT', 'SIGINT');
+    await running;
+  };
+  vi.spyOn(process, 'chdir').mockReturnValue();
   configure(null);
   for (const line of [[], ['--all'], [second.jobId]]) await run('status', ...line);
   await run('watch', second.jobId);
@@ -341,11 +350,7 @@ it('each command prints what it does where no agent runs', async (context) => {
   await run('watch', first.jobId, '--json', '--no-results');
   for (const line of [[], [second.jobId]]) await run('status', ...line);
   await run('jobs');
-  const before = process.listenerCount('SIGINT');
-  const following = run('tail', first.jobId, '-f');
-  await until('its lines', () => process.listenerCount('SIGINT') > before || undefined);
-  process.emit('SIGINT', 'SIGINT');
-  await following;
+  await interrupted('start one to get new lines', 'tail', first.jobId, '-f');
   await run('sync', first.jobId);
   await run('tail', first.jobId);
   for (const text of ['one\ntwo\nthree\n', 'one\ntwO\n']) {
@@ -368,12 +373,15 @@ it('each command prints what it does where no agent runs', async (context) => {
   for (const line of [[], ['--unproven', '--delete-files', '--yes']]) await run('forget', first.jobId, ...line);
   await run('results', second.jobId);
   await run('notify', '--list');
+  await interrupted('served until', 'view', '--no-open');
   // Without a job of the configuration, that of the state is asked for.
   vi.stubEnv('LC_ALL', 'C.UTF-8');
   configure(null, { results: { transfer: 'service' } });
   await run('check');
   await run('check', '--task', '9');
-  let shown = withoutHosts(all).replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/g, 'TIME');
+  let shown = withoutHosts(all)
+    .replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/g, 'TIME')
+    .replaceAll(/(?<=\?ticket=)\S+/g, 'TICKET');
   for (const [index, job] of [first, second, third].entries())
     shown = shown.replaceAll(job.jobId, `JOB-${index + 1}`).replaceAll(taskOf(job).taskId, `TASK-${index + 1}`);
   await expect(shown).toMatchFileSnapshot('printed-alone.txt');

@@ -22,7 +22,7 @@ import { restConfig } from '../config/files.ts';
 import { until } from '../support/e2e-until.ts';
 import { SILENT } from '../support/errors.ts';
 import { jobOf, tasksOf } from '../support/model-remote.ts';
-import { ownState } from './own-state.ts';
+import { captured, ownState } from './own-state.ts';
 
 const JOB = '501' as JobId;
 const TASK = '601' as TaskId;
@@ -36,22 +36,14 @@ async function followedJob(tasks: readonly TaskId[] | null, sections = {}) {
   const more = { results: false, settleAfterMs: null, source: 'command' } as const;
   const request: WatchRequest = { jobId: JOB, tasks, files: ['stdout', 'stderr'], ...more };
   store.transaction(() => store.jobs.watch(request, Date.now()));
-  let printed = '';
-  const print = (text: string | Uint8Array) => {
-    printed += String(text);
-    return true;
-  };
+  const printed = captured();
   const now = performance.now.bind(performance);
-  const { exitCode, stdout, stderr } = process;
+  const { stdout, stderr } = process;
   const { isTTY, columns } = stdout;
   for (const stream of [stdout, stderr]) stream.isTTY = true;
-  vi.spyOn(process.stdout, 'write').mockImplementation(print);
-  vi.spyOn(process.stderr, 'write').mockImplementation(print);
   vi.spyOn(performance, 'now').mockImplementation(() => now() * 20);
   onTestFinished(() => {
-    vi.restoreAllMocks();
     for (const stream of [stdout, stderr]) stream.isTTY = isTTY;
-    Object.assign(process, { exitCode });
     Object.assign(stdout, { columns });
   });
   return {
@@ -59,8 +51,8 @@ async function followedJob(tasks: readonly TaskId[] | null, sections = {}) {
     append: (text: string) => fs.appendFileSync(mirror, text),
     remove: () => fs.rmSync(mirror),
     tail: (lines: number) => tail([JOB], { config: file, follow: true, lines, prefix: false, task: [], file: [] }),
-    shown: (text: string) => until(text, () => printed.includes(text) || undefined),
-    printed: () => printed,
+    shown: (text: string) => until(text, () => printed().includes(text) || undefined),
+    printed,
     reported: (jobState: string) =>
       store.jobInformation.save({ jobId: JOB, information: jobOf(JOB, jobState), since: 1, reportedAt: 1 }),
     failed(name: 'stdout' | 'stderr', message: string) {
@@ -284,19 +276,14 @@ it('wait asks a service that hangs for the first of its jobs only', async () => 
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as net.AddressInfo;
   const { file } = await restConfig({ service: { protocol: 'rest', baseUrl: `http://127.0.0.1:${port}` } });
-  const { exitCode } = process;
+  captured();
   const [now, { within }] = [performance.now.bind(performance), LinkedAbort.prototype];
   // Ten seconds of the command are over in a moment.
   vi.spyOn(performance, 'now').mockImplementation(() => now() * 1_000);
   const limits = vi.spyOn(LinkedAbort.prototype, 'within').mockImplementation(function (this: LinkedAbort, ms) {
     return within.call(this, ms / 1_000);
   });
-  vi.spyOn(process.stderr, 'write').mockReturnValue(true);
-  onTestFinished(() => {
-    vi.restoreAllMocks();
-    process.exitCode = exitCode;
-    server.close();
-  });
+  onTestFinished(() => void server.close());
   await wait(['501', '502', '503'] as JobId[], { config: file, timeout: 60_000 });
   expect(process.exitCode).toBe(12);
   expect(limits.mock.calls.filter(([ms]) => ms === 10_000)).toHaveLength(1);

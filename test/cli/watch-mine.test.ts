@@ -1,9 +1,10 @@
 /** `agent watch --mine` without a running agent. */
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { watchMine } from '../../src/cli/commands/watch-mine.ts';
 import { lockHolder } from '../../src/store/lock.ts';
 import { restConfig } from '../config/files.ts';
 import { closedAtEnd, startHttpServer } from '../support/wire-server.ts';
+import { captured } from './own-state.ts';
 
 it('an agent can take the state while the command asks the service for the jobs', async () => {
   const holders: unknown[] = [];
@@ -13,11 +14,9 @@ it('an agent can take the state while the command asks the service for the jobs'
   });
   const service = { protocol: 'rest', baseUrl: `http://127.0.0.1:${closedAtEnd(server).port}` };
   const { config, file } = await restConfig({ service });
-  const written: string[] = [];
-  const spy = vi.spyOn(process.stdout, 'write').mockImplementation((text) => written.push(String(text)) > 0);
-  onTestFinished(() => void spy.mockRestore());
+  const printed = captured();
   await watchMine({ config: file, include: [], exclude: [] });
-  expect(written.join('')).toContain('how many there are now is unknown');
+  expect(printed()).toContain('how many there are now is unknown');
   expect(holders.length).toBeGreaterThan(0);
   expect(new Set(holders)).toEqual(new Set([undefined]));
 });

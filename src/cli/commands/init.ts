@@ -31,7 +31,7 @@ export async function init(options: InitOptions): Promise<void> {
   }
   process.stdout.write('\n');
   await checkUntilSignedIn(file, complete, options);
-  if (process.exitCode === undefined || process.exitCode === EXIT.ok) process.stdout.write(nextStep(file, options));
+  if (process.exitCode === EXIT.ok) process.stdout.write(nextStep(file, options));
 }
 
 function usualPlace({ service }: InitOptions): string {

@@ -1,6 +1,13 @@
 import stringWidth from 'string-width';
-import { describe, expect, it } from 'vitest';
-import { BottomLines, columnsOf, cutToColumns, terminalText, wrapToColumns } from '../../../src/cli/show/terminal.ts';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import {
+  BottomLines,
+  columnsOf,
+  cutToColumns,
+  forStderr,
+  terminalText,
+  wrapToColumns,
+} from '../../../src/cli/show/terminal.ts';
 
 const ESC = '\u001b';
 
@@ -12,7 +19,17 @@ describe('the text of a job on a terminal', () => {
   });
 
   it('has no colours where none are wanted', () => {
-    expect(terminalText(`${ESC}[1;31mred${ESC}[0m`, false)).toBe('red');
+    const red = `${ESC}[1;31mred${ESC}[0m`;
+    expect(terminalText(red, false)).toBe('red');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    for (const [isWanted, shown] of [
+      ['', 'red'],
+      ['1', red],
+    ] as const) {
+      vi.stubEnv('NO_COLOR', isWanted === '' ? '1' : '');
+      vi.stubEnv('FORCE_COLOR', isWanted);
+      expect(forStderr(red)).toBe(shown);
+    }
   });
 
   it.each([
