@@ -110,7 +110,7 @@ describe('against GNU grep', () => {
         const ends = await resultsOf({ ...base, wanted: { what: 'ends', numbered: true } });
         expect(ends.lines).toEqual(selected.length < 2 ? selected : [selected[0], selected.at(-1)]);
       }),
-      { ...numRuns(600), examples },
+      { ...numRuns(600), examples: locale === 'C' ? examples : [] },
     );
   });
 });
@@ -201,7 +201,7 @@ describe('one file', () => {
 
 describe('in threads', () => {
   const many = () =>
-    Array.from({ length: 600 }, (_, index) =>
+    Array.from({ length: 300 }, (_, index) =>
       written(`many-${index}`, `first of ${index}\n${index % 7 === 0 ? 'needle\n'.repeat(index * 10) : ''}last`),
     );
 
