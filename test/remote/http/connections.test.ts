@@ -1,4 +1,4 @@
-/** Connections between requests: how long they stay, what one that was closed costs, what they measure; and attempts. */
+/** Connections between requests: how long they stay, what a closed one costs, what they measure; and attempts. */
 import { getEventListeners } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
