@@ -38,10 +38,7 @@ function testFilesWith(text: string): string[] {
 const NIGHTLY =
   process.env['JOBTAIL_NIGHTLY'] === '1'
     ? []
-    : [
-        'test/view/long/slow-readers.test.ts',
-        'test/view/page/browser/long/{accessible-all,big-log,firefox,long-lines}.test.ts',
-      ];
+    : ['test/view/page/browser/long/{accessible-all,big-log,firefox,long-lines}.test.ts'];
 
 /** Minutes of processes that wait for one another, and sweeps: only where they are asked for (`npm run test:long`). */
 const LONG = process.env['JOBTAIL_LONG'] === '1' ? NIGHTLY : ['test/**/long/**'];

@@ -94,11 +94,6 @@ export class SandboxService {
     this.#sandbox.faults.add(rule);
   }
 
-  /** How often the rules applied, in the order in which they were added. */
-  async faultsApplied(): Promise<number[]> {
-    return this.#sandbox.faults.list.map(({ applied }) => applied);
-  }
-
   async clearFaults(): Promise<void> {
     this.#sandbox.faults.clear();
   }
