@@ -317,7 +317,7 @@ export class FleetMember implements Ownership, SharedService {
 
   #failed(error: JobtailError): void {
     if (error.code === 'aborted' && this.#stop.signal.aborted) return;
-    this.#failures.failed(SCOPE, error, 0, true);
+    this.#failures.failed(SCOPE, error);
     if (error.code === 'config' || error.code === 'locked') this.#fail(error);
   }
 

@@ -1,31 +1,20 @@
 /** Which jobs wait for an owner, and who acquires them. */
-import { type EventEmitter, once } from 'node:events';
-import { expect, it } from 'vitest';
-import { FleetClient } from '../../src/fleet/commands/client.ts';
+import { expect } from 'vitest';
+import { idsOf } from '../../src/fleet/agents/agents.ts';
 import type { Queries } from '../../src/fleet/database/tables.ts';
 import type { JobId } from '../../src/job.ts';
-import { FleetParts, orderFor } from '../support/fleet-parts.ts';
-import { needs } from '../support/needs.ts';
+import { type FleetParts, fleetTest } from '../support/fleet-parts.ts';
 
-const PG = needs('postgres');
-
-async function fleetWith(...jobs: readonly string[]) {
-  const fleet = await FleetParts.make();
-  const { commands, claims } = await fleet.join('anna');
-  const orders = jobs.map(
-    (jobId) => ({ jobId: jobId as JobId, kind: 'watch', body: orderFor(Number(jobId)) }) as const,
-  );
-  await commands.give(orders);
-  const take = async () => (await claims.take(10)).map(({ jobId }) => jobId).sort();
-  const waiting = async () =>
-    (await fleet.query<{ id: string }>('SELECT job_id AS id FROM jobtail.jobs WHERE waiting_since IS NOT NULL')).map(
-      ({ id }) => id,
-    );
-  return { fleet, commands, claims, take, waiting };
+async function claimsOf(fleet: FleetParts) {
+  const { commands, claims } = await fleet.ordered('anna', 1, 2);
+  const take = async () => idsOf(await claims.take(10)).sort();
+  const select = 'SELECT job_id AS "jobId" FROM jobtail.jobs WHERE waiting_since IS NOT NULL';
+  const waiting = async () => idsOf(await fleet.query<{ jobId: JobId }>(select));
+  return { commands, claims, take, waiting };
 }
 
-it('a job is skipped while a client places a command for it, and acquired afterwards', PG, async () => {
-  const { fleet, take } = await fleetWith('1', '2');
+fleetTest('a job is skipped while a client places a command for it, and acquired afterwards', async (fleet) => {
+  const { take } = await claimsOf(fleet);
   const session = await fleet.session();
   await session.query('BEGIN');
   await session.query(`SELECT 1 FROM jobtail.jobs WHERE job_id = '2' FOR UPDATE`);
@@ -34,8 +23,8 @@ it('a job is skipped while a client places a command for it, and acquired afterw
   expect(await take()).toEqual(['2']);
 });
 
-it('a job handed off waits for its next owner, one that is done for its next command', PG, async () => {
-  const { commands, claims, take, waiting } = await fleetWith('1', '2');
+fleetTest('a job handed off waits for its next owner, one that is done for its next command', async (fleet) => {
+  const { commands, claims, take, waiting } = await claimsOf(fleet);
   await take();
   const [first, second] = await claims.owned();
   await claims.fenced([first as never], (sql, jobs) => claims.end(sql, jobs, 'handed-over'));
@@ -48,25 +37,7 @@ it('a job handed off waits for its next owner, one that is done for its next com
   expect(await waiting()).toEqual([]);
 });
 
-it('a job with a malformed id is acquired by no agent, and waits no more', PG, async () => {
-  const { take, waiting } = await fleetWith('1', '../OUT');
-  expect(await take()).toEqual(['1']);
-  expect(await waiting()).toEqual([]);
-});
-
-it('a rule wakes the agents of the fleet', PG, async () => {
-  const { fleet } = await fleetWith();
-  const session = await fleet.session();
-  await session.query('LISTEN jobtail_orders');
-  const heard = once(session as unknown as EventEmitter, 'notification');
-  const client = await FleetClient.open(fleet.address);
-  await client.setRule(undefined);
-  expect(await heard).toMatchObject([{ channel: 'jobtail_orders' }]);
-  await client.close();
-});
-
-it('a transaction that fails changes nothing, and nothing of it is in the next one', PG, async () => {
-  const fleet = await FleetParts.make();
+fleetTest('a transaction that fails changes nothing, and nothing of it is in the next one', async (fleet) => {
   const { database } = await fleet.join('anna');
   const failures = [(sql: Queries) => sql.query('SELECT 1 / 0'), () => Promise.reject(new Error('it cannot be read'))];
   for (const fail of failures) {
@@ -80,8 +51,8 @@ it('a transaction that fails changes nothing, and nothing of it is in the next o
   expect(await fleet.query('SELECT rule FROM jobtail.rules')).toEqual([]);
 });
 
-it('a transaction that stands still with the row of a job is ended by the server', PG, async () => {
-  const { database } = await (await FleetParts.make()).join('anna');
+fleetTest('a transaction that stands still with the row of a job is ended by the server', async (fleet) => {
+  const { database } = await fleet.join('anna');
   const name = 'idle_in_transaction_session_timeout';
   expect(await database.query(`SHOW ${name}`)).toEqual([{ [name]: '5s' }]);
 });

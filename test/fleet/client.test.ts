@@ -20,7 +20,7 @@ import { ownState } from '../cli/own-state.ts';
 import { restConfig } from '../config/files.ts';
 import { until } from '../support/e2e-until.ts';
 import { failureOf, SILENT } from '../support/errors.ts';
-import { FleetParts, LOCKED, memberOf, orderFor, watches } from '../support/fleet-parts.ts';
+import { FleetParts, fleetTest, LOCKED, memberOf, orderFor, watches } from '../support/fleet-parts.ts';
 import { NEW_RESULT } from '../support/live-place.ts';
 import { needs } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
@@ -29,11 +29,9 @@ const PG = needs('postgres');
 
 const SCHEMAS = `SELECT nspname FROM pg_catalog.pg_namespace WHERE nspname LIKE 'jobtail%'`;
 
-it.concurrent(
+fleetTest(
   'tables that are missing, older, newer or too old are refused with what to do, and stay so',
-  PG,
-  async (test) => {
-    const fleet = await FleetParts.make(test);
+  async (fleet) => {
     const look = async () => {
       const { code, message, hint } = await failureOf(FleetClient.openReadOnly(fleet.address));
       return `${code}: ${message.replace(/\(\S+\/test_\d+/, '(DB')} (${hint})`;
@@ -55,8 +53,7 @@ it.concurrent(
   },
 );
 
-it.concurrent('a check of the database shows its server, its tables and its agents', PG, async (test) => {
-  const fleet = await FleetParts.make(test);
+fleetTest('a check of the database shows its server, its tables and its agents', async (fleet) => {
   const server = { isNewEnough: true, isEncrypted: false, isHere: true, mayCreate: true };
   const checked = async () => {
     const { version, aheadMs, where, ...found } = await readFleet(fleet.address);
@@ -76,19 +73,19 @@ it.concurrent('a check of the database shows its server, its tables and its agen
   await until('the end of its connections', async () => (await fleet.query(open)).length === 0, 8_000);
 });
 
-/** A fleet with a job, and a role that may only read. */
-async function withReader(password: string) {
-  const fleet = await FleetParts.makeWithServer();
+/** The address of a fleet with a job for a role that may only read. */
+async function readerOf(fleet: FleetParts, password: string) {
   await fleet.ordered('command', 1);
-  await fleet.query(`CREATE ROLE reader LOGIN PASSWORD $$${password}$$`);
-  await fleet.query('GRANT USAGE ON SCHEMA jobtail TO reader');
-  await fleet.query('GRANT SELECT ON ALL TABLES IN SCHEMA jobtail TO reader');
-  return { fleet, url: new URL(fleet.address.url) };
+  const url = new URL(fleet.address.url);
+  [url.username, url.password] = [url.pathname.replace('/', 'reader_of_'), password];
+  await fleet.query(`CREATE ROLE ${url.username} LOGIN PASSWORD $$${password}$$`);
+  await fleet.query(`GRANT USAGE ON SCHEMA jobtail TO ${url.username}`);
+  await fleet.query(`GRANT SELECT ON ALL TABLES IN SCHEMA jobtail TO ${url.username}`);
+  return url;
 }
 
-it('a role with SELECT alone sees agents, jobs and commands', PG, async () => {
-  const { fleet, url } = await withReader('password');
-  [url.username, url.password] = ['reader', 'password'];
+fleetTest('a role with SELECT alone sees agents, jobs and commands', async (fleet) => {
+  const url = await readerOf(fleet, 'password');
   const client = await FleetClient.openReadOnly({ ...fleet.address, url: url.href });
   expect(await client.agents.all()).toEqual([]);
   expect((await client.owners()).map(({ jobId }) => jobId)).toEqual(['1']);
@@ -112,15 +109,11 @@ it('a role with SELECT alone sees agents, jobs and commands', PG, async () => {
   expect(() => shown.jobs.all()).toThrow();
 });
 
-it('a view goes on when the password of the database has changed', PG, async () => {
-  const { fleet, url } = await withReader('first');
-  const directory = temporaryDirectory();
+fleetTest('a view goes on when the password of the database has changed', async (fleet) => {
+  const url = await readerOf(fleet, 'first');
+  const directory = temporaryDirectory(undefined, fleet.test);
   const urlFile = path.join(directory, 'url');
-  const write = (password: string) => {
-    [url.username, url.password] = ['reader', password];
-    fs.writeFileSync(urlFile, url.href, { mode: 0o600 });
-  };
-  write('first');
+  fs.writeFileSync(urlFile, url.href, { mode: 0o600 });
   const view = await fleetOfView(
     { ...fleet.settings, url: null, urlFile },
     {
@@ -130,15 +123,16 @@ it('a view goes on when the password of the database has changed', PG, async () 
     },
   );
   const { store } = await view.read([]);
-  await fleet.query('ALTER ROLE reader PASSWORD $$second$$');
-  await fleet.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'`);
+  await fleet.query(`ALTER ROLE ${url.username} PASSWORD $$second$$`);
+  await fleet.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${url.username}'`);
   await until('the old password to be refused', () =>
     view.read([]).then(
       () => false,
       (error: Error) => /password authentication failed/.test(error.message),
     ),
   );
-  write('second');
+  url.password = 'second';
+  fs.writeFileSync(urlFile, url.href);
   const read = await view.read([]);
   expect(read.store).toBe(store);
   expect(store.jobs.all().map(({ jobId }) => jobId)).toEqual(['1']);
@@ -150,7 +144,7 @@ it('a view goes on when the password of the database has changed', PG, async () 
   fs.writeFileSync(path.join(directory, '.jobtail-mirror'), 'other');
   await fleet.query(`UPDATE jobtail.jobs SET owner = 'bert'`);
   expect([...(await view.read([])).places]).toEqual([['1', { owner: 'bert', isElsewhere: false }]]);
-  const connections = () => fleet.query(`SELECT 1 FROM pg_stat_activity WHERE usename = 'reader'`);
+  const connections = () => fleet.query(`SELECT 1 FROM pg_stat_activity WHERE usename = '${url.username}'`);
   expect(await connections()).toHaveLength(1);
   await view.close();
   expect(() => store.jobs.all()).toThrow();
@@ -223,29 +217,28 @@ it('run --drain ends when the agent handed its jobs over and ended, restarts, or
   expect(await drain(ofFleet).then(() => write.mock.lastCall?.[0])).toBe('no agent called anna is running\n');
 });
 
-it.concurrent('a command whose connection breaks says that it is stored, and one that the database lost is to be run again', {
-  ...PG,
-}, async (test) => {
-  const fleet = await FleetParts.make(test);
-  const relay = await fleet.relay();
-  const { agents } = await fleet.join('ben');
-  await agents.join(memberOf('anna'));
-  const client = await FleetClient.open(fleet.addressAt(relay.port));
-  const commandId = await client.command({ jobId: orderFor(1).jobId, kind: 'sync' });
-  const named = `SELECT 1 FROM pg_stat_activity WHERE application_name = 'jobtail command' AND datname = current_database()`;
-  expect(await fleet.query(named), 'an operator sees whose connection it is').not.toEqual([]);
-  const { signal } = new AbortController();
-  const message = 'the fleet lost the command: a backup of its database was restored, or the job was removed';
-  await expect(answerTo('0', client, signal), 'of a backup').rejects.toMatchObject({ code: 'fleet', message });
-  const waiting = answerTo(commandId, client, signal);
-  relay.cut();
-  const hint = 'wait: the command is stored, and an agent executes it';
-  await expect(waiting).rejects.toMatchObject({ code: 'fleet', hint });
-  await client.close();
-});
+fleetTest(
+  'a command whose connection breaks says that it is stored, and one that the database lost is to be run again',
+  async (fleet) => {
+    const relay = await fleet.relay();
+    const { agents } = await fleet.join('ben');
+    await agents.join(memberOf('anna'));
+    const client = await FleetClient.open(fleet.addressAt(relay.port));
+    const commandId = await client.command({ jobId: orderFor(1).jobId, kind: 'sync' });
+    const named = `SELECT 1 FROM pg_stat_activity WHERE application_name = 'jobtail command' AND datname = current_database()`;
+    expect(await fleet.query(named), 'an operator sees whose connection it is').not.toEqual([]);
+    const { signal } = new AbortController();
+    const message = 'the fleet lost the command: a backup of its database was restored, or the job was removed';
+    await expect(answerTo('0', client, signal), 'of a backup').rejects.toMatchObject({ code: 'fleet', message });
+    const waiting = answerTo(commandId, client, signal);
+    relay.cut();
+    const hint = 'wait: the command is stored, and an agent executes it';
+    await expect(waiting).rejects.toMatchObject({ code: 'fleet', hint });
+    await client.close();
+  },
+);
 
-it.concurrent('a command waits for seconds for a silent server', PG, async (test) => {
-  const fleet = await FleetParts.make(test);
+fleetTest('a command waits for seconds for a silent server', async (fleet) => {
   const relay = await fleet.relay();
   relay.silence();
   const openedAt = performance.now();
@@ -254,8 +247,7 @@ it.concurrent('a command waits for seconds for a silent server', PG, async (test
   expect(performance.now() - openedAt).toBeLessThan(30_000);
 });
 
-it.concurrent('a poll that an owner did not write is shown by the lag of the owner', PG, async (test) => {
-  const fleet = await FleetParts.make(test);
+fleetTest('a poll that an owner did not write is shown by the lag of the owner', async (fleet) => {
   const { database } = await fleet.ordered('command', 1, 2);
   const anna = fleet.start('anna', { pollAgeMs: () => 7_000 });
   await until('both to be followed', () => anna.followed.size === 2);
@@ -276,8 +268,7 @@ it.concurrent('a poll that an owner did not write is shown by the lag of the own
   await client.close();
 });
 
-it.concurrent('results that are not here are counted once in a look at one job', PG, async (test) => {
-  const fleet = await FleetParts.make(test);
+fleetTest('results that are not here are counted once in a look at one job', async (fleet) => {
   const { commands, database } = await fleet.join('command');
   const { jobId } = orderFor(1);
   const store = new Store({ directory: IN_MEMORY, service: '', owner: true, now: Date.now });
@@ -293,9 +284,8 @@ it.concurrent('results that are not here are counted once in a look at one job',
   store.close();
 });
 
-it.concurrent('retention removes a job that no agent works on, and its files only where asked', PG, async (test) => {
-  const fleet = await FleetParts.make(test);
-  const directory = temporaryDirectory(undefined, test);
+fleetTest('retention removes a job that no agent works on, and its files only where asked', async (fleet) => {
+  const directory = temporaryDirectory(undefined, fleet.test);
   const { url, schema } = fleet.address;
   const config = { mirror: { directory }, fleet: { url, schema } } as unknown as FleetConfig;
   await fleet.ordered('command', 1, 2);
@@ -314,8 +304,7 @@ it.concurrent('retention removes a job that no agent works on, and its files onl
   expect(await fleet.query('SELECT DISTINCT state FROM jobtail.jobs')).toEqual([{ state: 'forgotten' }]);
 });
 
-it.concurrent('a removed job has no rows and stays known; a followed or owned one is refused', PG, async (test) => {
-  const fleet = await FleetParts.make(test);
+fleetTest('a removed job has no rows and stays known; a followed or owned one is refused', async (fleet) => {
   await fleet.ordered('command', 1);
   const { jobId } = orderFor(1);
   const client = await FleetClient.open(fleet.address);
@@ -336,8 +325,7 @@ it.concurrent('a removed job has no rows and stays known; a followed or owned on
   await client.close();
 });
 
-it.concurrent('the files of a job are set aside before a command can have it followed again', PG, async (test) => {
-  const fleet = await FleetParts.make(test);
+fleetTest('the files of a job are set aside before a command can have it followed again', async (fleet) => {
   const { commands } = await fleet.ordered('command', 1);
   const { jobId } = orderFor(1);
   await fleet.query(`UPDATE jobtail.jobs SET state = 'settled', waiting_since = NULL`);

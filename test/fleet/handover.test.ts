@@ -1,26 +1,22 @@
 /** What an owner writes of its jobs for the next one. */
 import { randomBytes } from 'node:crypto';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect } from 'vitest';
 import type { Claims } from '../../src/fleet/owners/claims.ts';
 import { Handover, rowsOfJobs } from '../../src/fleet/rows/handover.ts';
 import type { JobId } from '../../src/job.ts';
 import { Store } from '../../src/store/store.ts';
-import { FleetParts, orderFor } from '../support/fleet-parts.ts';
-import { needs } from '../support/needs.ts';
+import { type FleetParts, fleetTest, orderFor } from '../support/fleet-parts.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
-const PG = needs('postgres');
-
 /** The owner of the jobs of these numbers; `wrap` gets its fenced transactions. */
-async function ownerOf(numbers: readonly number[], wrap = (fenced: Claims['fenced']) => fenced) {
-  const fleet = await FleetParts.make();
+async function ownerOf(fleet: FleetParts, numbers: readonly number[], wrap = (fenced: Claims['fenced']) => fenced) {
   const { claims, database } = await fleet.ordered('anna', ...numbers);
   const jobs = await claims.take(numbers.length);
   const fenced = wrap((...given) => claims.fenced(...given));
   /** A process with such a state; the first one is told of the jobs. */
-  const begin = (directory = temporaryDirectory(), isFirst = true) => {
+  const begin = (directory = temporaryDirectory(undefined, fleet.test), isFirst = true) => {
     const store = new Store({ directory, service: '', owner: true, now: Date.now });
-    onTestFinished(() => store.close());
+    fleet.test.onTestFinished(() => store.close());
     const parts = { store, database, claims: { fenced }, mirror: 'shared', onLost: () => {} };
     const handover = new Handover(parts, store.noteChanges());
     if (isFirst) store.transaction(() => numbers.map((number) => store.jobs.watch(orderFor(number), 0)));
@@ -30,12 +26,12 @@ async function ownerOf(numbers: readonly number[], wrap = (fenced: Claims['fence
     };
     return { store, handover, endRun };
   };
-  return { fleet, database, jobs, begin };
+  return { database, jobs, begin };
 }
 
-it('some of the jobs are written, whatever waits of the others', PG, async () => {
+fleetTest('some of the jobs are written, whatever waits of the others', async (fleet) => {
   let transactions = 0;
-  const { fleet, jobs, begin } = await ownerOf([1, 2], (fenced) => (...given) => {
+  const { jobs, begin } = await ownerOf(fleet, [1, 2], (fenced) => (...given) => {
     transactions += 1;
     return fenced(...given);
   });
@@ -81,9 +77,9 @@ it('some of the jobs are written, whatever waits of the others', PG, async () =>
   expect(await generations(3)).toEqual([{ generation: 3 }]);
 });
 
-it('a row that changes back while it is written is written again', PG, async () => {
+fleetTest('a row that changes back while it is written is written again', async (fleet) => {
   let meanwhile = async () => {};
-  const { fleet, jobs, begin } = await ownerOf([1], (fenced) => (held, work) => {
+  const { jobs, begin } = await ownerOf(fleet, [1], (fenced) => (held, work) => {
     return fenced(held, async (sql, owned) => {
       await work(sql, owned);
       await meanwhile();
@@ -107,10 +103,10 @@ it('a row that changes back while it is written is written again', PG, async () 
   expect(row?.error).toBeNull();
 });
 
-it('rows that a killed agent had changed are written by the next process', PG, async () => {
-  const { fleet, jobs, begin } = await ownerOf([1]);
+fleetTest('rows that a killed agent had changed are written by the next process', async (fleet) => {
+  const { jobs, begin } = await ownerOf(fleet, [1]);
   const { jobId } = orderFor(1);
-  const directory = temporaryDirectory();
+  const directory = temporaryDirectory(undefined, fleet.test);
   const killed = begin(directory);
   for (const job of jobs) killed.handover.noteTaken(job);
   killed.store.close();
@@ -123,8 +119,7 @@ it('rows that a killed agent had changed are written by the next process', PG, a
   expect(rows).toEqual(expect.arrayContaining(own));
 });
 
-it('all rows of a job are read, however many', PG, async () => {
-  const fleet = await FleetParts.make();
+fleetTest('all rows of a job are read, however many', async (fleet) => {
   const { database } = await fleet.ordered('anna', 1);
   const { jobId } = orderFor(1);
   await fleet.query(`INSERT INTO jobtail.rows (job_id, kind, key, row) SELECT '1', 'result_files', json_build_array(name),
@@ -134,8 +129,8 @@ it('all rows of a job are read, however many', PG, async () => {
   expect([keys.length, new Set(keys).size]).toEqual([10_000, 10_000]);
 });
 
-it('results with names of any length and character are handed over, and removed', PG, async () => {
-  const { database, jobs, begin } = await ownerOf([1]);
+fleetTest('results with names of any length and character are handed over, and removed', async (fleet) => {
+  const { database, jobs, begin } = await ownerOf(fleet, [1]);
   const { store, handover } = begin();
   const { jobId } = orderFor(1);
   const random = randomBytes(1_500).toString('hex');

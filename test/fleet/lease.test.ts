@@ -1,25 +1,20 @@
 /** One lease an agent: who takes jobs, who is offered none, and what keeps a lease alive. */
-import { expect, it, vi } from 'vitest';
+import { expect, vi } from 'vitest';
+import { FleetClient } from '../../src/fleet/commands/client.ts';
 import { systemClock } from '../../src/system/clock.ts';
 import { until } from '../support/e2e-until.ts';
-import { FleetParts, fastClock, orderFor, watches } from '../support/fleet-parts.ts';
-import { needs } from '../support/needs.ts';
-import type { WithEnd } from '../support/temp-directory.ts';
+import { type FleetParts, fastClock, fleetTest, orderFor, watches } from '../support/fleet-parts.ts';
 
-const PG = needs('postgres');
-
-async function fleetWith(test: WithEnd, jobs: number) {
-  const fleet = await FleetParts.make(test);
+async function fleetWith(fleet: FleetParts, jobs: number) {
   const joined = await fleet.ordered('command', ...Array.from({ length: jobs }, (_, index) => index + 1));
   const watch = (...numbers: number[]) => joined.commands.give(watches(...numbers));
-  const agent = async (name: string) => (await joined.agents.all()).find((one) => one.name === name);
   /** As `until`, while each agent reports at each look, not only when its next heartbeat is due. */
   const soon = (what: string, look: () => boolean | Promise<boolean>) =>
     until(what, async () => {
       await joined.commands.notify(joined.database);
       return await look();
     });
-  return { fleet, ...joined, watch, agent, soon };
+  return { ...joined, watch, soon };
 }
 
 const connectionsOf = (name: string) =>
@@ -28,34 +23,17 @@ const connectionsOf = (name: string) =>
 /** Pauses of an agent pass in a hundredth of their time, its lease is as long as it is. */
 const FAST = { clock: fastClock(100), heartbeatMs: 1_000_000 };
 
-it.concurrent('an agent that cannot work hands its jobs over, says why, and gets its share again', PG, async (test) => {
-  const { fleet, watch, agent, soon } = await fleetWith(test, 6);
-  let trouble: string | undefined = 'the service cannot be reached';
-  const anna = fleet.start('anna', { ...FAST, unready: () => trouble });
-  // As the only one it keeps what there is.
-  await soon('all to be followed', () => anna.followed.size === 6);
-  await soon('it to say what it lacks, and its calls', async () => {
-    anna.member.called();
-    const { lacks, callsLastMinute = 0 } = (await agent('anna')) ?? {};
-    return lacks === trouble && callsLastMinute > 0;
-  });
-  const ben = fleet.start('ben', {});
-  await soon('the other one to follow all', () => ben.followed.size === 6);
-  await soon('it to follow none', () => anna.followed.size === 0);
-  expect(anna.ended.size).toBe(6);
-  await watch(7, 8, 9);
-  await soon('the other one to follow new ones, too', () => ben.followed.size === 9);
-  expect(anna.log.filter(({ message }) => message === 'agent not ready')).toHaveLength(1);
-  trouble = undefined;
-  await soon('it to have its share again', () => anna.followed.size >= 4);
-  expect((await agent('anna'))?.lacks).toBeNull();
-});
-
-it.concurrent('a heartbeat waits for no data, and after each outage new jobs are followed', PG, async (test) => {
-  const { fleet, commands, database, watch } = await fleetWith(test, 3);
+fleetTest('a heartbeat waits for no data, and after each outage new jobs are followed', async (fleet) => {
+  const { commands, database, watch } = await fleetWith(fleet, 3);
   const relay = await fleet.relay();
   const anna = fleet.start('anna', { clock: fastClock(10), heartbeatMs: 100_000, port: relay.port });
-  expect(anna.member.numbers, 'before it joined').toMatchObject({ takeovers: 0, lost: 0 });
+  expect([anna.member.sharers, anna.member.numbers], 'before it joined').toEqual([
+    1,
+    {
+      ...{ isUp: false, leaseAgeSeconds: 0, takeovers: 0, lost: 0, refusedWrites: 0, agents: 0 },
+      ...{ jobs: { self: 0, others: 0, nobody: 0 }, waitingSeconds: 0, notFollowed: 0 },
+    },
+  ]);
   await until('all to be followed', () => anna.followed.size === 3);
   const session = await fleet.session();
   await session.query('BEGIN');
@@ -88,8 +66,8 @@ it.concurrent('a heartbeat waits for no data, and after each outage new jobs are
   }
 });
 
-it.concurrent('an agent whose row is of an older backup, or missing, joins again', PG, async (test) => {
-  const { fleet, soon } = await fleetWith(test, 2);
+fleetTest('an agent whose row is of an older backup, or missing, joins again', async (fleet) => {
+  const { soon } = await fleetWith(fleet, 2);
   const anna = fleet.start('anna', {});
   await until('both to be followed', () => anna.followed.size === 2);
   let failure: unknown;
@@ -114,24 +92,14 @@ it.concurrent('an agent whose row is of an older backup, or missing, joins again
   }
   await soon('both to be followed again', () => anna.followed.size === 2);
   expect(failure).toBeUndefined();
-  // Of another state, seen just now: the name is taken.
-  await fleet.query(`UPDATE jobtail.agents SET instance = 'another', state_id = 'another'`);
+  // Of a process with a copy of its state, which took the name just now.
+  await fleet.query(`UPDATE jobtail.agents SET instance = 'of a copy', seen_at = clock_timestamp()`);
   await until('it to end', () => failure !== undefined);
   expect(String(failure)).toContain('another agent of the fleet is called anna (host here, pid');
+  expect(await instance()).toBe('of a copy');
 });
 
-it.concurrent('an agent ends when a process with a copy of its state took its name', PG, async (test) => {
-  const { fleet } = await fleetWith(test, 1);
-  const anna = fleet.start('anna', {});
-  await until('the job to be followed', () => anna.followed.size === 1);
-  const ended = anna.member.ended.then(String, String);
-  await fleet.query(`UPDATE jobtail.agents SET instance = 'of a copy', seen_at = clock_timestamp()`);
-  expect(await ended).toContain('another agent of the fleet is called anna (host here, pid');
-  expect(await fleet.query('SELECT instance FROM jobtail.agents')).toEqual([{ instance: 'of a copy' }]);
-});
-
-it.concurrent('an agent without the mirrors of the others is refused, unless each has its own', PG, async (test) => {
-  const fleet = await FleetParts.make(test);
+fleetTest('an agent without the mirrors of the others is refused, unless each has its own', async (fleet) => {
   const anna = fleet.start('anna', {});
   await until('the first one to be in', () => anna.log.some(({ message }) => message === 'joined the fleet'));
   const ben = fleet.start('ben', { mirror: 'another', ...FAST });
@@ -144,10 +112,10 @@ it.concurrent('an agent without the mirrors of the others is refused, unless eac
   await until('it to be in', () => cleo.log.some(({ message }) => message === 'joined the fleet'));
 });
 
-it.concurrent('what the database tells an agent waits for no interval', PG, async (test) => {
-  const { fleet, commands, database } = await fleetWith(test, 1);
-  const rules = new Set<string | undefined>();
-  const onRefresh = () => void rules.add(store.watchMine.of('command')?.include[0]);
+fleetTest('what the database tells an agent waits for no interval', async (fleet) => {
+  const { commands } = await fleetWith(fleet, 1);
+  const rules: (string | undefined)[] = [];
+  const onRefresh = () => void rules.push(store.watchMine.of('command')?.include[0]);
   // No interval passes.
   const clock = { ...systemClock, monotonic: () => 1_000_000 };
   let reports = 0;
@@ -159,10 +127,12 @@ it.concurrent('what the database tells an agent waits for no interval', PG, asyn
   await until('the job to be followed', () => followed.size === 1);
   await commands.give([{ jobId: orderFor(1).jobId, kind: 'sync' }]);
   await until('the order to be asked for', () => store.requests.open('pass').length === 1);
-  const rule = { include: ['mine*'], exclude: [], maxAgeMs: 1, maxJobs: 1, since: 1, source: 'command' };
-  await fleet.query('INSERT INTO jobtail.rules (rule) VALUES ($1)', [JSON.stringify(rule)]);
-  await commands.notify(database);
-  await until('the agent to be asked to go by the rule', () => rules.has('mine*'));
+  const client = await FleetClient.open(fleet.address);
+  await client.setRule({ include: ['mine*'], exclude: [], maxAgeMs: 1, maxJobs: 1, since: 1, source: 'command' });
+  await until('the agent to be asked to go by the rule', () => rules.includes('mine*'));
+  await client.setRule(undefined);
+  await until('the agent to be asked to go on without it', () => rules.at(-1) === undefined);
+  await client.close();
   // And once: what is under way may report once more, and the rounds after it report nothing.
   const rounds = vi.spyOn(store.jobs, 'states').mock.calls;
   let last = { reports: -1, rounds: 0 };
@@ -172,22 +142,9 @@ it.concurrent('what the database tells an agent waits for no interval', PG, asyn
   });
 });
 
-it.concurrent('an agent that stops writes its last rows, and leaves with its connections', PG, async (test) => {
-  const { fleet, agents, soon } = await fleetWith(test, 1);
-  const timers = new Set<() => void>();
-  const timer = (delayMs: number, callback: () => void) => {
-    const end = () => {
-      timers.delete(end);
-      cancel();
-    };
-    const cancel = systemClock.timer(delayMs, () => {
-      timers.delete(end);
-      callback();
-    });
-    timers.add(end);
-    return end;
-  };
-  const { member, store, followed, log } = fleet.start('anna', { clock: { ...systemClock, timer } });
+fleetTest('an agent that stops writes its last rows, and leaves with its connections', async (fleet) => {
+  const { agents, soon } = await fleetWith(fleet, 1);
+  const { member, store, followed, log } = fleet.start('anna', {});
   const { jobId } = orderFor(1);
   await until('the job to be followed', () => followed.has(jobId));
   let isAsked = false;
@@ -198,17 +155,15 @@ it.concurrent('an agent that stops writes its last rows, and leaves with its con
   await soon('it to be asked to drain', () => isAsked);
   store.jobs.endRun(jobId, { polledAt: 7_000, grownAt: null, refused: 0, failures: 0, error: null });
   await member.stop();
-  expect(timers.size).toBe(0);
-  expect(await fleet.query(`SELECT row ->> 'polled_at' AS at FROM jobtail.rows WHERE kind = 'jobs'`)).toEqual([
-    { at: '7000' },
-  ]);
+  const polled = await fleet.query(`SELECT row ->> 'polled_at' AS at FROM jobtail.rows WHERE kind = 'jobs'`);
+  expect(polled).toEqual([{ at: '7000' }]);
   expect(await fleet.query('SELECT is_ended FROM jobtail.agents')).toEqual([{ is_ended: true }]);
   await until('no connection', async () => (await fleet.query(connectionsOf('anna'))).length === 0);
   expect(log.filter(({ level }) => level !== 'info')).toEqual([]);
 });
 
-it.concurrent('the next process of an agent continues at once with its jobs', PG, async (test) => {
-  const { fleet } = await fleetWith(test, 1);
+fleetTest('the next process of an agent continues at once with its jobs', async (fleet) => {
+  await fleetWith(fleet, 1);
   const { claims } = await fleet.join('anna');
   const [job] = await claims.take(1);
   const { followed } = fleet.start('anna', {
@@ -222,8 +177,8 @@ it.concurrent('the next process of an agent continues at once with its jobs', PG
   await until('the job to be followed', () => followed.size === 1);
 });
 
-it.concurrent('an agent whose lease may be over writes nothing, and its last rows when it stops', PG, async (test) => {
-  const { fleet } = await fleetWith(test, 1);
+fleetTest('an agent whose lease may be over writes nothing, and its last rows when it stops', async (fleet) => {
+  await fleetWith(fleet, 1);
   let aheadMs = 0;
   const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs };
   const { member, store, followed, log } = fleet.start('anna', { clock, heartbeatMs: 600_000 });

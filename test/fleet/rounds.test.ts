@@ -1,6 +1,6 @@
 /** Agents of a fleet round by round: what each has of a job that it loses or hands off, and that comes back. */
 import { type EventEmitter, once } from 'node:events';
-import { expect, it, type TestContext, vi } from 'vitest';
+import { expect, vi } from 'vitest';
 import { JobtailError } from '../../src/errors.ts';
 import type { FleetSummary } from '../../src/fleet/agents/agents.ts';
 import { Readiness } from '../../src/fleet/agents/readiness.ts';
@@ -12,12 +12,9 @@ import type { JobId, TaskId } from '../../src/job.ts';
 import { Store } from '../../src/store/store.ts';
 import { DAY_MS } from '../../src/system/clock.ts';
 import { until } from '../support/e2e-until.ts';
-import { FleetParts, memberOf, orderFor, watches } from '../support/fleet-parts.ts';
+import { type FleetParts, fleetTest, memberOf, orderFor, watches } from '../support/fleet-parts.ts';
 import { HeldClock } from '../support/held-clock.ts';
-import { needs } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
-
-const PG = needs('postgres');
 
 const LEASE_MS = 60_000;
 const GRANT = { protocol: 'SftpScp', host: 'h', basePath: '/', username: 'u', publicKey: 'k' } as const;
@@ -25,19 +22,20 @@ const REPORT = { pollAgeMs: null, callsLastMinute: 0, capacity: 10, lacks: null,
 const [ONE, TWO] = [1, 2].map((number) => orderFor(number).jobId) as [JobId, JobId];
 
 /** An agent whose rounds the test begins. */
-async function agentOf(fleet: FleetParts, name: string, test: TestContext, mirror = 'shared') {
+async function agentOf(fleet: FleetParts, name: string, mirror = 'shared') {
   const joined = await fleet.join(name);
   const member = memberOf(name, { mostJobs: 10, leaseMs: LEASE_MS, mirror });
   await joined.agents.join(member);
   const clock = new HeldClock();
-  const store = new Store({ directory: temporaryDirectory(undefined, test), service: '', owner: true, now: clock.now });
-  test.onTestFinished(() => store.close());
+  const directory = temporaryDirectory(undefined, fleet.test);
+  const store = new Store({ directory, service: '', owner: true, now: clock.now });
+  fleet.test.onTestFinished(() => store.close());
   const lines: string[] = [];
   const say = (_: object, message: string) => void lines.push(message);
   const leased = new LeasedJobs(clock, LEASE_MS);
   leased.prolong(leased.moment());
   const [taken, ended, failures]: [JobId[], JobId[], string[]] = [[], [], []];
-  const acts = { refreshes: 0, release: async (_: JobId) => {}, endTransfer: async () => {} };
+  const acts = { refreshes: 0, refresh: () => {}, release: async (_: JobId) => {}, endTransfer: async () => {} };
   const changes = store.noteChanges();
   const onLost: Rounds['following']['lost'] = (jobs) => rounds.following.lost(jobs);
   const { database, claims, agents } = joined;
@@ -54,7 +52,10 @@ async function agentOf(fleet: FleetParts, name: string, test: TestContext, mirro
       follower: {
         take: (jobIds) => void taken.push(...jobIds),
         release: (jobId) => acts.release(jobId),
-        refresh: () => void acts.refreshes++,
+        refresh() {
+          acts.refreshes += 1;
+          acts.refresh();
+        },
       },
       configured: [],
       unsent: () => new Set(),
@@ -72,10 +73,9 @@ async function agentOf(fleet: FleetParts, name: string, test: TestContext, mirro
   return { ...context, context, ...{ rounds, round, readiness, changes, acts, taken, ended, failures, lines, clock } };
 }
 
-it.concurrent('a job that comes back has its open command, and nothing of the lease before', PG, async (test) => {
-  const fleet = await FleetParts.make(test);
-  const anna = await agentOf(fleet, 'anna', test);
-  const bert = await agentOf(fleet, 'bert', test, 'elsewhere');
+fleetTest('a job that comes back has its open command, and nothing of the lease before', async (fleet) => {
+  const anna = await agentOf(fleet, 'anna');
+  const bert = await agentOf(fleet, 'bert', 'elsewhere');
   const { commands, claims } = anna.joined;
   await commands.give(watches(1));
   await anna.round();
@@ -147,9 +147,8 @@ it.concurrent('a job that comes back has its open command, and nothing of the le
   expect([...anna.failures, ...bert.failures]).toEqual([]);
 });
 
-it.concurrent('commands that could not be written are executed again, in their order', PG, async (test) => {
-  const fleet = await FleetParts.make(test);
-  const anna = await agentOf(fleet, 'anna', test);
+fleetTest('commands that could not be written are executed again, in their order', async (fleet) => {
+  const anna = await agentOf(fleet, 'anna');
   const { commands } = anna.joined;
   await commands.give(watches(2));
   await anna.round();
@@ -169,9 +168,8 @@ it.concurrent('commands that could not be written are executed again, in their o
   expect(answers).toEqual([{}, undefined, {}, undefined]);
 });
 
-it.concurrent('commands that the state had no room for are executed later, or by the next owner', PG, async (test) => {
-  const fleet = await FleetParts.make(test);
-  const anna = await agentOf(fleet, 'anna', test);
+fleetTest('commands that the state had no room for are executed later, or by the next owner', async (fleet) => {
+  const anna = await agentOf(fleet, 'anna');
   const { commands } = anna.joined;
   await commands.give(watches(1, 2));
   await anna.round();
@@ -195,15 +193,14 @@ it.concurrent('commands that the state had no room for are executed later, or by
   add.mockImplementation(full);
   await expect(anna.round(true)).rejects.toThrow('no room left');
   expect(anna.leased.size).toBe(0);
-  const bert = await agentOf(fleet, 'bert', test);
+  const bert = await agentOf(fleet, 'bert');
   await bert.round();
   const asked = bert.store.requests.open('pass').map(({ jobId }) => jobId);
   expect([bert.taken, asked]).toEqual([[orderFor(3).jobId, ONE, TWO], [ONE]]);
 });
 
-it.concurrent('jobs whose lease may be over are paused, and resumed once they were released', PG, async (test) => {
-  const fleet = await FleetParts.make(test);
-  const anna = await agentOf(fleet, 'anna', test);
+fleetTest('jobs whose lease may be over are paused, and resumed once they were released', async (fleet) => {
+  const anna = await agentOf(fleet, 'anna');
   const { commands } = anna.joined;
   const { following } = anna.rounds;
   await commands.give(watches(1, 2));
@@ -231,9 +228,8 @@ it.concurrent('jobs whose lease may be over are paused, and resumed once they we
   }
 });
 
-it.concurrent('a job whose release was committed without a response is not resumed', PG, async (test) => {
-  const fleet = await FleetParts.make(test);
-  const anna = await agentOf(fleet, 'anna', test);
+fleetTest('a job whose release was committed without a response is not resumed', async (fleet) => {
+  const anna = await agentOf(fleet, 'anna');
   await anna.joined.commands.give(watches(1, 2));
   await anna.round();
   const writeAnd = anna.handover.writeAnd.bind(anna.handover);
@@ -248,9 +244,35 @@ it.concurrent('a job whose release was committed without a response is not resum
   expect([anna.taken, anna.leased.all('paused').map(({ jobId }) => jobId)]).toEqual([[ONE, TWO, TWO], [ONE]]);
 });
 
-it.concurrent('a job that is lost is forgotten after its release, and is not acquired before', PG, async (test) => {
-  const fleet = await FleetParts.make(test);
-  const anna = await agentOf(fleet, 'anna', test);
+fleetTest('a command that comes while a job is finished is executed', async (fleet) => {
+  const anna = await agentOf(fleet, 'anna');
+  const { commands } = anna.joined;
+  await commands.give(watches(1));
+  await anna.round();
+  anna.store.jobs.setState(ONE, 'settled');
+  anna.acts.release = async () => void (await commands.give([{ jobId: ONE, kind: 'resume' }]));
+  await anna.round();
+  anna.rounds.following.resumeIfValid(anna.leased.all());
+  await anna.round();
+  expect([anna.taken, anna.store.jobs.get(ONE)?.state]).toEqual([[ONE, ONE], 'watched']);
+});
+
+fleetTest('an agent that stops gives nothing away that it may still write', async (fleet) => {
+  const anna = await agentOf(fleet, 'anna');
+  await anna.joined.commands.give(watches(1));
+  await anna.round();
+  // It stops while the round that would hand the job off executes a command.
+  anna.acts.refresh = () => {
+    anna.attached.follower = undefined;
+  };
+  await anna.joined.commands.give([{ jobId: ONE, kind: 'resume' }]);
+  await anna.round(true);
+  expect([anna.leased.all('following').length, anna.ended]).toEqual([1, []]);
+  expect(await fleet.query('SELECT how FROM jobtail.attempts')).toEqual([{ how: null }]);
+});
+
+fleetTest('a job that is lost is forgotten after its release, and is not acquired before', async (fleet) => {
+  const anna = await agentOf(fleet, 'anna');
   const { commands } = anna.joined;
   await commands.give(watches(1));
   await anna.round();
@@ -290,11 +312,17 @@ it.concurrent('a job that is lost is forgotten after its release, and is not acq
     await next;
     expect([anna.taken.length, anna.ended.length]).toEqual([times + 1, times]);
   }
+  // What goes wrong with a job that is lost is reported, and it is acquired again.
+  anna.acts.release = () => Promise.reject(new JobtailError('disk-full', 'no room for its last bytes'));
+  anna.rounds.following.lost(anna.leased.all());
+  await fleet.query('UPDATE jobtail.jobs SET owner = NULL, waiting_since = now()');
+  await until('the failure', () => anna.failures.length > 0);
+  await anna.round();
+  expect([anna.failures, anna.taken.length]).toEqual([['no room for its last bytes'], 4]);
 });
 
-it.concurrent('a job that the database has for an agent is acquired, another one forgotten', PG, async (test) => {
-  const fleet = await FleetParts.make(test);
-  const anna = await agentOf(fleet, 'anna', test);
+fleetTest('a job that the database has for an agent is acquired, another one forgotten', async (fleet) => {
+  const anna = await agentOf(fleet, 'anna');
   await anna.joined.commands.give(watches(1, 2));
   await anna.round(false, 0);
   expect(anna.taken).toEqual([ONE, TWO]);
@@ -312,16 +340,15 @@ it.concurrent('a job that the database has for an agent is acquired, another one
   await until('it to be forgotten', () => anna.store.jobs.get(former) === undefined);
   expect(anna.taken).toEqual([ONE, TWO, third]);
   // The next process continues with those whose rows are here.
-  const next = await agentOf(fleet, 'anna', test);
+  const next = await agentOf(fleet, 'anna');
   next.store.jobs.watch(orderFor(2), 0);
   next.store.fleetLeases.save({ jobId: TWO, attempt: 1 });
   await next.rounds.taking.begin();
   expect(next.leased.all().map(({ jobId }) => jobId)).toEqual([TWO]);
 });
 
-it.concurrent('an agent acquires its share of the jobs, and no more in the next round', PG, async (test) => {
-  const fleet = await FleetParts.make(test);
-  const [anna, bert] = [await agentOf(fleet, 'anna', test), await agentOf(fleet, 'bert', test)];
+fleetTest('an agent acquires its share of the jobs, and no more in the next round', async (fleet) => {
+  const [anna, bert] = [await agentOf(fleet, 'anna'), await agentOf(fleet, 'bert')];
   await anna.joined.commands.give(watches(1, 2, 3, 4));
   for (let rounds = 0; rounds < 2; rounds++) await anna.round();
   expect([anna.taken.length, anna.leased.size]).toEqual([2, 2]);
@@ -329,9 +356,8 @@ it.concurrent('an agent acquires its share of the jobs, and no more in the next 
   expect(bert.taken).toHaveLength(2);
 });
 
-it.concurrent('an agent releases no more jobs than others have room for, until they report anew', PG, async (test) => {
-  const fleet = await FleetParts.make(test);
-  const anna = await agentOf(fleet, 'anna', test);
+fleetTest('an agent releases no more jobs than others have room for, until they report anew', async (fleet) => {
+  const anna = await agentOf(fleet, 'anna');
   await anna.joined.commands.give(watches(1, 2, 3, 4, 5, 6));
   await anna.round();
   const summary = async (): Promise<FleetSummary> => ({
@@ -348,9 +374,8 @@ it.concurrent('an agent releases no more jobs than others have room for, until t
   expect(left).toEqual([5, 5, 5, 4, 4, 4]);
 });
 
-it.concurrent('a drained agent also releases jobs that it does not follow, if it can', PG, async (test) => {
-  const fleet = await FleetParts.make(test);
-  const anna = await agentOf(fleet, 'anna', test);
+fleetTest('a drained agent also releases jobs that it does not follow, if it can', async (fleet) => {
+  const anna = await agentOf(fleet, 'anna');
   await anna.joined.commands.give(watches(1, 2));
   await anna.round();
   // A command that is executed is not executed again by the next owner.
@@ -379,9 +404,8 @@ it.concurrent('a drained agent also releases jobs that it does not follow, if it
   expect(anna.store.fleetLeases.all()).toEqual([ONE, TWO].map((jobId) => ({ jobId, attempt: 2 })));
 });
 
-it.concurrent('a job whose rows cannot be stored waits behind the others', PG, async (test) => {
-  const fleet = await FleetParts.make(test);
-  const anna = await agentOf(fleet, 'anna', test);
+fleetTest('a job whose rows cannot be stored waits behind the others', async (fleet) => {
+  const anna = await agentOf(fleet, 'anna');
   await anna.joined.commands.give(watches(1, 2));
   const [bring, errors] = [anna.handover.bring.bind(anna.handover), [] as Error[]];
   vi.spyOn(anna.handover, 'bring').mockImplementation(async (jobs) => {
@@ -406,9 +430,8 @@ it.concurrent('a job whose rows cannot be stored waits behind the others', PG, a
   expect(anna.readiness.capacity(9, 1)).toBe(9);
 });
 
-it.concurrent('what is due for the whole fleet is done twice a minute, or after a notification', PG, async (test) => {
-  const fleet = await FleetParts.make(test);
-  const anna = await agentOf(fleet, 'anna', test);
+fleetTest('what is due for the whole fleet is done twice a minute, or after a notification', async (fleet) => {
+  const anna = await agentOf(fleet, 'anna');
   const { database, commands } = anna.joined;
   const rule = (maxJobs: number) => ({
     ...({ source: 'command', since: 0, maxAgeMs: 1, include: ['a'], exclude: [], maxJobs } as const),
@@ -439,7 +462,7 @@ it.concurrent('what is due for the whole fleet is done twice a minute, or after 
   await commands.give(watches(1));
   await fleet.query('UPDATE jobtail.orders SET answer = $1, made_at = made_at - interval $$2 days$$', ['{}']);
   // Of another agent, which has no answer yet.
-  await agentOf(fleet, 'bert', test);
+  await agentOf(fleet, 'bert');
   await commands.give(watches(2));
   await fleet.query(`UPDATE jobtail.jobs SET owner = 'bert', attempt = 1, waiting_since = NULL WHERE job_id = '2'`);
   await fleet.query(`UPDATE jobtail.orders SET made_at = made_at - interval '2 days' WHERE job_id = '2'`);
@@ -452,9 +475,8 @@ it.concurrent('what is due for the whole fleet is done twice a minute, or after 
   expect(await fleet.query('SELECT name, value FROM jobtail.habits')).toEqual([{ name: 'batch', value: '5' }]);
 });
 
-it.concurrent('jobs of a configuration are followed until no configuration has them', PG, async (test) => {
-  const fleet = await FleetParts.make(test);
-  const anna = await agentOf(fleet, 'anna', test);
+fleetTest('jobs of a configuration are followed until no configuration has them', async (fleet) => {
+  const anna = await agentOf(fleet, 'anna');
   const configure = async (...numbers: number[]) => {
     anna.attached.configured = numbers.map((number) => ({ ...orderFor(number), source: 'config' }) as const);
     for (let rounds = 0; rounds < 2; rounds++) await anna.round();
@@ -465,7 +487,7 @@ it.concurrent('jobs of a configuration are followed until no configuration has t
   anna.store.jobs.watch({ ...orderFor(4), source: 'command' }, 0);
   // Of two other agents: one stopped a moment ago, the other one a week.
   for (const [name, days] of Object.entries({ bert: 0, carl: 8 })) {
-    const { joined, member } = await agentOf(fleet, name, test);
+    const { joined, member } = await agentOf(fleet, name);
     await joined.agents.leave(member);
     await fleet.query('UPDATE jobtail.agents SET seen_at = now() - $2 * interval $$1 day$$ WHERE name = $1', [
       name,

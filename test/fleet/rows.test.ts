@@ -1,19 +1,15 @@
 /** A whole fleet over rows that another role wrote into its database, and over many orders. */
-import { expect, it } from 'vitest';
+import { expect } from 'vitest';
 import { FleetClient } from '../../src/fleet/commands/client.ts';
 import { FleetJobs } from '../../src/fleet/commands/fleet-jobs.ts';
 import type { JobId } from '../../src/job.ts';
 import { until } from '../support/e2e-until.ts';
-import { FleetParts, memberOf, orderFor } from '../support/fleet-parts.ts';
+import { fleetTest, memberOf, orderFor } from '../support/fleet-parts.ts';
 import { jobOf } from '../support/model-remote.ts';
-import { needs } from '../support/needs.ts';
-
-const PG = needs('postgres');
 
 const HOSTILE = '../OUT';
 
-it.concurrent('rows that are malformed keep no other job from being followed or shown', PG, async (test) => {
-  const fleet = await FleetParts.make(test);
+fleetTest('rows that are malformed keep no other job from being followed or shown', async (fleet) => {
   const { commands } = await fleet.join('command');
   const [broken, sound, later] = [orderFor(1), orderFor(2), orderFor(3)];
   for (const jobId of [HOSTILE as JobId, broken.jobId, sound.jobId])
@@ -42,6 +38,9 @@ it.concurrent('rows that are malformed keep no other job from being followed or 
   expect(ignored.length).toBeGreaterThan(3);
   expect(ignored.filter(({ text }) => !text.includes('the fleet'))).toEqual([]);
   expect(log.filter(({ level }) => level === 'error')).toEqual([]);
+  // No agent has or awaits the job with a malformed id.
+  const malformed = await fleet.query('SELECT owner, waiting_since FROM jobtail.jobs WHERE job_id = $1', [HOSTILE]);
+  expect(malformed).toEqual([{ owner: null, waiting_since: null }]);
 
   const reports: string[] = [];
   const onIgnored = (what: string) => void reports.push(what);
@@ -53,8 +52,7 @@ it.concurrent('rows that are malformed keep no other job from being followed or 
   await client.close();
 });
 
-it.concurrent('nothing that another role put into the schema public is run', PG, async (test) => {
-  const fleet = await FleetParts.make(test);
+fleetTest('nothing that another role put into the schema public is run', async (fleet) => {
   await fleet.query('CREATE TABLE public.loot (what text)');
   const steal = (what: string) =>
     `LANGUAGE plpgsql AS $$ BEGIN INSERT INTO public.loot VALUES ('${what}'); RETURN NULL; END $$`;
@@ -70,8 +68,7 @@ it.concurrent('nothing that another role put into the schema public is run', PG,
   expect(await fleet.query('SELECT * FROM public.loot')).toEqual([]);
 });
 
-it('many jobs are ordered some at a time, as many as the rule allows', PG, async () => {
-  const fleet = await FleetParts.make();
+fleetTest('many jobs are ordered some at a time, as many as the rule allows', async (fleet) => {
   const joined = await fleet.join('anna');
   const knownJobs = new FleetJobs(() => joined);
   const orders = Array.from({ length: 1_200 }, (_, index) => ({ ...orderFor(index + 1), source: 'mine' as const }));
@@ -94,8 +91,7 @@ it('many jobs are ordered some at a time, as many as the rule allows', PG, async
   ]);
 });
 
-it('an agent is shown as it reports, has a name of its own, and drains until it joins again', PG, async () => {
-  const fleet = await FleetParts.make();
+fleetTest('an agent is shown as it reports, has a name of its own, and drains until it joins again', async (fleet) => {
   const { agents } = await fleet.join('command');
   const anna = memberOf('anna');
   await agents.join(anna);
@@ -128,8 +124,8 @@ it('an agent is shown as it reports, has a name of its own, and drains until it 
   expect(await isAsked()).toEqual([{ asked: false }]);
 });
 
-it.concurrent('an answer that cannot be written fails the transaction around it', PG, async (test) => {
-  const { commands } = await (await FleetParts.make(test)).join('command');
+fleetTest('an answer that cannot be written fails the transaction around it', async (fleet) => {
+  const { commands } = await fleet.join('command');
   const away = new Error('the database is away');
   const sql = { query: () => Promise.reject(away) };
   await expect(commands.settle(sql, [{ commandId: '1', answer: null }])).rejects.toBe(away);

@@ -1,6 +1,6 @@
 /** Parts of a fleet within the process of a test, over a database of their own: real ones, but for what follows the jobs. */
 
-import { onTestFinished } from 'vitest';
+import { it, onTestFinished } from 'vitest';
 import { FLEET_PLACE } from '../../bench/fleet-node.ts';
 import { findDatabasePrograms } from '../../simulator/database/programs.ts';
 import { TemporaryDatabase } from '../../simulator/database/temporary-database.ts';
@@ -16,10 +16,12 @@ import { Secrets } from '../../src/redact.ts';
 import type { WatchRequest } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
 import { type Clock, systemClock } from '../../src/system/clock.ts';
-import { HEARTBEAT_SECONDS } from './fleet.ts';
 import { connectTo, query, Relay } from './fleet-relay.ts';
+import { needs } from './needs.ts';
 import { temporaryDirectory, type WithEnd } from './temp-directory.ts';
 
+/** The shortest that the configuration takes. */
+export const HEARTBEAT_SECONDS = 10;
 const SCHEMA = 'jobtail';
 
 /** The sessions that wait for a lock in the database of the test. */
@@ -68,21 +70,27 @@ interface TestMemberOptions {
 let shared: Promise<TemporaryDatabase> | undefined;
 let databases = 0;
 
-async function startServer(): Promise<TemporaryDatabase> {
+/** One that the caller ends. */
+export async function startServer(): Promise<TemporaryDatabase> {
   const programs = findDatabasePrograms([FLEET_PLACE]);
   if (programs === undefined) throw new Error('there is no PostgreSQL');
   return TemporaryDatabase.start(programs);
 }
 
+/** A test beside the others of its file, over an empty database. */
+export function fleetTest(title: string, work: (fleet: FleetParts) => Promise<void>): void {
+  it.concurrent(title, needs('postgres'), async (test) => work(await FleetParts.make(test)));
+}
+
 export class FleetParts {
   readonly #port: number;
   readonly #url: string;
-  readonly #test: WithEnd;
+  readonly test: WithEnd;
 
   private constructor(port: number, url: string, test: WithEnd) {
     this.#port = port;
     this.#url = url;
-    this.#test = test;
+    this.test = test;
   }
 
   /** An empty database, which is dropped with the test. */
@@ -98,24 +106,17 @@ export class FleetParts {
     return new FleetParts(port, own.href, test);
   }
 
-  /** The same on a server that ends with the test, which may create roles. */
-  static async makeWithServer(): Promise<FleetParts> {
-    const server = await startServer();
-    onTestFinished(() => server.remove());
-    return new FleetParts(server.port, server.url, { onTestFinished });
-  }
-
   /** A way to the database that can fall silent. */
   async relay(): Promise<Relay> {
     const relay = await Relay.start(this.#port);
-    this.#test.onTestFinished(() => relay.close());
+    this.test.onTestFinished(() => relay.close());
     return relay;
   }
 
   /** As an agent, by its name; over a relay, if its port is given. */
   async join(name: string, port = this.#port): Promise<Joined> {
     const joined = await openFleet(this.addressAt(port), name, { instance: '', onNotice() {}, onConnect() {} });
-    this.#test.onTestFinished(() => joined.close());
+    this.test.onTestFinished(() => joined.close());
     return joined;
   }
 
@@ -140,7 +141,7 @@ export class FleetParts {
   /** A session of its own, past the fleet. */
   async session() {
     const session = await connectTo(this.#url);
-    this.#test.onTestFinished(() => session.end());
+    this.test.onTestFinished(() => session.end());
     return session;
   }
 
@@ -148,7 +149,7 @@ export class FleetParts {
   start(name: string, options: TestMemberOptions): TestMember {
     const { maxJobs = 2_000, configured = [], onRelease = async () => {}, unready = () => undefined } = options;
     const { mirror = 'shared', separateMirrors = false, port = this.#port } = options;
-    const directory = temporaryDirectory(undefined, this.#test);
+    const directory = temporaryDirectory(undefined, this.test);
     const store = new Store({ directory, service: 'https://cluster.example', owner: true, now: Date.now });
     store.transaction(() => options.prepare?.(store));
     const log: Line[] = [];
@@ -172,7 +173,7 @@ export class FleetParts {
       },
       refresh: options.onRefresh ?? (() => {}),
     };
-    this.#test.onTestFinished(async () => {
+    this.test.onTestFinished(async () => {
       await member.stop();
       store.close();
     });

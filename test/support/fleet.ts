@@ -2,20 +2,16 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import type { TestContext } from 'vitest';
-import { FLEET_PLACE } from '../../bench/fleet-node.ts';
 import type { JobDescription } from '../../simulator/control.ts';
-import { findDatabasePrograms } from '../../simulator/database/programs.ts';
-import { TemporaryDatabase } from '../../simulator/database/temporary-database.ts';
+import type { TemporaryDatabase } from '../../simulator/database/temporary-database.ts';
 import { requestOf } from './e2e-job.ts';
 import { Place, type Sections } from './e2e-place.ts';
 import type { SandboxService } from './e2e-sandbox.ts';
 import { until } from './e2e-until.ts';
 import { FleetAgent } from './fleet-agent.ts';
 import { filesOf, type WrittenFile } from './fleet-files.ts';
+import { HEARTBEAT_SECONDS, startServer } from './fleet-parts.ts';
 import { query, Relay } from './fleet-relay.ts';
-
-/** The shortest that the configuration takes. */
-export const HEARTBEAT_SECONDS = 10;
 
 interface FleetOptions {
   readonly jobs: number;
@@ -57,9 +53,7 @@ export class Fleet {
 
   static async make(context: TestContext, options: FleetOptions): Promise<Fleet> {
     const { jobs, agents = ['anna', 'ben', 'cleo'], sections = {}, orderedBy = 'configuration' } = options;
-    const programs = findDatabasePrograms([FLEET_PLACE]);
-    if (programs === undefined) throw new Error('there is no PostgreSQL');
-    const database = await TemporaryDatabase.start(programs);
+    const database = await startServer();
     // What is asked for first is done last: the agents are ended before their database.
     context.onTestFinished(() => database.remove());
     const place = Place.make(context);

@@ -172,9 +172,9 @@ export class Giving {
   async give(max: number): Promise<void> {
     const { leased, log } = this.#membership;
     if (max === 0) return;
-    const jobs = leased.all('following').slice(-max);
-    const stuck = leased.all('taken', 'paused').slice(0, max - jobs.length);
-    const given = await this.#end([...jobs, ...stuck], 'handed-over');
+    // Those that are followed go first.
+    const jobs = [...leased.all('taken', 'paused'), ...leased.all('following')].slice(-max);
+    const given = await this.#end(jobs, 'handed-over');
     if (given.length === 0) return;
     this.#given += given.length;
     log.info({ jobs: given.length }, 'jobs handed off');

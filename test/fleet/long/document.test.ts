@@ -21,7 +21,7 @@ const named = (text: string) => text.replaceAll('jobtail', ROLE);
 it('two agents share jobs with the role, the database and the rights of the document alone', {
   ...needs('postgres'),
 }, async () => {
-  const fleet = await FleetParts.makeWithServer();
+  const fleet = await FleetParts.make();
   const commands = blockWith('createdb');
   const [, role] = /createuser --pwprompt (\S+)/.exec(named(commands)) ?? [];
   const [, owner, database] = /createdb --owner (\S+) (\S+)/.exec(named(commands)) ?? [];

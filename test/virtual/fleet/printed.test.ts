@@ -2,7 +2,7 @@
  * What the agents of a fleet do, moment by moment: how they share jobs and take them over, what they ask of the service, what
  * they write, log and report; how often each statement is sent to the database, and what is there in the end.
  */
-import { test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { JobId } from '../../../src/job.ts';
 import type { Settings } from '../agent.ts';
 import { expectNoOthers, expectPrinted, play, rowText, type StepOf, Trace, treeOf } from '../trace.ts';
@@ -93,7 +93,10 @@ test.each(Object.entries(SCENARIOS))('%s: all that the agents of a fleet do', as
       statements.set(shown, (statements.get(shown) ?? 0) + 1);
     };
     await play(world, steps);
-    for (const machine of world.machines) await world.stop(machine);
+    for (const machine of world.machines) {
+      await world.stop(machine);
+      expect(machine.agent?.process.timers, 'it leaves no timers').toBe(0);
+    }
     const sent = [...statements].sort(([a], [b]) => (a < b ? -1 : 1)).map(([text, times]) => `  ${times} ${text}\n`);
     const rows = TABLES.flatMap((table) =>
       [...world.postgres.tables.of(table)].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => rowText(table, row)),
