@@ -40,7 +40,6 @@ interface MemberParts {
 const SCOPE = 'the fleet';
 const TICK_MS = 250;
 const ROUND_MS = 1_000;
-const CONNECT_AGAIN_MS = 2_000;
 /** Notifications within this time count as one. */
 const TOGETHER_MS = 20;
 const DRAIN_MS = 60_000;
@@ -233,7 +232,6 @@ export class FleetMember implements Ownership, SharedService {
       } catch (thrown) {
         this.#isRoundFailing = true;
         this.#failed(asJobtailError(thrown));
-        if (this.#parts === undefined) pauseMs = CONNECT_AGAIN_MS;
       }
       await sleep(this.#options.clock, pauseMs, this.#woken.signal).catch(() => {});
       this.#woken = new AbortController();

@@ -44,8 +44,6 @@ export class Rounds {
     const taken = isDraining || !mayAcquire ? 0 : await this.taking.take(summary);
     const brought = await this.taking.bring();
     const failure = await this.#execute(brought).then(() => undefined, asJobtailError);
-    // Without the database, all else would fail, too.
-    if (failure?.code === 'fleet') throw failure;
     if (failure === undefined) this.taking.follow(brought);
     await this.#write();
     await this.#giving.finish();

@@ -249,9 +249,8 @@ fleetTest('a command waits for seconds for a silent server', async (fleet) => {
 
 fleetTest('a poll that an owner did not write is shown by the lag of the owner', async (fleet) => {
   const { database } = await fleet.ordered('command', 1, 2);
-  const anna = fleet.start('anna', { pollAgeMs: () => 7_000 });
-  await until('both to be followed', () => anna.followed.size === 2);
-  const client = await FleetClient.openReadOnly(fleet.address);
+  const anna = await fleet.following(2, 'anna', { pollAgeMs: () => 7_000 });
+  const client = await fleet.client();
   const polled = async () => (await client.jobs()).jobs.all().map(({ polledAt }) => polledAt ?? 0);
   await until('a heartbeat', async () => {
     const found = await polled();
@@ -265,7 +264,6 @@ fleetTest('a poll that an owner did not write is shown by the lag of the owner',
   await anna.member.stop();
   await database.query(`UPDATE {s}.agents SET is_ended = true`);
   expect(await polled()).toEqual([0, 0]);
-  await client.close();
 });
 
 fleetTest('results that are not here are counted once in a look at one job', async (fleet) => {
@@ -277,7 +275,7 @@ fleetTest('results that are not here are counted once in a look at one job', asy
   store.results.saveAll([row, { ...row, name: '/b', state: 'synced', reason: null }]);
   await commands.give(watches(1));
   await database.transaction((sql) => writeRows(sql, [...store.portableRows.ofJob(jobId)].reverse()));
-  const client = await FleetClient.openReadOnly(fleet.address);
+  const client = await fleet.client();
   for (const options of [{}, { only: jobId }, { only: jobId, withResults: [jobId] }])
     expect((await client.jobs(options)).results.counts(jobId)).toEqual(store.results.counts(jobId));
   await client.close();
@@ -307,7 +305,7 @@ fleetTest('retention removes a job that no agent works on, and its files only wh
 fleetTest('a removed job has no rows and stays known; a followed or owned one is refused', async (fleet) => {
   await fleet.ordered('command', 1);
   const { jobId } = orderFor(1);
-  const client = await FleetClient.open(fleet.address);
+  const client = await fleet.client();
   const set = (columns: string) => fleet.query(`UPDATE jobtail.jobs SET ${columns}`);
   await set(`state = 'watched'`);
   await expect(client.forget(jobId)).rejects.toThrow('job 1 is followed');
@@ -322,14 +320,13 @@ fleetTest('a removed job has no rows and stays known; a followed or owned one is
   expect(await fleet.query('SELECT job_id FROM jobtail.rows UNION SELECT job_id FROM jobtail.orders')).toEqual([]);
   expect(await fleet.query('SELECT job_id, state FROM jobtail.jobs')).toEqual([{ job_id: '1', state: 'forgotten' }]);
   await expect(client.forget(jobId)).rejects.toThrow('job 1 is not known');
-  await client.close();
 });
 
 fleetTest('the files of a job are set aside before a command can have it followed again', async (fleet) => {
   const { commands } = await fleet.ordered('command', 1);
   const { jobId } = orderFor(1);
   await fleet.query(`UPDATE jobtail.jobs SET state = 'settled', waiting_since = NULL`);
-  const client = await FleetClient.open(fleet.address);
+  const client = await fleet.client();
   const said: string[] = [];
   let placed: Promise<unknown> = Promise.resolve();
   await client.whileFree(jobId, async () => {
@@ -342,5 +339,4 @@ fleetTest('the files of a job are set aside before a command can have it followe
   expect(said).toEqual(['set aside', 'watched']);
   await expect(client.whileFree(jobId, () => void said.push('again'))).rejects.toThrow('still works on job 1');
   expect(said).toHaveLength(2);
-  await client.close();
 });

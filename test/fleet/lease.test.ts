@@ -1,6 +1,7 @@
 /** One lease an agent: who takes jobs, who is offered none, and what keeps a lease alive. */
 import { expect, vi } from 'vitest';
-import { FleetClient } from '../../src/fleet/commands/client.ts';
+import type { LeasedJob } from '../../src/fleet/agents/agents.ts';
+import type { Store } from '../../src/store/store.ts';
 import { systemClock } from '../../src/system/clock.ts';
 import { until } from '../support/e2e-until.ts';
 import { type FleetParts, fastClock, fleetTest, orderFor, watches } from '../support/fleet-parts.ts';
@@ -22,6 +23,18 @@ const connectionsOf = (name: string) =>
 
 /** Pauses of an agent pass in a hundredth of their time, its lease is as long as it is. */
 const FAST = { clock: fastClock(100), heartbeatMs: 1_000_000 };
+
+fleetTest('an agent that cannot work hands its jobs over, says why, and gets its share again', async (fleet) => {
+  const { agents, soon } = await fleetWith(fleet, 4);
+  let trouble: string | undefined;
+  const anna = await fleet.following(4, 'anna', { ...FAST, unready: () => trouble });
+  const ben = fleet.start('ben', {});
+  trouble = 'the service cannot be reached';
+  await soon('the other one to follow all', () => ben.followed.size === 4);
+  expect(await agents.all()).toMatchObject([{ lacks: trouble }, { lacks: null }]);
+  trouble = undefined;
+  await soon('it to have its share again', () => anna.followed.size === 2);
+});
 
 fleetTest('a heartbeat waits for no data, and after each outage new jobs are followed', async (fleet) => {
   const { commands, database, watch } = await fleetWith(fleet, 3);
@@ -68,8 +81,7 @@ fleetTest('a heartbeat waits for no data, and after each outage new jobs are fol
 
 fleetTest('an agent whose row is of an older backup, or missing, joins again', async (fleet) => {
   const { soon } = await fleetWith(fleet, 2);
-  const anna = fleet.start('anna', {});
-  await until('both to be followed', () => anna.followed.size === 2);
+  const anna = await fleet.following(2, 'anna', {});
   let failure: unknown;
   anna.member.ended.catch((error: unknown) => {
     failure = error;
@@ -127,12 +139,11 @@ fleetTest('what the database tells an agent waits for no interval', async (fleet
   await until('the job to be followed', () => followed.size === 1);
   await commands.give([{ jobId: orderFor(1).jobId, kind: 'sync' }]);
   await until('the order to be asked for', () => store.requests.open('pass').length === 1);
-  const client = await FleetClient.open(fleet.address);
+  const client = await fleet.client();
   await client.setRule({ include: ['mine*'], exclude: [], maxAgeMs: 1, maxJobs: 1, since: 1, source: 'command' });
   await until('the agent to be asked to go by the rule', () => rules.includes('mine*'));
   await client.setRule(undefined);
   await until('the agent to be asked to go on without it', () => rules.at(-1) === undefined);
-  await client.close();
   // And once: what is under way may report once more, and the rounds after it report nothing.
   const rounds = vi.spyOn(store.jobs, 'states').mock.calls;
   let last = { reports: -1, rounds: 0 };
@@ -144,16 +155,14 @@ fleetTest('what the database tells an agent waits for no interval', async (fleet
 
 fleetTest('an agent that stops writes its last rows, and leaves with its connections', async (fleet) => {
   const { agents, soon } = await fleetWith(fleet, 1);
-  const { member, store, followed, log } = fleet.start('anna', {});
-  const { jobId } = orderFor(1);
-  await until('the job to be followed', () => followed.has(jobId));
+  const { member, store, log } = await fleet.following(1, 'anna', {});
   let isAsked = false;
   void member.ended.then(() => (isAsked = true));
   await soon('a heartbeat', async () => (await agents.all()).length === 1);
   expect(isAsked).toBe(false);
   await agents.askToDrain('anna');
   await soon('it to be asked to drain', () => isAsked);
-  store.jobs.endRun(jobId, { polledAt: 7_000, grownAt: null, refused: 0, failures: 0, error: null });
+  store.jobs.endRun(orderFor(1).jobId, { polledAt: 7_000, grownAt: null, refused: 0, failures: 0, error: null });
   await member.stop();
   const polled = await fleet.query(`SELECT row ->> 'polled_at' AS at FROM jobtail.rows WHERE kind = 'jobs'`);
   expect(polled).toEqual([{ at: '7000' }]);
@@ -166,24 +175,20 @@ fleetTest('the next process of an agent continues at once with its jobs', async 
   await fleetWith(fleet, 1);
   const { claims } = await fleet.join('anna');
   const [job] = await claims.take(1);
-  const { followed } = fleet.start('anna', {
-    // Longer than the test.
-    heartbeatMs: 600_000,
-    prepare(store) {
-      store.jobs.watch(orderFor(1), 0);
-      if (job !== undefined) store.fleetLeases.save(job);
-    },
-  });
-  await until('the job to be followed', () => followed.size === 1);
+  const prepare = ({ jobs, fleetLeases }: Store) => {
+    jobs.watch(orderFor(1), 0);
+    fleetLeases.save(job as LeasedJob);
+  };
+  // The lease is longer than the test.
+  await fleet.following(1, 'anna', { heartbeatMs: 600_000, prepare });
 });
 
 fleetTest('an agent whose lease may be over writes nothing, and its last rows when it stops', async (fleet) => {
   await fleetWith(fleet, 1);
   let aheadMs = 0;
   const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs };
-  const { member, store, followed, log } = fleet.start('anna', { clock, heartbeatMs: 600_000 });
+  const { member, store, followed, log } = await fleet.following(1, 'anna', { clock, heartbeatMs: 600_000 });
   const { jobId } = orderFor(1);
-  await until('the job to be followed', () => followed.has(jobId));
   await until('its first row', async () => (await fleet.query('SELECT 1 FROM jobtail.rows')).length > 0);
   const session = await fleet.session();
   await session.query('BEGIN');

@@ -14,22 +14,23 @@ import { NEW_RESULT } from '../support/live-place.ts';
 const JOBS = 600;
 
 fleetTest('rows that the database refuses are a failure until they are written', async (fleet) => {
-  await fleet.ordered('command', 1);
+  const { commands } = await fleet.ordered('command', 1);
   const { jobId } = orderFor(1);
-  const { member, store, log, followed } = fleet.start('anna', { clock: fastClock(20), heartbeatMs: 20_000 });
+  const { member, store, log } = await fleet.following(1, 'anna', { clock: fastClock(20), heartbeatMs: 20_000 });
   const grow = (grownAt: number) =>
     store.jobs.endRun(jobId, { polledAt: 1, grownAt, refused: 0, failures: 0, error: null });
   const failures = () => log.filter(({ message }) => /^operation (failed|recovered)/.test(message));
-  await until('the job to be followed', () => followed.has(jobId));
   await fleet.query('ALTER TABLE jobtail.rows ADD CONSTRAINT nothing CHECK (kind IS NULL) NOT VALID');
   grow(1);
   await until('several attempts', () => log.filter(({ text }) => text.includes('nothing')).length >= 5);
   expect(failures().map(({ message }) => message)).toEqual(['operation failed']);
+  await commands.give(watches(2));
+  const behind = 'SELECT 1 FROM jobtail.agents WHERE not_followed = 1';
+  await until('a job that is not followed yet to be reported', async () => (await fleet.query(behind)).length === 1);
   await fleet.query('ALTER TABLE jobtail.rows DROP CONSTRAINT nothing');
   await until('the end of it', () => failures().length > 1);
-  expect(await fleet.query(`SELECT row ->> 'grown_at' AS at FROM jobtail.rows WHERE kind = 'jobs'`)).toEqual([
-    { at: '1' },
-  ]);
+  const grown = `SELECT row ->> 'grown_at' AS at FROM jobtail.rows WHERE kind = 'jobs' AND job_id = '1'`;
+  expect(await fleet.query(grown)).toEqual([{ at: '1' }]);
   // An agent that stops leaves the fleet, whatever the database refuses.
   await fleet.query('ALTER TABLE jobtail.rows ADD CONSTRAINT nothing CHECK (kind IS NULL) NOT VALID');
   grow(2);
@@ -65,8 +66,7 @@ fleetTest('jobs of before become jobs of the fleet, also settled and removed one
 fleetTest('commands that wait for their answers block no others', async (fleet) => {
   const { commands } = await fleet.ordered('command', 1);
   const [{ jobId }, another] = [orderFor(1), orderFor(2)];
-  const { followed, store } = fleet.start('anna', {});
-  await until('the job to be followed', () => followed.has(jobId));
+  const { store } = await fleet.following(1, 'anna', {});
   // Nobody answers them.
   await commands.give(Array.from({ length: 600 }, () => ({ jobId, kind: 'sync' })));
   await until('all of them to be asked for', () => store.requests.open('pass').length === 600);
@@ -76,16 +76,14 @@ fleetTest('commands that wait for their answers block no others', async (fleet) 
 
 fleetTest('jobs of a long configuration are all followed', async (fleet) => {
   const configured = Array.from({ length: JOBS }, (_, index) => orderFor(index + 1));
-  const { followed } = fleet.start('anna', { configured });
-  await until('all of them to be followed', () => followed.size === JOBS);
+  await fleet.following(JOBS, 'anna', { configured });
   expect(await fleet.query('SELECT FROM jobtail.configured')).toHaveLength(JOBS);
 });
 
 fleetTest('a temporary key is known to the next owner before it is used', async (fleet) => {
   const { jobId } = orderFor(1);
   await fleet.ordered('command', 1);
-  const { member, store, followed } = fleet.start('anna', {});
-  await until('the job to be followed', () => followed.has(jobId));
+  const { member, store } = await fleet.following(1, 'anna', {});
   const leases = new Leases({ store, clock: systemClock, log: commandLog() });
   leases.report = (id) => member.keep(id);
   const credentials = { username: 'user', privateKey: 'private', publicKey: 'public' };
@@ -101,8 +99,7 @@ fleetTest('the numbers of an agent are those of its fleet', async (fleet) => {
   const { commands, database } = await fleet.ordered('command', 1, 2, 3);
   let aheadMs = 0;
   const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs };
-  const { member, store, followed } = fleet.start('anna', { clock, maxJobs: 1 });
-  await until('one to be followed', () => followed.size === 1);
+  const { member, store, followed } = await fleet.following(1, 'anna', { clock, maxJobs: 1 });
   await fleet.query(`UPDATE jobtail.jobs SET waiting_since = now() - interval '100 s' WHERE owner IS NULL`);
   // It is alive, and not ready: it takes no jobs.
   await fleet.query(`INSERT INTO jobtail.agents (name, state_id, instance, lease_ms, most_jobs, capacity, about, format)
@@ -125,4 +122,16 @@ fleetTest('the numbers of an agent are those of its fleet', async (fleet) => {
   const [row] = store.liveFiles.ofJob([...followed][0] as JobId) as [LiveFileRow];
   await expect(member.fence(row)).rejects.toMatchObject({ code: 'superseded' });
   expect(member.numbers).toMatchObject({ refusedWrites: 1, lost: 1, jobs: { self: 0 } });
+});
+
+fleetTest('a drain ends after a minute with the jobs that could not be handed off', async (fleet) => {
+  await fleet.ordered('command', 1);
+  const clock = fastClock(100);
+  const { member, log } = await fleet.following(1, 'anna', { clock, heartbeatMs: 1_000_000 });
+  member.detach();
+  const before = clock.monotonic();
+  await member.drain();
+  expect(clock.monotonic() - before).toBeGreaterThanOrEqual(60_000);
+  const message = 'jobs not handed off, other agents acquire them later';
+  expect(log.at(-1)).toMatchObject({ level: 'warn', message });
 });

@@ -18,13 +18,13 @@ import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const LEASE_MS = 60_000;
 const GRANT = { protocol: 'SftpScp', host: 'h', basePath: '/', username: 'u', publicKey: 'k' } as const;
-const REPORT = { pollAgeMs: null, callsLastMinute: 0, capacity: 10, lacks: null, notFollowed: 0 };
+const REPORT = { pollAgeMs: null, callsLastMinute: 0, capacity: 100, lacks: null, notFollowed: 0 };
 const [ONE, TWO] = [1, 2].map((number) => orderFor(number).jobId) as [JobId, JobId];
 
 /** An agent whose rounds the test begins. */
 async function agentOf(fleet: FleetParts, name: string, mirror = 'shared') {
   const joined = await fleet.join(name);
-  const member = memberOf(name, { mostJobs: 10, leaseMs: LEASE_MS, mirror });
+  const member = memberOf(name, { mostJobs: 100, leaseMs: LEASE_MS, mirror });
   await joined.agents.join(member);
   const clock = new HeldClock();
   const directory = temporaryDirectory(undefined, fleet.test);
@@ -71,6 +71,18 @@ async function agentOf(fleet: FleetParts, name: string, mirror = 'shared') {
     return await rounds.round(await summaryOf(isDraining), isDraining, true);
   };
   return { ...context, context, ...{ rounds, round, readiness, changes, acts, taken, ended, failures, lines, clock } };
+}
+
+type Agent = Awaited<ReturnType<typeof agentOf>>;
+
+/** A test of an agent that follows the jobs of these numbers. */
+function annaTest(title: string, numbers: readonly number[], work: (anna: Agent, fleet: FleetParts) => Promise<void>) {
+  fleetTest(title, async (fleet) => {
+    const anna = await agentOf(fleet, 'anna');
+    await anna.joined.commands.give(watches(...numbers));
+    await anna.round();
+    await work(anna, fleet);
+  });
 }
 
 fleetTest('a job that comes back has its open command, and nothing of the lease before', async (fleet) => {
@@ -147,11 +159,8 @@ fleetTest('a job that comes back has its open command, and nothing of the lease 
   expect([...anna.failures, ...bert.failures]).toEqual([]);
 });
 
-fleetTest('commands that could not be written are executed again, in their order', async (fleet) => {
-  const anna = await agentOf(fleet, 'anna');
+annaTest('commands that could not be written are executed again, in their order', [2], async (anna) => {
   const { commands } = anna.joined;
-  await commands.give(watches(2));
-  await anna.round();
   const both = [...watches(1), { jobId: ONE, kind: 'sync' }, ...watches(2), { jobId: TWO, kind: 'unwatch' }] as const;
   const given = await commands.give(both);
   vi.spyOn(anna.handover, 'writeAnd').mockRejectedValueOnce(new JobtailError('fleet', 'the database is away'));
@@ -168,43 +177,41 @@ fleetTest('commands that could not be written are executed again, in their order
   expect(answers).toEqual([{}, undefined, {}, undefined]);
 });
 
-fleetTest('commands that the state had no room for are executed later, or by the next owner', async (fleet) => {
-  const anna = await agentOf(fleet, 'anna');
-  const { commands } = anna.joined;
-  await commands.give(watches(1, 2));
-  await anna.round();
-  const given = await commands.give([ONE, TWO].map((jobId) => ({ jobId, kind: 'sync' })));
-  const add = vi
-    .spyOn(anna.store.requests, 'add')
-    .mockImplementationOnce(anna.store.requests.add.bind(anna.store.requests));
-  const full = () => {
-    throw new JobtailError('disk-full', 'no room left');
-  };
-  add.mockImplementationOnce(full);
-  await expect(anna.round()).rejects.toThrow('no room left');
-  await anna.round();
-  const passes = anna.store.requests.open('pass');
-  expect(passes.map(({ jobId }) => jobId)).toEqual([ONE, TWO]);
-  for (const { requestId, jobId } of passes) anna.store.requests.answer(requestId, JSON.stringify({ error: jobId }));
-  await anna.round();
-  expect(await Promise.all(given.map((id) => commands.answerOf(id)))).toEqual([{ error: ONE }, { error: TWO }]);
-  // It still hands its jobs off, with the command.
-  await commands.give([{ jobId: ONE, kind: 'sync' }, ...watches(3)]);
-  add.mockImplementation(full);
-  await expect(anna.round(true)).rejects.toThrow('no room left');
-  expect(anna.leased.size).toBe(0);
-  const bert = await agentOf(fleet, 'bert');
-  await bert.round();
-  const asked = bert.store.requests.open('pass').map(({ jobId }) => jobId);
-  expect([bert.taken, asked]).toEqual([[orderFor(3).jobId, ONE, TWO], [ONE]]);
-});
+annaTest(
+  'commands that the state had no room for are executed later, or by the next owner',
+  [1, 2],
+  async (anna, fleet) => {
+    const { commands } = anna.joined;
+    const given = await commands.give([ONE, TWO].map((jobId) => ({ jobId, kind: 'sync' })));
+    const add = vi
+      .spyOn(anna.store.requests, 'add')
+      .mockImplementationOnce(anna.store.requests.add.bind(anna.store.requests));
+    const full = () => {
+      throw new JobtailError('disk-full', 'no room left');
+    };
+    add.mockImplementationOnce(full);
+    await expect(anna.round()).rejects.toThrow('no room left');
+    await anna.round();
+    const passes = anna.store.requests.open('pass');
+    expect(passes.map(({ jobId }) => jobId)).toEqual([ONE, TWO]);
+    for (const { requestId, jobId } of passes) anna.store.requests.answer(requestId, JSON.stringify({ error: jobId }));
+    await anna.round();
+    expect(await Promise.all(given.map((id) => commands.answerOf(id)))).toEqual([{ error: ONE }, { error: TWO }]);
+    // It still hands its jobs off, with the command.
+    await commands.give([{ jobId: ONE, kind: 'sync' }, ...watches(3)]);
+    add.mockImplementation(full);
+    await expect(anna.round(true)).rejects.toThrow('no room left');
+    expect(anna.leased.size).toBe(0);
+    const bert = await agentOf(fleet, 'bert');
+    await bert.round();
+    const asked = bert.store.requests.open('pass').map(({ jobId }) => jobId);
+    expect([bert.taken, asked]).toEqual([[orderFor(3).jobId, ONE, TWO], [ONE]]);
+  },
+);
 
-fleetTest('jobs whose lease may be over are paused, and resumed once they were released', async (fleet) => {
-  const anna = await agentOf(fleet, 'anna');
+annaTest('jobs whose lease may be over are paused, and resumed once they were released', [1, 2], async (anna) => {
   const { commands } = anna.joined;
   const { following } = anna.rounds;
-  await commands.give(watches(1, 2));
-  await anna.round();
   for (const times of [1, 2]) {
     const released = new Map<JobId, () => void>();
     anna.acts.release = (jobId) => new Promise((resolve) => released.set(jobId, resolve));
@@ -228,10 +235,7 @@ fleetTest('jobs whose lease may be over are paused, and resumed once they were r
   }
 });
 
-fleetTest('a job whose release was committed without a response is not resumed', async (fleet) => {
-  const anna = await agentOf(fleet, 'anna');
-  await anna.joined.commands.give(watches(1, 2));
-  await anna.round();
+annaTest('a job whose release was committed without a response is not resumed', [1, 2], async (anna) => {
   const writeAnd = anna.handover.writeAnd.bind(anna.handover);
   vi.spyOn(anna.handover, 'writeAnd').mockImplementationOnce(async (jobs, work) => {
     await writeAnd(jobs.slice(0, 1), work);
@@ -244,11 +248,8 @@ fleetTest('a job whose release was committed without a response is not resumed',
   expect([anna.taken, anna.leased.all('paused').map(({ jobId }) => jobId)]).toEqual([[ONE, TWO, TWO], [ONE]]);
 });
 
-fleetTest('a command that comes while a job is finished is executed', async (fleet) => {
-  const anna = await agentOf(fleet, 'anna');
+annaTest('a command that comes while a job is finished is executed', [1], async (anna) => {
   const { commands } = anna.joined;
-  await commands.give(watches(1));
-  await anna.round();
   anna.store.jobs.setState(ONE, 'settled');
   anna.acts.release = async () => void (await commands.give([{ jobId: ONE, kind: 'resume' }]));
   await anna.round();
@@ -257,10 +258,7 @@ fleetTest('a command that comes while a job is finished is executed', async (fle
   expect([anna.taken, anna.store.jobs.get(ONE)?.state]).toEqual([[ONE, ONE], 'watched']);
 });
 
-fleetTest('an agent that stops gives nothing away that it may still write', async (fleet) => {
-  const anna = await agentOf(fleet, 'anna');
-  await anna.joined.commands.give(watches(1));
-  await anna.round();
+annaTest('an agent that stops gives nothing away that it may still write', [1], async (anna, fleet) => {
   // It stops while the round that would hand the job off executes a command.
   anna.acts.refresh = () => {
     anna.attached.follower = undefined;
@@ -271,11 +269,8 @@ fleetTest('an agent that stops gives nothing away that it may still write', asyn
   expect(await fleet.query('SELECT how FROM jobtail.attempts')).toEqual([{ how: null }]);
 });
 
-fleetTest('a job that is lost is forgotten after its release, and is not acquired before', async (fleet) => {
-  const anna = await agentOf(fleet, 'anna');
+annaTest('a job that is lost is forgotten after its release, and is not acquired before', [1], async (anna, fleet) => {
   const { commands } = anna.joined;
-  await commands.give(watches(1));
-  await anna.round();
   await commands.give([{ jobId: ONE, kind: 'sync' }]);
   for (const times of [1, 2]) {
     await anna.round();
@@ -354,30 +349,31 @@ fleetTest('an agent acquires its share of the jobs, and no more in the next roun
   expect([anna.taken.length, anna.leased.size]).toEqual([2, 2]);
   await bert.round();
   expect(bert.taken).toHaveLength(2);
+  // Of many, fifty at once, and the others in the next round.
+  await anna.joined.commands.give(watches(...Array.from({ length: 140 }, (_, index) => index + 5)));
+  expect([await anna.round(), anna.leased.size, await anna.round(), anna.leased.size]).toEqual([true, 52, false, 72]);
 });
 
-fleetTest('an agent releases no more jobs than others have room for, until they report anew', async (fleet) => {
-  const anna = await agentOf(fleet, 'anna');
-  await anna.joined.commands.give(watches(1, 2, 3, 4, 5, 6));
-  await anna.round();
-  const summary = async (): Promise<FleetSummary> => ({
-    ...(await anna.joined.agents.report(anna.member, { ...REPORT, isDraining: false })),
-    // Of a moment before it acquired them.
-    agents: [0, 2].map((jobs, index) => ({ name: ['anna', 'bert'][index] ?? '', mostJobs: 10, jobs })),
-  });
-  const left: number[] = [];
-  for (const found of [await summary(), await summary()])
-    for (let rounds = 0; rounds < 3; rounds++) {
-      await anna.rounds.round(found, false, true);
-      left.push(anna.leased.size);
-    }
-  expect(left).toEqual([5, 5, 5, 4, 4, 4]);
-});
+annaTest(
+  'an agent releases no more jobs than others have room for, until they report anew',
+  [1, 2, 3, 4, 5, 6],
+  async (anna) => {
+    const summary = async (): Promise<FleetSummary> => ({
+      ...(await anna.joined.agents.report(anna.member, { ...REPORT, isDraining: false })),
+      // Of a moment before it acquired them.
+      agents: [0, 2].map((jobs, index) => ({ name: ['anna', 'bert'][index] ?? '', mostJobs: 10, jobs })),
+    });
+    const left: number[] = [];
+    for (const found of [await summary(), await summary()])
+      for (let rounds = 0; rounds < 3; rounds++) {
+        await anna.rounds.round(found, false, true);
+        left.push(anna.leased.size);
+      }
+    expect(left).toEqual([5, 5, 5, 4, 4, 4]);
+  },
+);
 
-fleetTest('a drained agent also releases jobs that it does not follow, if it can', async (fleet) => {
-  const anna = await agentOf(fleet, 'anna');
-  await anna.joined.commands.give(watches(1, 2));
-  await anna.round();
+annaTest('a drained agent also releases jobs that it does not follow, if it can', [1, 2], async (anna, fleet) => {
   // A command that is executed is not executed again by the next owner.
   await anna.joined.commands.give([{ jobId: ONE, kind: 'unwatch' }]);
   await anna.round();

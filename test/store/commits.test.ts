@@ -1,78 +1,60 @@
 /** Commits that are gathered: one transaction for many, in their order, all or none. */
 import { expect, it } from 'vitest';
 import { Commits } from '../../src/store/store.ts';
+import { HeldClock } from '../support/held-clock.ts';
 
-/** A clock that the test advances, and transactions that are written down. */
 function setUp() {
+  const clock = new HeldClock();
   const transactions: string[][] = [];
-  let current: string[] = [];
-  let failure: Error | undefined;
-  let timer: { readonly dueMs: number; readonly callback: () => void } | undefined;
-  const commits = new Commits({
-    transaction: (work) => {
-      current = [];
-      work();
-      if (failure !== undefined) throw failure;
-      transactions.push(current);
-    },
-    timer: (dueMs, callback) => {
-      timer = { dueMs, callback };
-      return () => {
-        timer = undefined;
-      };
-    },
-  });
-  return {
-    commits,
-    transactions,
-    add: (name: string, withinMs?: number) => commits.commit(() => void current.push(name), withinMs),
-    fail: (error: Error) => {
-      failure = error;
-    },
-    dueMs: () => timer?.dueMs,
-    pass: () => timer?.callback(),
+  const failures: Error[] = [];
+  const transaction = (work: () => void) => {
+    transactions.push([]);
+    work();
+    if (failures[0] !== undefined) throw failures[0];
   };
+  const commits = new Commits({ transaction, timer: clock.timer });
+  const add = (name: string, withinMs?: number) => commits.commit(() => transactions.at(-1)?.push(name), withinMs);
+  return { clock, transactions, failures, commits, add };
 }
 
-it('the store makes one transaction of what comes within a short time, in its order', async () => {
-  const { add, pass, transactions } = setUp();
-  const all = [add('a'), add('b'), add('c')];
+it('the store makes one transaction of what comes within a short time, in its order, and of what may wait', async () => {
+  const { clock, transactions, add } = setUp();
+  const all = [add('lazy', 1_000)];
+  await clock.pass(900);
+  all.push(add('a'), add('b'), add('late', 1_000));
+  await clock.pass(4);
   expect(transactions).toEqual([]);
-  pass();
+  await clock.pass(1);
   await Promise.all(all);
-  expect(transactions).toEqual([['a', 'b', 'c']]);
-});
-
-it('the store takes what may wait along with what is waited for', async () => {
-  const { add, pass, dueMs, transactions } = setUp();
-  const lazy = add('lazy', 1_000);
-  expect(dueMs()).toBe(1_000);
-  const waited = add('waited');
-  expect(dueMs()).toBeLessThan(1_000);
-  void add('late', 1_000);
-  expect(dueMs()).toBeLessThan(1_000);
-  pass();
-  await Promise.all([lazy, waited]);
-  expect(transactions).toEqual([['lazy', 'waited', 'late']]);
+  const next = add('c', 1_000);
+  await clock.pass(999);
+  expect(transactions).toEqual([['lazy', 'a', 'b', 'late']]);
+  await clock.pass(1);
+  await next;
+  expect(transactions).toEqual([['lazy', 'a', 'b', 'late'], ['c']]);
 });
 
 it('rejects all writes of a transaction that failed, and continues with the next one', async () => {
-  const { add, pass, fail, transactions } = setUp();
-  const all = [add('a'), add('b')];
-  fail(new Error('no room'));
-  pass();
-  for (const one of all) await expect(one).rejects.toThrow('no room');
-  expect(transactions).toEqual([]);
+  const { clock, failures, add } = setUp();
+  failures.push(new Error('no room'));
+  const all = Promise.allSettled([add('a'), add('b')]);
+  await clock.pass(5);
+  expect((await all).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  failures.length = 0;
+  const next = add('c');
+  await clock.pass(5);
+  await next;
 });
 
 it('commits at once when asked to, and nothing twice', async () => {
-  const { commits, add, dueMs, transactions } = setUp();
+  const { clock, transactions, commits, add } = setUp();
   const one = add('a', 1_000);
   commits.flush();
   await one;
   commits.flush();
-  expect(transactions).toEqual([['a']]);
-  expect(dueMs()).toBeUndefined();
-  void add('b', 1_000);
-  expect(dueMs()).toBe(1_000);
+  expect([transactions, clock.timers]).toEqual([[['a']], 0]);
+  const next = add('b', 1_000);
+  await clock.pass(1_000);
+  await next;
+  expect(transactions).toEqual([['a'], ['b']]);
 });

@@ -8,6 +8,7 @@ import type { Follower } from '../../src/agent/ownership.ts';
 import type { Log } from '../../src/agent/ports/host.ts';
 import type { FleetSettings } from '../../src/config/schema.ts';
 import type { Member } from '../../src/fleet/agents/agents.ts';
+import { FleetClient } from '../../src/fleet/commands/client.ts';
 import { type Joined, openFleet } from '../../src/fleet/joined.ts';
 import { FleetMember } from '../../src/fleet/member.ts';
 import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../src/job.ts';
@@ -16,6 +17,7 @@ import { Secrets } from '../../src/redact.ts';
 import type { WatchRequest } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
 import { type Clock, systemClock } from '../../src/system/clock.ts';
+import { until } from './e2e-until.ts';
 import { connectTo, query, Relay } from './fleet-relay.ts';
 import { needs } from './needs.ts';
 import { temporaryDirectory, type WithEnd } from './temp-directory.ts';
@@ -40,20 +42,14 @@ interface TestMember {
   readonly log: readonly Line[];
   /** Jobs that it was reported to follow, and not to leave since. */
   readonly followed: ReadonlySet<JobId>;
-  /** Jobs whose temporary keys it was to revoke. */
-  readonly ended: ReadonlySet<JobId>;
 }
 
 interface TestMemberOptions {
   readonly maxJobs?: number;
   readonly heartbeatMs?: number;
   readonly configured?: readonly WatchRequest[];
-  /** Called when a job is left, before it is. */
-  readonly onRelease?: (jobId: JobId) => Promise<void>;
   /** What its state has before it joins. */
   readonly prepare?: (store: Store) => void;
-  /** Jobs with notifications that wait. */
-  readonly unsent?: (store: Store) => ReadonlySet<JobId>;
   readonly onRefresh?: () => void;
   readonly unready?: () => string | undefined;
   readonly pollAgeMs?: () => number | null;
@@ -147,13 +143,13 @@ export class FleetParts {
 
   /** Starts an agent, which ends with the test. */
   start(name: string, options: TestMemberOptions): TestMember {
-    const { maxJobs = 2_000, configured = [], onRelease = async () => {}, unready = () => undefined } = options;
+    const { maxJobs = 2_000, configured = [] } = options;
     const { mirror = 'shared', separateMirrors = false, port = this.#port } = options;
     const directory = temporaryDirectory(undefined, this.test);
     const store = new Store({ directory, service: 'https://cluster.example', owner: true, now: Date.now });
     store.transaction(() => options.prepare?.(store));
     const log: Line[] = [];
-    const [followed, ended] = [new Set<JobId>(), new Set<JobId>()];
+    const followed = new Set<JobId>();
     const { heartbeatMs = HEARTBEAT_SECONDS * 1_000, clock = systemClock } = options;
     const settings = { heartbeatMs, drainOnStop: false, separateMirrors, schema: SCHEMA };
     const member = new FleetMember({
@@ -161,25 +157,38 @@ export class FleetParts {
       ...(options.url === undefined ? {} : { url: options.url }),
       settings: { ...settings, name, maxJobs, url: null, urlFile: null, urlCredential: null },
       about: { host: 'here', pid: process.pid, version: '0', view: null },
-      endTransfer: async (jobId) => void ended.add(jobId),
-      pollAgeMs: options.pollAgeMs ?? (() => null),
-      unready,
+      ...{
+        endTransfer: async () => {},
+        pollAgeMs: options.pollAgeMs ?? (() => null),
+        unready: options.unready ?? (() => undefined),
+      },
     });
     const follower: Follower = {
       take: (jobIds) => jobIds.forEach((jobId) => void followed.add(jobId)),
-      release: async (jobId) => {
-        await onRelease(jobId);
-        followed.delete(jobId);
-      },
+      release: async (jobId) => void followed.delete(jobId),
       refresh: options.onRefresh ?? (() => {}),
     };
     this.test.onTestFinished(async () => {
       await member.stop();
       store.close();
     });
-    member.attach(follower, configured, () => options.unsent?.(store) ?? new Set());
+    member.attach(follower, configured, () => new Set());
     member.start();
-    return { member, store, log, followed, ended };
+    return { member, store, log, followed };
+  }
+
+  /** The same, once it follows so many jobs. */
+  async following(jobs: number, name: string, options: TestMemberOptions): Promise<TestMember> {
+    const started = this.start(name, options);
+    await until(`${name} to follow ${jobs}`, () => started.followed.size === jobs);
+    return started;
+  }
+
+  /** What a command reads and asks; over a relay, if its port is given. It is closed with the test. */
+  async client(port = this.#port): Promise<FleetClient> {
+    const client = await FleetClient.open(this.addressAt(port));
+    this.test.onTestFinished(() => client.close());
+    return client;
   }
 
   get address() {

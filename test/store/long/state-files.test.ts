@@ -1,7 +1,6 @@
 /** Whatever stands in the place of a file of the state: it is not followed, read, written, waited for or removed. */
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { lockDirectory, lockHolder } from '../../../src/store/lock.ts';
@@ -79,21 +78,4 @@ it.for(Object.keys(TRAPS).flatMap((trap) => Object.keys(REFUSED_BY).map((file) =
         expect([linesOf(there), fs.lstatSync(at).ino], use).toEqual(before);
       }
     }),
-);
-
-it.for(Object.keys(TRAPS))('%s in the place of the pid is replaced by the one who has the lock', (trap) =>
-  removedDirectory(async (place) => {
-    const [state, there] = [usedState(place, 'state'), usedState(place, 'there')];
-    const at = path.join(state, 'agent.pid');
-    TRAPS[trap]?.(at, there);
-    const before = linesOf(there);
-    expect(lockHolder(state)).toBeUndefined();
-    if (trap === 'a directory') expect(() => lockDirectory(state)).toThrow(`illegal operation on a directory: ${at}`);
-    else {
-      const lock = lockDirectory(state);
-      expect(fs.readFileSync(at, 'utf8')).toBe(`${process.pid}\n${os.hostname()}\nagent\n`);
-      lock.release();
-    }
-    expect(linesOf(there)).toBe(before);
-  }),
 );

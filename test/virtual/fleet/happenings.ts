@@ -10,30 +10,9 @@ const MINUTE_MS = 60_000;
 const MIN_RESTORE_MS = 1;
 
 const WEIGHTS = {
-  submit: 5,
-  start: 6,
-  write: 30,
-  results: 8,
-  task: 2,
-  end: 5,
-  restart: 1,
-  watch: 7,
-  unwatch: 2,
-  sync: 2,
-  fault: 2,
-  kill: 4,
-  stop: 3,
-  drain: 2,
-  standstill: 3,
-  suspend: 2,
-  'wall-clock': 2,
-  cut: 4,
-  'state-full': 3,
-  'database-away': 3,
-  'database-slow': 2,
-  restore: 1,
-  receiver: 3,
-  nothing: 6,
+  ...{ submit: 5, start: 6, write: 30, results: 8, task: 2, end: 5, restart: 1, watch: 7, unwatch: 2, sync: 2 },
+  ...{ fault: 2, kill: 4, stop: 3, drain: 2, standstill: 3, suspend: 2, 'wall-clock': 2, cut: 4, 'state-full': 3 },
+  ...{ 'database-away': 3, 'database-slow': 2, restore: 1, receiver: 3, nothing: 6 },
 } as const;
 type FleetHappening = keyof typeof WEIGHTS;
 
@@ -42,12 +21,8 @@ type Act = (world: FleetWorld) => unknown;
 const ACTS: Readonly<Record<FleetHappening, Act>> = {
   ...CLUSTER_ACTS,
   watch: (world) => withJob(world, (jobId) => watch(world, jobId)),
-  unwatch: (world) =>
-    withJob(world, (jobId) => {
-      const kind = world.chance.is(0.3) ? 'end' : 'unwatch';
-      return world.command((client) => client.command({ jobId, kind }));
-    }),
-  sync: (world) => withJob(world, (jobId) => world.command((client) => client.command({ jobId, kind: 'sync' }))),
+  unwatch: (world) => withJob(world, (jobId) => command(world, jobId, world.chance.is(0.3) ? 'end' : 'unwatch')),
+  sync: (world) => withJob(world, (jobId) => command(world, jobId, 'sync')),
   fault({ service, chance, time }) {
     const [code, share] = [chance.among(CODES), chance.among([1, 0.3])];
     service.faults.push({ code, share, until: time.passedMs + chance.spread(1_000, 10 * MINUTE_MS) });
@@ -163,6 +138,9 @@ export function watch(world: FleetWorld, jobId: JobId, results = world.chance.is
   const body = { jobId, tasks: null, files: LIVE_FILE_NAMES, results, settleAfterMs: null, source: 'command' } as const;
   return world.command((client) => client.command({ jobId, kind: 'watch', body }));
 }
+
+export const command = (world: FleetWorld, jobId: JobId, kind: 'sync' | 'unwatch' | 'end') =>
+  world.command((client) => client.command({ jobId, kind }));
 
 export function standStill({ time }: FleetWorld, { agent }: FleetMachine, forMs: number): void {
   if (agent !== undefined) agent.process.stoppedUntil = time.passedMs + forMs;

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import type { JobId } from '../../../src/job.ts';
 import type { Settings } from '../agent.ts';
 import { expectNoOthers, expectPrinted, play, rowText, type StepOf, Trace, treeOf } from '../trace.ts';
-import { mendWay, restoreLater, watch } from './happenings.ts';
+import { command, mendWay, restoreLater, watch } from './happenings.ts';
 import { FleetWorld } from './world.ts';
 
 const MINUTE_MS = 60_000;
@@ -44,9 +44,9 @@ const grow = (number: number, minutes = 0): Step => [
   ({ service }) => service.job(id(number)).write(0, 'stdout', 2),
   minutes,
 ];
-const command = (number: number, kind: 'sync' | 'unwatch' | 'end'): Step => [
+const ask = (number: number, kind: 'sync' | 'unwatch' | 'end'): Step => [
   `agent ${kind} ${id(number)}`,
-  (world) => world.command((client) => client.command({ jobId: id(number), kind })),
+  (world) => command(world, id(number), kind),
   1,
 ];
 const to = (number: number, state: string, minutes: number): Step => [
@@ -57,12 +57,12 @@ const to = (number: number, state: string, minutes: number): Step => [
 
 const SCENARIOS: Readonly<Record<string, readonly Step[]>> = {
   'jobs that are shared, taken over and handed on': [
-    ...[jobs(5), grow(1), grow(2), command(2, 'sync')],
+    ...[jobs(5), grow(1), grow(2), ask(2, 'sync')],
     ['anna is killed', (world) => world.kill(machineOf(world, ANNA)), 1],
     ...[grow(1), grow(3, 1)],
     ['anna starts again', (world) => world.start(machineOf(world, ANNA)), 2],
     ['ben is drained', (world) => world.drain(machineOf(world, BEN)), 1],
-    ...[command(1, 'unwatch'), command(4, 'end'), to(3, 'Finished', 3), to(3, 'Deleted', 3)],
+    ...[ask(1, 'unwatch'), ask(4, 'end'), to(3, 'Finished', 3), to(3, 'Deleted', 3)],
     ['cleo stops', (world) => world.stop(machineOf(world, CLEO)), 1],
     grow(5, 2),
   ],
