@@ -238,6 +238,7 @@ annaTest('jobs whose lease may be over are paused, and resumed once they were re
 annaTest('a job whose release was committed without a response is not resumed', [1, 2], async (anna) => {
   const writeAnd = anna.handover.writeAnd.bind(anna.handover);
   vi.spyOn(anna.handover, 'writeAnd').mockImplementationOnce(async (jobs, work) => {
+    expect(anna.ended, 'their keys are revoked before').toEqual([ONE, TWO]);
     await writeAnd(jobs.slice(0, 1), work);
     throw new JobtailError('fleet', 'no response');
   });

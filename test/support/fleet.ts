@@ -19,8 +19,6 @@ interface FleetOptions {
   readonly agents?: readonly string[];
   /** Of the configuration, of every agent. */
   readonly sections?: Sections;
-  /** Who says that the jobs are to be followed: the configuration of every agent, or commands, which take longer. */
-  readonly orderedBy?: 'configuration' | 'commands';
 }
 
 /** An ownership of a job, by the clock of the database, in ms. */
@@ -42,7 +40,6 @@ export class Fleet {
   readonly files: WrittenFile[] = [];
   readonly #agents = new Map<string, FleetAgent>();
   readonly #sections: Sections;
-  readonly #configured: ReturnType<typeof requestOf>[] = [];
 
   private constructor(place: Place, sandbox: SandboxService, database: TemporaryDatabase, sections: Sections) {
     this.place = place;
@@ -52,15 +49,18 @@ export class Fleet {
   }
 
   static async make(context: TestContext, options: FleetOptions): Promise<Fleet> {
-    const { jobs, agents = ['anna', 'ben', 'cleo'], sections = {}, orderedBy = 'configuration' } = options;
+    const { jobs, agents = ['anna', 'ben', 'cleo'], sections = {} } = options;
     const database = await startServer();
     // What is asked for first is done last: the agents are ended before their database.
     context.onTestFinished(() => database.remove());
     const place = Place.make(context);
     const sandbox = await place.startSandbox();
     const fleet = new Fleet(place, sandbox, database, sections);
-    for (let number = 0; number < jobs; number++) await fleet.submit();
-    if (orderedBy === 'configuration') fleet.#configured.push(...fleet.jobs.map(requestOf));
+    for (let number = 0; number < jobs; number++) {
+      const job = await sandbox.submit({ tasks: [{}] });
+      fleet.jobs.push(job);
+      fleet.files.push(...filesOf(job, (taskId, file) => place.mirrorOf(job.jobId, taskId, file)));
+    }
     for (const name of agents) await fleet.addAgent(name);
     context.onTestFinished(async () => void (await Promise.all(fleet.agents.map(({ relay }) => relay.close()))));
     return fleet;
@@ -88,7 +88,7 @@ export class Fleet {
       results: { enabled: false },
       poll: { minIntervalSeconds: 0.3, maxIntervalSeconds: 1 },
       ...this.#sections,
-      watch: this.#configured,
+      watch: this.jobs.map(requestOf),
       state: { directory: path.join(directory, 'state') },
       fleet: { urlFile, name, heartbeatSeconds: HEARTBEAT_SECONDS, ...(this.#sections['fleet'] as object) },
     };
@@ -98,22 +98,13 @@ export class Fleet {
     return agent;
   }
 
-  /** One more job of the cluster, which nobody follows yet. */
-  async submit(): Promise<JobDescription> {
-    const job = await this.sandbox.submit({ tasks: [{}] });
-    this.jobs.push(job);
-    this.files.push(...filesOf(job, (taskId, file) => this.place.mirrorOf(job.jobId, taskId, file)));
-    return job;
-  }
-
   filesOf({ jobId }: JobDescription): WrittenFile[] {
     return this.files.filter(({ name }) => name.startsWith(`${jobId}/`));
   }
 
-  /** Starts all agents and has them follow all jobs. */
+  /** Starts all agents, until they follow all jobs. */
   async run(): Promise<void> {
     await Promise.all(this.agents.map((agent) => agent.start()));
-    if (this.#configured.length === 0) await this.watchAll();
     await this.untilOwned();
   }
 
@@ -122,16 +113,6 @@ export class Fleet {
     this.grow();
     await this.run();
     await this.untilSpread();
-  }
-
-  /** Orders each job at another agent. */
-  async watchAll(): Promise<void> {
-    const { agents } = this;
-    const runs = agents.map(async (agent, index) => {
-      const mine = this.jobs.filter((_, number) => number % agents.length === index);
-      for (const job of mine) await mustSucceed(agent, ...watchWords(job));
-    });
-    await Promise.all(runs);
   }
 
   /** Until each job has an owner, and none of them is `but`. */
@@ -184,10 +165,6 @@ export class Fleet {
     });
   }
 }
-
-/** The command that follows a job. With its tasks: to find them takes longer, the longer there is nothing of them. */
-export const watchWords = ({ jobId, tasks }: JobDescription): string[] =>
-  ['watch', jobId].concat(tasks.flatMap(({ taskId }) => ['--task', taskId]));
 
 /** What the command printed. */
 export async function mustSucceed(agent: FleetAgent, ...args: string[]): Promise<string> {

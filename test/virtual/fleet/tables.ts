@@ -28,7 +28,8 @@ type Changes = Map<string, { readonly table: TableName; readonly key: string; re
 
 export class Tables {
   readonly #tables = new Map<TableName, Map<string, Row>>();
-  readonly #lockedBy = new Map<string, Transaction>();
+  /** By table and key. */
+  readonly lockedBy = new Map<string, Transaction>();
   #orders = 0;
 
   /** Grows with each order, also over a transaction that is rolled back. */
@@ -51,18 +52,6 @@ export class Tables {
   restore(copy: ReadonlyMap<TableName, ReadonlyMap<string, Row>>): void {
     this.#tables.clear();
     for (const [table, rows] of copy) this.#tables.set(table, new Map(rows));
-  }
-
-  holderOf(name: string): Transaction | undefined {
-    return this.#lockedBy.get(name);
-  }
-
-  lock(name: string, by: Transaction): void {
-    this.#lockedBy.set(name, by);
-  }
-
-  release(names: Iterable<string>): void {
-    for (const name of names) this.#lockedBy.delete(name);
   }
 }
 
@@ -125,18 +114,19 @@ export class Transaction {
 
   /** @throws Blocked if another transaction has the row */
   lock(table: TableName, key: string): void {
-    const holder = this.tables.holderOf(`${table} ${key}`);
-    if (holder !== undefined && holder !== this) throw new Blocked(holder);
-    this.#lock(`${table} ${key}`);
+    const name = `${table} ${key}`;
+    const holder = this.tables.lockedBy.get(name) ?? this;
+    if (holder !== this) throw new Blocked(holder);
+    this.#locked.add(name);
+    this.tables.lockedBy.set(name, this);
   }
 
   canLock(table: TableName, key: string): boolean {
-    const holder = this.tables.holderOf(`${table} ${key}`);
-    return holder === undefined || holder === this;
+    return (this.tables.lockedBy.get(`${table} ${key}`) ?? this) === this;
   }
 
-  /** @throws Blocked if another transaction has the row */
-  put(table: TableName, key: string, row: Row): void {
+  /** Removes the row if it is undefined. @throws Blocked if another transaction has the row */
+  put(table: TableName, key: string, row: Row | undefined): void {
     this.lock(table, key);
     this.#changing.set(`${table} ${key}`, { table, key, row });
   }
@@ -147,10 +137,8 @@ export class Transaction {
     return changed;
   }
 
-  /** @throws Blocked if another transaction has the row */
   remove(table: TableName, key: string): void {
-    this.lock(table, key);
-    this.#changing.set(`${table} ${key}`, { table, key, row: undefined });
+    this.put(table, key, undefined);
   }
 
   commit(): void {
@@ -165,12 +153,7 @@ export class Transaction {
   rollback(): void {
     if (this.isOver) return;
     this.isOver = true;
-    this.tables.release(this.#locked);
+    for (const name of this.#locked) this.tables.lockedBy.delete(name);
     this.#end();
-  }
-
-  #lock(name: string): void {
-    this.#locked.add(name);
-    this.tables.lock(name, this);
   }
 }

@@ -134,7 +134,7 @@ export class FleetWorld extends SimulatedWorld {
   async stop(machine: FleetMachine): Promise<void> {
     if (machine.agent === undefined || !machine.isUp) return;
     this.note(`${machine.name} is stopped`);
-    await this.#wait(machine.agent.stop(), MAX_STOP_MS, machine.agent.process);
+    await this.time.passWhile(machine.agent.stop(), MAX_STOP_MS, machine.agent.process);
   }
 
   /** It hands off its jobs, and ends with none if another agent can take them. */
@@ -142,7 +142,7 @@ export class FleetWorld extends SimulatedWorld {
     const { agent } = machine;
     if (agent === undefined || !machine.isUp) return;
     this.note(`${machine.name} is drained`);
-    await this.#wait(agent.drain(), MAX_DRAIN_MS, agent.process);
+    await this.time.passWhile(agent.drain(), MAX_DRAIN_MS, agent.process);
     await this.stop(machine);
   }
 
@@ -157,7 +157,7 @@ export class FleetWorld extends SimulatedWorld {
       await client.close();
     };
     try {
-      await this.#wait(run(), MAX_COMMAND_MS, process);
+      await this.time.passWhile(run(), MAX_COMMAND_MS, process);
       return true;
     } catch (error) {
       this.note(`the command fails: ${(error as Error).message}`);
@@ -173,21 +173,11 @@ export class FleetWorld extends SimulatedWorld {
   /** How much the agent of a machine remembers. */
   lengthsOf({ agent, way }: FleetMachine): Lengths {
     const { time, service, receiver, disk, postgres } = this;
-    return lengthsOf(agent ?? {}, [
-      time,
-      service,
-      receiver,
-      disk,
-      postgres,
-      way,
-      agent?.process ?? {},
-      agent?.line ?? {},
-    ]);
+    const others = [time, service, receiver, disk, postgres, way, agent?.process ?? {}, agent?.line ?? {}];
+    return lengthsOf(agent ?? {}, others);
   }
 
-  jobIds(): JobId[] {
-    return [...this.service.jobs.keys()];
-  }
+  readonly jobIds = (): JobId[] => [...this.service.jobs.keys()];
 
   /** The row of a job in the database. */
   row(jobId: JobId) {
@@ -225,10 +215,6 @@ export class FleetWorld extends SimulatedWorld {
     for (const { agent } of this.machines) agent?.kill();
   }
 
-  async #wait(end: Promise<void>, maxMs: number, process: SimulatedProcess): Promise<void> {
-    await this.time.passWhile(end, maxMs, process);
-  }
-
   /** The jobs that a machine has just begun to follow as a new owner. */
   #begun({ agent, followed }: FleetMachine): JobId[] {
     const begun: JobId[] = [];
@@ -262,10 +248,8 @@ export class FleetWorld extends SimulatedWorld {
     const writer = this.#running;
     if (writer === undefined) return;
     const others = this.machines.filter((machine) => machine !== writer && machine.mayWrite(jobId as JobId));
-    if (others.length === 0) return;
-    this.service.offences.push(
-      `${writer.name} writes ${file}, and so may ${others.map(({ name }) => name).join(', ')}`,
-    );
+    const names = others.map(({ name }) => name).join(', ');
+    if (names !== '') this.service.offences.push(`${writer.name} writes ${file}, and so may ${names}`);
   }
 
   /** All agents together keep to the budget, but for those that cannot ask the database. */
@@ -276,10 +260,8 @@ export class FleetWorld extends SimulatedWorld {
     this.#calls = this.#calls.filter((at) => at > now - MINUTE_MS);
     this.#calls.push(now);
     const allowed = requestsPerMinute * 1.05 + SPARE_CALLS * this.machines.length;
-    if (this.#calls.length > allowed)
-      this.service.offences.push(
-        `${operation}: ${this.#calls.length} calls of the fleet in a minute, ${allowed} allowed`,
-      );
+    const count = this.#calls.length;
+    if (count > allowed) this.service.offences.push(`${operation}: ${count} calls in a minute, ${allowed} allowed`);
   }
 
   #checkConduct(): void {
@@ -290,7 +272,7 @@ export class FleetWorld extends SimulatedWorld {
       // A new owner reads the job for notifications at once.
       const [stale] = this.#begun(machine).flatMap((jobId) => this.staleRows(machine, jobId, NOTIFICATION_TABLES));
       if (stale !== undefined)
-        throw new Error(`a new owner does not continue from what the former one wrote: ${stale}`);
+        throw new Error(`a new owner goes on from other rows than the former one wrote: ${stale}`);
       if (agent.process.stoppedUntil > this.time.passedMs - MINUTE_MS) continue;
       const unhealthy = agent.health?.unhealthy();
       if (unhealthy !== undefined) throw new Error(`${name}: ${unhealthy}`);

@@ -1,7 +1,7 @@
 /** A fleet is reported what to do at any of its agents, and each tells the same of it. */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
-import { Fleet, mustSucceed, watchWords } from '../../../support/fleet.ts';
+import { Fleet, mustSucceed } from '../../../support/fleet.ts';
 import { expectEqual } from '../../../support/fleet-files.ts';
 import { needs } from '../../../support/needs.ts';
 
@@ -9,7 +9,7 @@ import { needs } from '../../../support/needs.ts';
 const GAP_MS = 5_000;
 
 it('a fleet takes commands at any agent, and a drained one hands over', needs('postgres'), async (context) => {
-  const fleet = await Fleet.make(context, { jobs: 12, agents: ['anna', 'ben'], orderedBy: 'commands' });
+  const fleet = await Fleet.make(context, { jobs: 12, agents: ['anna', 'ben'] });
   const [anna, ben] = [fleet.agent('anna'), fleet.agent('ben')];
   await fleet.runSpread();
   await fleet.untilEqual();
@@ -44,7 +44,7 @@ it('a fleet takes commands at any agent, and a drained one hands over', needs('p
     const ended = await agent.command('wait', job.jobId);
     expect(ended).toMatchObject({ code: 1, stdout: expect.stringContaining('it is not followed any more') });
     // A job that ended may be followed again.
-    await mustSucceed(agent, ...watchWords(job));
+    await mustSucceed(agent, 'watch', job.jobId, ...job.tasks.flatMap(({ taskId }) => ['--task', taskId]));
   }
   await fleet.untilOwned();
 
