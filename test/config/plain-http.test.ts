@@ -48,9 +48,3 @@ it('a receiver of notifications on another machine without encryption is named w
   expect(found.filter(({ mark, text }) => mark === 'warning' && text.includes('hooks.example.org'))).toHaveLength(1);
   expect(JSON.stringify(found)).not.toContain('SECRET');
 });
-
-it('the check of notifications fails where a key cannot be read, and names its file', async () => {
-  const notify = 'notify: [{on: [finished], url: "https://a.example.org/x", secretFile: missing-key}]\n';
-  const loaded = await load(config('https://a.example.org/F', 'https://a.example.org') + notify);
-  await expect(checkNotify(loaded, AbortSignal.timeout(60_000))).rejects.toThrow('missing-key');
-});

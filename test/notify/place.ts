@@ -28,18 +28,8 @@ export const KEEP = 3;
 const NOWHERE = 'http://127.0.0.1:9/';
 
 export const ruleOf = (settings: Partial<RuleSettings>): RuleSettings => ({
-  ...{
-    on: ['match'],
-    jobs: ['**'],
-    files: ['**'],
-    match: null,
-    command: null,
-    url: null,
-    secretFile: null,
-    proxy: null,
-    caFile: null,
-    mail: null,
-  },
+  ...{ on: ['match'], jobs: ['**'], files: ['**'], match: null },
+  ...{ command: null, url: null, mail: null, secretFile: null, proxy: null, caFile: null },
   ...(settings.command == null && settings.mail == null ? { url: NOWHERE } : {}),
   ...settings,
 });
@@ -65,15 +55,9 @@ export class NotifyPlace {
   }
 
   watch(jobId: JobId = JOB, seenState: string | null = null, results = true): void {
-    const order = {
-      jobId,
-      seenState,
-      tasks: [KEY.taskId],
-      files: [KEY.file],
-      results,
-      settleAfterMs: null,
-    } as const;
-    this.store.transaction(() => this.store.jobs.watch({ ...order, source: 'command' }, this.clock.now()));
+    const order = { jobId, seenState, results, settleAfterMs: null, source: 'command' } as const;
+    const files = { tasks: [KEY.taskId], files: [KEY.file] };
+    this.store.transaction(() => this.store.jobs.watch({ ...order, ...files }, this.clock.now()));
     fs.mkdirSync(path.dirname(this.mirror(jobId)), { recursive: true });
     fs.writeFileSync(this.mirror(jobId), '');
   }
@@ -84,12 +68,8 @@ export class NotifyPlace {
 
   report(state: string, more: Partial<JobInformation> = {}, jobId: JobId = JOB): void {
     const now = this.clock.now();
-    this.store.jobInformation.save({
-      jobId,
-      information: { ...jobOf(jobId, state), ...more },
-      since: now,
-      reportedAt: now,
-    });
+    const information = { ...jobOf(jobId, state), ...more };
+    this.store.jobInformation.save({ jobId, information, since: now, reportedAt: now });
   }
 
   setState(state: WatchState, jobId: JobId = JOB): void {
@@ -126,12 +106,8 @@ export class NotifyPlace {
     await between();
     const generation = row.generation + 1;
     const mismatch = { kind, at: 0, reason: 'it begins otherwise', generation, seenAt: 1 };
-    this.store.liveFiles.save({
-      ...row,
-      position: 0,
-      generation,
-      mismatches: [...row.mismatches, mismatch].slice(-10),
-    });
+    const mismatches = [...row.mismatches, mismatch].slice(-10);
+    this.store.liveFiles.save({ ...row, position: 0, generation, mismatches });
     await between();
   }
 

@@ -18,11 +18,10 @@ function jobOf(jobId: string, state: JobReport['state'], more: Partial<JobReport
   const tasks = { ...search, hint: null, reported: [] };
   const times = { creationTime: null, submitTime: null, startTime: null, endTime: null };
   return {
-    ...{ jobId, state, error: null, source: 'command', name: null, jobState: null, ...times },
+    ...{ jobId, state, error: null, source: 'command', name: null, jobState: null, ...times, tasks },
     ...{
       jobStateSince: null,
       reportedAt: null,
-      tasks,
       watchedAt: 0,
       polledAt: 0,
       grownAt: 0,
@@ -152,26 +151,18 @@ it('without an agent, no next attempt is promised; what the outage says is not r
     expect(page({ ...report, agent: { running: false, pid: null } }, 200)).not.toMatch(/next /);
 });
 
-it('agent status, of all jobs or of one, ends with where the view is, or with why it does not answer', () => {
-  const report = reportOf([jobOf('501', 'watched')]);
+it.each([
+  ['of all jobs', overview],
+  ['of one', detail],
+] as const)('agent status %s ends with where the view is, or with why it does not answer', (_, page) => {
   const address = 'http://127.0.0.1:9470/';
-  for (const page of [overview, detail]) {
-    const lastLine = (view: NonNullable<Parameters<typeof overview>[0]['view']>) =>
-      page({ ...report, view }, 200)
-        .trimEnd()
-        .split('\n')
-        .at(-1);
-    expect(lastLine({ address, answers: true, problem: undefined })).toBe(
-      `the view is at ${address} (agent view prints its link)`,
-    );
-    expect(lastLine({ address, answers: false, problem: 'in use' })).toBe(
-      `the view does not answer at ${address}: in use (the log of the agent has the reason)`,
-    );
-    expect(
-      page(
-        { ...report, agent: { running: false, pid: null }, view: { address, answers: true, problem: undefined } },
-        200,
-      ),
-    ).not.toContain(address);
-  }
+  const shown = (running: boolean, answers: boolean, problem?: string) => {
+    const agent = { running, pid: null };
+    const report = { ...reportOf([jobOf('501', 'watched')]), agent, view: { address, answers, problem } };
+    return page(report, 200).trimEnd().split('\n').at(-1);
+  };
+  expect(shown(true, true)).toBe(`the view is at ${address} (agent view prints its link)`);
+  const reason = 'in use (the log of the agent has the reason)';
+  expect(shown(true, false, 'in use')).toBe(`the view does not answer at ${address}: ${reason}`);
+  expect(shown(false, true)).not.toContain(address);
 });
