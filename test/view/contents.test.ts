@@ -153,27 +153,6 @@ it('a content that is closed is not read, and closed once: its number may be tha
 });
 
 describe('a search', () => {
-  it('that nobody reads any more ends, and gives its place back', async () => {
-    const place = await ViewPlace.withJob(
-      Buffer.concat([Buffer.alloc(16 * 1024 * 1024, 'abcdefg\n'), Buffer.from('last\n')]),
-    );
-    // More than there are places.
-    for (let each = 0; each < 10; each++) {
-      await new Promise<void>((resolve) => {
-        const request = place.request(`/api/search?${STDOUT}&text=abc&case=1`, {}, (response) => {
-          expect(response.statusCode).toBe(200);
-          response.on('error', () => {});
-          request.destroy();
-          request.on('close', resolve);
-        });
-        request.on('error', () => resolve());
-      });
-    }
-    const last = (await place.lines<SearchLine>(`/api/search?${STDOUT}&text=last`)).at(-1);
-    expect(last).toMatchObject({ done: true, count: 1 });
-    expect(place.failures).toEqual([]);
-  });
-
   it('in a file that is rewritten meanwhile says so', async () => {
     const place = await ViewPlace.withJob(Buffer.alloc(64 * 1024 * 1024, 'abcdefg\n'));
     const said = await new Promise<SearchLine[]>((resolve) => {

@@ -253,8 +253,8 @@ describe('a failure has its code:', () => {
     expect(getEventListeners(request.signal, 'abort')).toEqual([]);
   });
 
-  test('an address that is none', async () => {
-    await expect(client().request(get('ftp://host/'))).rejects.toMatchObject({ code: 'config' });
-    await expect(client().request(get('nonsense'))).rejects.toMatchObject({ code: 'config' });
+  test.each(['ftp://host/', 'nonsense'])('the address %s, which is none', async (url) => {
+    const refused = { code: 'config', hint: 'write it as https://host/path' };
+    await expect(client().request(get(url))).rejects.toMatchObject(refused);
   });
 });
