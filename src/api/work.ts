@@ -7,7 +7,7 @@ import type { Verification } from '../agent/pass/verification.ts';
 import { askAgent, passRequest } from '../cli/ask-agent.ts';
 import { reportsOf, requireJob } from '../cli/job-service.ts';
 import { firstPaths, register, watchReport } from '../cli/register.ts';
-import { endOf, waitReport, withoutLost } from '../cli/show/ends.ts';
+import { endOf, waitReport } from '../cli/show/ends.ts';
 import { deliveryList, listedJobs, resultList } from '../cli/show/lists.ts';
 import { verificationReport } from '../cli/show/pass.ts';
 import { endedIn, jobIn, reportOf, type Surroundings, type WantedJobs } from '../cli/show/status-report.ts';
@@ -55,7 +55,7 @@ interface LongPoll {
 export async function waitFor({ config, state }: ApiParts, jobId: JobId, { seconds, signal }: LongPoll) {
   for (const endsAt = performance.now() + seconds * 1_000; ; await sleep(TICK_MS, undefined, { signal })) {
     const job = endedIn(config, state.store, jobId);
-    const end = job && endOf(withoutLost(job));
+    const end = job && endOf(job, { hasMirrors: true });
     if (end !== undefined) return waitReport([end], false, []);
     if (state.store.jobs.get(jobId) === undefined) throw notWatched(jobId);
     if (performance.now() >= endsAt) return waitReport([], true, [jobId]);

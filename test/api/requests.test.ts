@@ -53,7 +53,10 @@ vi.mock(import('../../src/cli/ask-agent.ts'), async (original) => ({
   },
 }));
 
-/** The sockets of an agent that follows job 501, has ended 502, is to follow 503, and stops when it is asked about 502. */
+/**
+ * The sockets of an agent that follows job 501, has ended 502, is to follow 503, has settled 508, whose mirror was removed,
+ * and stops when it is asked about 502.
+ */
 async function served() {
   const { config, store, directory } = await ownState({ watch: [{ job: 503, tasks: [9001] }] });
   const state = new SharedState(config);
@@ -67,6 +70,9 @@ async function served() {
     store.jobs.watch({ ...order, jobId: '502' as JobId, tasks: [], files: [] }, 1);
     store.jobs.setState('502' as JobId, 'ended');
     store.jobs.forget('507' as JobId, 1);
+    store.jobs.watch({ ...order, jobId: '508' as JobId, tasks: ['9008' as TaskId], files: ['stdout'] }, 1);
+    for (const row of store.liveFiles.ofJob('508' as JobId)) store.liveFiles.save({ ...row, position: 5, verified: 5 });
+    store.jobs.setState('508' as JobId, 'settled');
   });
   let thrown: JobtailError | undefined;
   const failures: unknown[] = [];

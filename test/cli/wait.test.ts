@@ -1,7 +1,7 @@
 /** What `agent status` and `agent wait` show of the state that an agent left. */
 import { expect, it } from 'vitest';
 import { despiteOutages } from '../../src/cli/commands/wait.ts';
-import { endOf, exitCodeOf, withoutLost } from '../../src/cli/show/ends.ts';
+import { endOf, exitCodeOf } from '../../src/cli/show/ends.ts';
 import { reportOf } from '../../src/cli/show/status-report.ts';
 import { JobtailError } from '../../src/errors.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
@@ -49,7 +49,7 @@ async function ended({
   store.jobs.setState(JOB, state);
   const [job] = reportOf(config, store, [JOB]).jobs;
   if (job === undefined) throw new Error('it is not watched');
-  const end = endOf(job);
+  const end = endOf(job, { hasMirrors: false });
   return { config, store, job, end, code: end && exitCodeOf([end]), watch, compare };
 }
 
@@ -83,7 +83,7 @@ it.each<[string, Partial<LiveFileRow>, string | null]>([
   expect(end).toMatchObject({ unproven, outcome: reason === null ? 'finished' : 'unproven' });
   // It has no mirror, as if one with bytes was removed.
   const isWhole = reason === null && file.position === undefined;
-  expect(endOf(withoutLost(job))?.outcome).toBe(isWhole ? 'finished' : 'unproven');
+  expect(endOf(job, { hasMirrors: true })?.outcome).toBe(isWhole ? 'finished' : 'unproven');
   // Every reader has the same reason.
   expect([job.files[0]?.unproven, unprovenIn(store, JOB)]).toEqual([reason, unproven]);
   // Of a job that is followed again, nothing is proven.

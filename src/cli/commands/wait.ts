@@ -15,7 +15,7 @@ import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { jobsOfThisMachine, withJobs } from '../followed-jobs.ts';
 import { MAX_CHECK_MS } from '../job-service.ts';
 import { commandLog, untilStopped } from '../process.ts';
-import { type Ended, endOf, exitCodeOf, waitReport, withoutLost } from '../show/ends.ts';
+import { type Ended, endOf, exitCodeOf, waitReport } from '../show/ends.ts';
 import { failedTaskLines, hiddenResultsLines, showJobState } from '../show/job-text.ts';
 import { startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
 import type { JobReport } from '../show/status-report.ts';
@@ -135,7 +135,7 @@ function waitOf(config: Config, jobIds: readonly JobId[], options: WaitOptions) 
         served?.pending.get(jobId)?.renew();
         const job = await jobs.ended(jobId);
         // The mirrors of a fleet may be on other machines.
-        const end = job && endOf(hasFleet(config) ? job : withoutLost(job));
+        const end = job && endOf(job, { hasMirrors: !hasFleet(config) });
         if (end === undefined) continue;
         ended.set(jobId, end);
         served?.pending.get(jobId)?.end();

@@ -21,16 +21,17 @@ export interface Ended {
 }
 
 /** The same, if mirrors on this machine that were removed or cut since are not verified. */
-export function withoutLost(job: JobReport): JobReport {
+function withoutLost(job: JobReport): JobReport {
   const losses = new Map(job.files.map((file) => [file, file.verified ? lossOf(job.jobId, file) : undefined]));
   const reasons = [...losses.values()].filter((loss) => loss !== undefined);
   const files = job.files.map((file) => (losses.get(file) === undefined ? file : { ...file, verified: false }));
   return { ...job, files, unproven: job.unproven && [...reasons, ...job.unproven] };
 }
 
-/** Undefined while the agent works on the job. */
-export function endOf(job: JobReport): Ended | undefined {
-  if (!isOver(job)) return undefined;
+/** Undefined while the agent works on the job. `hasMirrors`: they are on this machine, and are looked at. */
+export function endOf(reported: JobReport, { hasMirrors }: { readonly hasMirrors: boolean }): Ended | undefined {
+  if (!isOver(reported)) return undefined;
+  const job = hasMirrors ? withoutLost(reported) : reported;
   const ends: Readonly<Record<string, WaitOutcome>> = { Finished: 'finished', Failed: 'failed', Canceled: 'canceled' };
   const end = ends[job.jobState ?? ''];
   const isSettled = job.state === 'settled';
