@@ -57,6 +57,13 @@ it.each([
   next.close();
 });
 
+it.each(['', '-wal', '-shm', '-journal'])('a directory in the place of agent.db%s is refused', (suffix) => {
+  const { directory, file } = someState();
+  fs.rmSync(file + suffix, { force: true });
+  fs.mkdirSync(file + suffix);
+  expect(errorOf(() => openStore(directory)).message).toContain(`${file}${suffix} is no regular file`);
+});
+
 it('a database that was deleted is made anew, also where its log was left', () => {
   const { directory, file } = someState();
   const before = openStore(directory);
