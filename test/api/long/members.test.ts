@@ -53,6 +53,13 @@ test('what changes something is for the user of the agent, and for api.controlGr
   const { place, sandbox, job, agent, sockets, as } = await apiPlace(context);
   const { jobId } = job;
   const other = await sandbox.submit({ tasks: [{}] });
+  for (const [who, line, reason] of [
+    ['member', ['sync', jobId], 'only the user nobody may change what the agent does'],
+    ['other', ['status'], 'only the user nobody and members of the group nogroup may ask the agent'],
+  ] as const) {
+    const { code, stderr } = await as(who, ...line).ended;
+    expect([code, stderr.replace(/\s+/g, ' ')]).toEqual([8, expect.stringContaining(reason)]);
+  }
   expect(fs.statSync(path.join(sockets, 'read.sock')).mode & 0o777).toBe(0o660);
   expect(fs.statSync(path.join(sockets, 'control.sock')).mode & 0o777).toBe(0o600);
 

@@ -1,4 +1,7 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
+import { createServer } from 'node:net';
 import path from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Mirrors } from '../../../../src/agent/live/mirror/mirror.ts';
@@ -95,6 +98,18 @@ describe('a mirror', () => {
     move(place, target);
     fs.symlinkSync(target, place);
     await expect(mirrors.open(JOB, STDOUT)).rejects.toMatchObject({ code: 'local-io' });
+    expect(openFilesIn(directory)).toBe(0);
+  });
+
+  test.each([
+    ['pipe', (file: string) => execFileSync('mkfifo', [file])],
+    ['socket', (file: string) => once(createServer().listen(file).unref(), 'listening')],
+  ])('is not opened where there is a %s: reading it would not end', async (_, put) => {
+    const file = await poll();
+    fs.rmSync(file);
+    await put(file);
+    const refusal = { message: `${file} is not a file, and is not followed or replaced` };
+    await expect(mirrors.open(JOB, STDOUT)).rejects.toMatchObject(refusal);
     expect(openFilesIn(directory)).toBe(0);
   });
 });
