@@ -204,6 +204,7 @@ export class Calls {
     } catch (error) {
       this.#waitingIn[lane] -= 1;
       for (const gate of entered) gate.inside -= 1;
+      this.#pace();
       throw signal.aborted ? stopped() : error;
     }
     return () => {

@@ -118,6 +118,7 @@ export class HangingCalls {
     for (; !hasResponse() && !stop.signal.aborted && this.#shortCalls < MAX_SHORT_CALLS; calls += 1)
       await this.#callShortly(kind, stop.signal);
     this.#stop = undefined;
+    this.#suspects = [];
     if (stop.signal.aborted) return;
     if (hasResponse()) for (const one of suspects) one.hangs = this.#running.has(one);
     else {

@@ -41,6 +41,17 @@ it('a slot for calls comes to a live call when a patient one that waited before 
   await clock.passWhile(live);
 });
 
+it('a slot for calls that is stopped as the last one that waits leaves no timer', async () => {
+  const { clock, calls } = heldCalls(10, 600);
+  await calls.run('live', signal, async () => {});
+  const stop = new AbortController();
+  const waiting = calls.slot('live', stop.signal);
+  expect(clock.timers).toBe(1);
+  stop.abort();
+  await expect(waiting).rejects.toMatchObject({ code: 'aborted' });
+  expect(clock.timers).toBe(0);
+});
+
 it('a slot for calls gives a place back that no call needed', async () => {
   const { calls } = heldCalls();
   const slot = new CallSlot(calls, 'live', signal);
