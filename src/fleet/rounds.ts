@@ -44,6 +44,8 @@ export class Rounds {
     const taken = isDraining || !mayAcquire ? 0 : await this.taking.take(summary);
     const brought = await this.taking.bring();
     const failure = await this.#execute(brought).then(() => undefined, asJobtailError);
+    // Without the database no job can be handed off: it would be left and taken again in each round.
+    if (failure?.code === 'fleet') throw failure;
     if (failure === undefined) this.taking.follow(brought);
     await this.#write();
     await this.#giving.finish();

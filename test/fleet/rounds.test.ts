@@ -163,8 +163,13 @@ annaTest('commands that could not be written are executed again, in their order'
   const { commands } = anna.joined;
   const both = [...watches(1), { jobId: ONE, kind: 'sync' }, ...watches(2), { jobId: TWO, kind: 'unwatch' }] as const;
   const given = await commands.give(both);
-  vi.spyOn(anna.handover, 'writeAnd').mockRejectedValueOnce(new JobtailError('fleet', 'the database is away'));
-  await expect(anna.round()).rejects.toThrow('the database is away');
+  const left: JobId[] = [];
+  anna.acts.release = async (jobId) => void left.push(jobId);
+  for (const isDraining of [true, false]) {
+    vi.spyOn(anna.handover, 'writeAnd').mockRejectedValueOnce(new JobtailError('fleet', 'the database is away'));
+    await expect(anna.round(isDraining)).rejects.toThrow('the database is away');
+  }
+  expect(left, 'no job is handed off meanwhile').toEqual([]);
   // The rows of the new job are brought again, without the request of before; then all requests are gone.
   for (const gone of [false, true]) {
     for (const { requestId } of gone ? anna.store.requests.open('pass') : []) anna.store.requests.remove(requestId);
