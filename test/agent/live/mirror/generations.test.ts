@@ -16,6 +16,9 @@ function killAt(place: LivePlace, last: number): () => boolean {
 const rotate = (place: LivePlace, keepGenerations: number) =>
   place.during((file) => file.startGeneration(REWRITTEN), { keepGenerations });
 
+/** How many generations are kept, and the step of the next start at which a second kill comes. */
+const KILLS = [5, 1, 0].flatMap((kept) => [0, 1, 2, 3, 4, 5].map((step) => [kept, step] as const));
+
 describe('a new generation', () => {
   test('keeps the old ones by number, and the inode of the mirror', async () => {
     const place = await LivePlace.of('one');
@@ -45,7 +48,7 @@ describe('a new generation', () => {
     expect(place.committed).toMatchObject({ position: 3, checksum: crc32('two') });
   });
 
-  test.each([5, 1, 0])('killed at any step it loses nothing that is to be kept, of %i', async (keepGenerations) => {
+  test.each(KILLS)('killed at any step, of %i kept, and again at %i, loses nothing', async (keepGenerations, again) => {
     for (let last = 0, killed = true; killed; last++) {
       const place = await LivePlace.of('one');
       await rotate(place, keepGenerations);
@@ -62,6 +65,9 @@ describe('a new generation', () => {
 
       // What is found at the next start goes on: as if it had never begun, or to its end.
       const begun = place.committed.rotation !== null || place.committed.generation === 3;
+      killAt(place, again);
+      await place.during(async () => {}, { keepGenerations }).catch(() => {});
+      place.kill();
       await place.during(async () => {}, { keepGenerations });
       const { generation, position, rotation } = place.committed;
       expect(rotation).toBeNull();
