@@ -288,6 +288,10 @@ describe('a transfer by rsync', needs('rsync'), () => {
     put('results/11/a', 2_000_001);
     await standsStill('0.801');
     put('.direct/rsync/11/.jobtail-0000000000000000.partial/a', 3_000_000);
+    // A slow file that grows may take longer.
+    const growing = path.join(place.arrival, 'rsync', GROWING_DIRECTORY, '.a');
+    rsyncIs(`for i in $(seq 20); do echo >> ${growing}; sleep 0.1; done; rm ${growing}`);
+    await place.fetch(place.transfer({ idleMs: 700 }), method, ['11/a']);
     // Words alone are no progress.
     rsyncIs('while sleep 0.05; do echo alive; done');
     await standsStill('0.85');

@@ -97,6 +97,15 @@ it('a locked key is written without its passphrase, if that is the right one', n
     stateDirectory: place.directory,
     environment: { RUNTIME_DIRECTORY: place.runtime },
   });
+  // Every user of the machine can read arguments. A shell would lose a variable whose name has spaces.
+  const args = path.join(place.directory, 'args');
+  const keygen = `#!${process.execPath}
+    require('node:fs').appendFileSync('${args}', process.argv.slice(2).join(' ') + '\\n');
+    const { spawnSync } = require('node:child_process');
+    const env = { ...process.env, PATH: '${process.env['PATH']}' };
+    process.exit(spawnSync('ssh-keygen', process.argv.slice(2), { env, stdio: 'inherit' }).status);`;
+  place.hostIs();
+  fs.writeFileSync(path.join(place.directory, 'bin/ssh-keygen'), keygen, { mode: 0o755 });
   const publicOf = (by: string) => {
     const privateKey = fs.readFileSync(file, 'utf8');
     const access = accessOf({ ...method, credentials: { username: 'u', publicKey: null, privateKey, passphrase: by } });
@@ -108,6 +117,8 @@ it('a locked key is written without its passphrase, if that is the right one', n
   expect(await publicOf(passphrase)).toBe(credentials?.publicKey);
   for (const wrong of ['another', `${passphrase}\n`])
     await expect(publicOf(wrong)).rejects.toThrow('the passphrase of the service does not unlock its private key');
+  expect(fs.readFileSync(args, 'utf8')).toMatch(/^-q -p .*key$/m);
+  expect(fs.readFileSync(args, 'utf8')).not.toContain(passphrase);
 });
 
 const CREDENTIALS = { username: 'hpc$', privateKey: 'PRIVATE KEY-----', publicKey: 'key' };
