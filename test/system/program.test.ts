@@ -115,6 +115,11 @@ it.concurrent('a program that ends has ended, whatever it left in the background
     expect(isThere(pid)).toBe(true);
     process.kill(pid, 'SIGKILL');
   }
+  // One that holds no output, so that nothing is waited for.
+  const made = path.join(temporaryDirectory(undefined, context), 'made');
+  const silent = ['-c', `(sleep 0.5; echo > ${made}) >/dev/null 2>&1 &`];
+  expect(await runProgram({ command: 'sh', args: silent, limit, signal })).toMatchObject({ code: 0 });
+  await until('its file', () => fs.existsSync(made));
   const args = ['-c', 'sleep 2.5 & echo word'];
   const printed = printedBy({ command: 'sh', args, limit, maxBytes: 100, signal });
   expect(await printed).toMatchObject({ code: 0, printed: Buffer.from('word\n') });
