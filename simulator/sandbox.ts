@@ -78,7 +78,7 @@ export class Sandbox {
     const { clock = Date.now } = options;
     const habits = defaultHabits();
     changeHabits(habits, options.habits ?? {});
-    const cluster = await Cluster.open(directory, { habits, clock });
+    const cluster = await Cluster.open(directory, clock);
     const sandbox = new Sandbox(options, { cluster, habits, clock });
     await options.beforeListening?.(sandbox);
     await sandbox.#listen(options.port ?? 0);

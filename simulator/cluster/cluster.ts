@@ -3,7 +3,7 @@ import { mkdir, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { JobtailError } from '../../src/errors.ts';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileName, parseJobId, type TaskId } from '../../src/job.ts';
-import { type IdHabits, Ids } from './ids.ts';
+import { Ids } from './ids.ts';
 import { type JobSpec, LIVE_FILE_PATHS, type TaskSpec } from './specs.ts';
 import { type TaskExit, TaskProcess } from './task-process.ts';
 import { type EndState, type JobState, TaskRun } from './task-run.ts';
@@ -155,29 +155,23 @@ export class SubmittedJob {
   }
 }
 
-interface ClusterOptions {
-  readonly habits: IdHabits;
-  /** Milliseconds; the times of jobs go by it. */
-  readonly clock: () => number;
-}
-
 export class Cluster {
   /** `<directory>/jobs`, without symbolic links in it. */
   readonly directory: string;
   readonly #clock: () => number;
   readonly #jobs = new Map<JobId, SubmittedJob>();
-  readonly #ids: Ids;
+  readonly #ids = new Ids();
 
-  private constructor(directory: string, options: ClusterOptions) {
+  /** `clock`: in milliseconds; the times of jobs go by it. */
+  private constructor(directory: string, clock: () => number) {
     this.directory = directory;
-    this.#clock = options.clock;
-    this.#ids = new Ids(options.habits);
+    this.#clock = clock;
   }
 
-  static async open(directory: string, options: ClusterOptions): Promise<Cluster> {
+  static async open(directory: string, clock: () => number): Promise<Cluster> {
     const jobs = join(directory, 'jobs');
     await mkdir(jobs, { recursive: true });
-    return new Cluster(await realpath(jobs), options);
+    return new Cluster(await realpath(jobs), clock);
   }
 
   get jobs(): readonly SubmittedJob[] {
@@ -214,7 +208,7 @@ export class Cluster {
 
   #createTask(spec: TaskSpec, index: number, jobDirectory: string): SubmittedTask {
     const taskId = this.#ids.task(spec.taskId);
-    const { specificationId = this.#ids.specification(taskId), name = `task ${index + 1}` } = spec;
+    const { specificationId = this.#ids.specification(), name = `task ${index + 1}` } = spec;
     return new SubmittedTask(spec, { taskId, specificationId, name }, { jobDirectory, clock: this.#clock });
   }
 }

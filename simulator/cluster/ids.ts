@@ -1,22 +1,10 @@
 /** The ids of jobs, tasks and specifications: numbers of 64 bits. */
-import { createHash } from 'node:crypto';
 import { JobtailError } from '../../src/errors.ts';
 import { type JobId, parseLong, type TaskId } from '../../src/job.ts';
-import type { SandboxHabits } from '../habits.ts';
-
-export type IdHabits = Pick<SandboxHabits, 'specificationIds'>;
-
-/** Bytes of an id without a rule: such ids lie far from each other, and a number holds them. */
-const IRREGULAR_BYTES = 5;
 
 export class Ids {
-  readonly #habits: IdHabits;
   readonly #taken = { job: new Set<string>(), task: new Set<string>() };
   #next = 500;
-
-  constructor(habits: IdHabits) {
-    this.#habits = habits;
-  }
 
   /** Takes the id of a job, the next free one by default. One that is none or is taken is a `usage` error. */
   job(wanted?: string): JobId {
@@ -28,14 +16,9 @@ export class Ids {
     return this.#take('task', wanted) as TaskId;
   }
 
-  /** The id of the specification of a task, by the quirk. */
-  specification(taskId: TaskId): string {
-    const { specificationIds } = this.#habits;
-    if (specificationIds === 'next') return this.#free();
-    if (specificationIds === 'irregular') {
-      return String(createHash('sha256').update(taskId).digest().readUIntBE(0, IRREGULAR_BYTES));
-    }
-    return taskId;
+  /** The id of the specification of a task. */
+  specification(): string {
+    return this.#free();
   }
 
   #take(kind: 'job' | 'task', wanted: string | undefined): string {

@@ -4,7 +4,7 @@ import type { LiveFileName } from '../../src/job.ts';
 export interface TaskSpec {
   /** submittedTaskInfoId, 64-bit decimal; the next free one by default. */
   readonly taskId?: string;
-  /** The id at the start of listed names; by default by the quirk `specificationIds` (docs/dev/servers.md 4.2). */
+  /** The id at the start of listed names; the next free number by default. */
   readonly specificationId?: string;
   /** The task's own directory below that of its specification (ClusterTaskSubdirectory); none by default. */
   readonly subdirectory?: string;

@@ -10,6 +10,8 @@ import { createKeyPair, type KeyFormat, type KeyPair } from './key-pair.ts';
 const MISMATCH = 'The direct transfer could not be finished due to a public key mismatch.';
 const LIMIT_REACHED = 'The maximum limit for the number of generated file transfer ssh keys was reached.';
 
+/** Key pairs that a job can have. */
+const MAX_KEYS = 6;
 const KEY_LIFETIME_MS = 24 * 3_600_000;
 
 /** A temporary key that the cluster accepts. */
@@ -64,13 +66,9 @@ export class TransferKeys {
     return [...this.#issued.values()].reduce((sum, count) => sum + count, 0);
   }
 
-  /**
-   * Makes a method for a job; null where the service has none. Beyond the number of keys it is a fault. The release
-   * decides which keys are counted, and their usual format.
-   */
+  /** Makes a method for a job; beyond `MAX_KEYS` it is a fault. The release has what is counted, and the usual format. */
   async issue(job: SubmittedJob, release: KeyHabits = { counts: 'open', format: 'rsa-pem' }) {
     const { transferProtocol: protocol, serverHostname, sharedRoot, transferUsername } = this.#habits;
-    if (protocol === 'none') return null;
     const sharedBasepath = sharedRoot === null ? job.directory : join(sharedRoot, basename(job.directory));
     const place = { serverHostname, sharedBasepath, protocol };
     if (protocol === 'NetworkShare') return { ...place, credentials: null };
@@ -91,9 +89,7 @@ export class TransferKeys {
     const pair = await this.#createPair(format);
     const ever = this.#issued.get(job.jobId) ?? 0;
     const open = this.open.filter(({ jobId }) => jobId === job.jobId).length;
-    if ((counts === 'ever' ? ever : open) >= this.#habits.maxKeys) {
-      throw new ServiceFault(LIMIT_REACHED);
-    }
+    if ((counts === 'ever' ? ever : open) >= MAX_KEYS) throw new ServiceFault(LIMIT_REACHED);
     this.#issued.set(job.jobId, ever + 1);
     this.#open.push({ jobId: job.jobId, publicKey: pair.publicKey, issuedAtMs: this.#clock() });
     await this.#hooks.onKeyIssued?.(job.jobId, pair.publicKey);

@@ -23,7 +23,7 @@ export async function listing({ job, release, place }: RestCall): Promise<Answer
     FileName: name,
     LastModifiedDate: dateOf(modifiedMs),
   }));
-  return answerOf(habits.nilEntries ? [null, ...entries] : entries);
+  return answerOf(entries);
 }
 
 /** Whole seconds. */

@@ -31,16 +31,12 @@ export function jobsOf(username: string, release: Release, place: SandboxPlace):
   return streamed(listOf(username, release, place));
 }
 
-async function* listOf(
-  username: string,
-  release: Release,
-  { cluster, habits, clock }: SandboxPlace,
-): AsyncGenerator<string> {
+async function* listOf(username: string, release: Release, { cluster, clock }: SandboxPlace): AsyncGenerator<string> {
   const jobs = cluster.jobs.filter(({ owner }) => owner === username);
-  yield habits.nilEntries ? '[null' : '[';
+  yield '[';
   for (const [index, job] of jobs.entries()) {
     const reported = jobOf(reportedJob(job, clock()), release);
-    yield `${index > 0 || habits.nilEntries ? ',' : ''}${jsonOf(reported)}`;
+    yield `${index > 0 ? ',' : ''}${jsonOf(reported)}`;
   }
   yield ']';
 }

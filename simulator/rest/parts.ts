@@ -39,7 +39,6 @@ export function fileOfType(type: string): LiveFileName | null {
 async function* listOf(open: readonly OpenPart[], call: RestCall): AsyncGenerator<string> {
   try {
     yield '[';
-    if (call.place.habits.nilEntries) yield open.length > 0 ? 'null,' : 'null';
     for (const [index, part] of open.entries()) {
       if (index > 0) yield ',';
       yield* entryOf(part, call);
@@ -51,21 +50,14 @@ async function* listOf(open: readonly OpenPart[], call: RestCall): AsyncGenerato
 }
 
 async function* entryOf(part: OpenPart, { release, place }: RestCall): AsyncGenerator<string> {
-  const { habits } = place;
-  yield '{"Content":';
-  if (hasText(part)) {
-    yield '"';
+  yield '{"Content":"';
+  if (hasText(part))
     for await (const text of textOf(part, { stream: release.decoder === 'stream' })) yield escaped(text);
-    yield '"';
-  } else {
-    yield habits.emptyContent === 'empty' ? '""' : 'null';
-  }
-  const { relativePath, offsetEcho } = habits;
   const members = {
-    RelativePath: relativePath === 'none' ? null : relativePathOf(part),
-    Offset: offsetEcho === 'nil' ? null : offsetEcho === 'zero' ? 0 : part.offset,
+    RelativePath: relativePathOf(part),
+    Offset: place.habits.offsetEcho === 'nil' ? null : part.offset,
     FileType: FILE_TYPES[part.file],
     SubmittedTaskInfoId: BigInt(part.task.taskId),
   };
-  yield `,${jsonOf(members).slice(1)}`;
+  yield `",${jsonOf(members).slice(1)}`;
 }

@@ -13,7 +13,6 @@ const CIPHER_TYPES: Readonly<Record<string, number>> = { 'ssh-rsa': 2, 'ecdsa-sh
 
 export async function requestKey({ job, release, place }: RestCall): Promise<Answer> {
   const method = await place.keys.issue(job, { counts: release.keysCount, format: release.keyFormat });
-  if (method === null) return answerOf(null);
   const members = release.methodMembers;
   const [, host = method.serverHostname, port] = /^(.*):(\d+)$/.exec(method.serverHostname) ?? [];
   const { credentials } = method;

@@ -36,12 +36,6 @@ export function nilElement(name: string): string {
   return `<${name} xsi:nil="true" />`;
 }
 
-/** An optional member: without a value it is left out, or nil where the server writes nulls. */
-export function memberElement(name: string, value: string | null, nullMembers: boolean): string {
-  if (value !== null) return textElement(name, value);
-  return nullMembers ? nilElement(name) : '';
-}
-
 /** The element of an answer around its result, or empty if that has no text at all. */
 export async function* responseAround(
   operation: Operation,

@@ -17,7 +17,7 @@ import {
   wantedParts,
 } from '../operations/live-parts.ts';
 import type { OperationCall, SandboxPlace } from '../place.ts';
-import { element, escapeText, memberElement, nilElement, textElement } from './answer.ts';
+import { element, escapeText, nilElement, textElement } from './answer.ts';
 import type { TaskFileOffset } from './request.ts';
 
 /** Hands out the result in pieces, with constant memory. */
@@ -31,11 +31,11 @@ export async function* downloadParts(
   const name = 'DownloadPartsOfJobFilesFromClusterResult';
   const open = await openParts(inServerOrder(entries, job), call, place);
   try {
-    if (open.length === 0 && !habits.nilEntries) {
+    if (open.length === 0) {
       yield element(name);
       return;
     }
-    yield `<${name}>${habits.nilEntries ? nilElement('JobFileContentExt') : ''}`;
+    yield `<${name}>`;
     for (const part of open) yield* partElement(part, habits);
     yield `</${name}>`;
   } finally {
@@ -63,18 +63,12 @@ async function* partElement(part: OpenPart, habits: SandboxHabits): AsyncGenerat
     for await (const text of textOf(part)) yield escapeText(text);
     yield '</content>';
   } else {
-    yield habits.emptyContent === 'empty' ? element('content') : memberElement('content', null, habits.nullMembers);
+    yield element('content');
   }
-  const path = habits.relativePath === 'none' ? null : `/${relativePathOf(part)}`;
-  yield memberElement('relativePath', path, habits.nullMembers);
-  yield offsetElement(part, habits);
+  yield textElement('relativePath', `/${relativePathOf(part)}`);
+  yield habits.offsetEcho === 'nil' ? nilElement('offset') : textElement('offset', String(part.offset));
   yield textElement('fileType', FILE_TYPE_OF[part.file]) + textElement('submittedTaskInfoId', part.task.taskId);
   yield '</JobFileContentExt>';
-}
-
-function offsetElement({ offset }: WantedPart, { offsetEcho }: SandboxHabits): string {
-  if (offsetEcho === 'nil') return nilElement('offset');
-  return textElement('offset', offsetEcho === 'zero' ? '0' : String(offset));
 }
 
 export const fileOfType = (type: unknown): LiveFileName | undefined =>

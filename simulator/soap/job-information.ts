@@ -1,13 +1,12 @@
 /** The two operations of JobManagementWs (docs/dev/soap.md 10): reports about jobs and their tasks, as XML. */
 import type { SubmittedJob } from '../cluster/cluster.ts';
-import type { SandboxHabits } from '../habits.ts';
 import { type ReportedJob, type ReportedTask, reportedJob } from '../operations/reported-jobs.ts';
 import type { SandboxPlace } from '../place.ts';
-import { element, memberElement, nilElement, responseAround, textElement } from './answer.ts';
+import { element, nilElement, responseAround, textElement } from './answer.ts';
 
 /** The answer of GetCurrentInfoForJob. */
-export function getCurrentInfo(job: SubmittedJob, { namespace, habits, clock }: SandboxPlace): AsyncGenerator<string> {
-  const result = element('GetCurrentInfoForJobResult', jobMembers(reportedJob(job, clock()), habits));
+export function getCurrentInfo(job: SubmittedJob, { namespace, clock }: SandboxPlace): AsyncGenerator<string> {
+  const result = element('GetCurrentInfoForJobResult', jobMembers(reportedJob(job, clock())));
   return responseAround('GetCurrentInfoForJob', namespace, [result]);
 }
 
@@ -16,53 +15,49 @@ export function listJobs(username: string, place: SandboxPlace): AsyncGenerator<
   return responseAround('ListJobsForCurrentUser', place.namespace, listedJobs(username, place));
 }
 
-function* listedJobs(username: string, { cluster, habits, clock }: SandboxPlace): Generator<string> {
+function* listedJobs(username: string, { cluster, clock }: SandboxPlace): Generator<string> {
   const name = 'ListJobsForCurrentUserResult';
   const jobs = cluster.jobs.filter(({ owner }) => owner === username);
-  if (jobs.length === 0 && !habits.nilEntries) {
+  if (jobs.length === 0) {
     yield element(name);
     return;
   }
-  yield `<${name}>${habits.nilEntries ? nilElement('SubmittedJobInfoExt') : ''}`;
-  for (const job of jobs) yield element('SubmittedJobInfoExt', jobMembers(reportedJob(job, clock()), habits));
+  yield `<${name}>`;
+  for (const job of jobs) yield element('SubmittedJobInfoExt', jobMembers(reportedJob(job, clock())));
   yield `</${name}>`;
 }
 
 /** The members of a SubmittedJobInfoExt in their order. */
-function jobMembers(job: ReportedJob, habits: SandboxHabits): string {
-  const tasks = job.tasks.map((task) => element('SubmittedTaskInfoExt', taskMembers(task, habits)));
+function jobMembers(job: ReportedJob): string {
+  const tasks = job.tasks.map((task) => element('SubmittedTaskInfoExt', taskMembers(task)));
   const reported = [
     textElement('id', job.id),
     textElement('name', job.name),
     textElement('state', job.state),
     textElement('priority', 'Average'),
-    memberElement('project', null, habits.nullMembers),
     timeElement('creationTime', job.creationMs),
     timeElement('submitTime', job.submitMs),
     timeElement('startTime', job.startMs),
     timeElement('endTime', job.endMs),
     valueElement('totalAllocatedTime', job.allocatedSeconds),
-    memberElement('allParameters', null, habits.nullMembers),
     // Of a type of its own, whose members have the names of those of the job.
     element('nodeType', textElement('id', '1') + textElement('name', 'standard') + textElement('state', 'Idle')),
-    element('tasks', (habits.nilEntries ? nilElement('SubmittedTaskInfoExt') : '') + tasks.join('')),
+    element('tasks', tasks.join('')),
   ];
   return reported.join('');
 }
 
 /** The members of a SubmittedTaskInfoExt in their order. */
-function taskMembers(task: ReportedTask, habits: SandboxHabits): string {
-  const { nullMembers } = habits;
+function taskMembers(task: ReportedTask): string {
   const reported = [
     textElement('id', task.id),
     textElement('name', task.name),
     textElement('state', task.state),
     valueElement('allocatedTime', task.allocatedSeconds),
-    memberElement('allocatedCoreIds', task.startMs === null ? null : '0', nullMembers),
+    task.startMs === null ? '' : textElement('allocatedCoreIds', '0'),
     timeElement('startTime', task.startMs),
     timeElement('endTime', task.endMs),
-    memberElement('errorMessage', task.errorMessage, nullMembers),
-    memberElement('allParameters', null, nullMembers),
+    task.errorMessage === null ? '' : textElement('errorMessage', task.errorMessage),
   ];
   return reported.join('');
 }

@@ -7,7 +7,7 @@ import type { SandboxHabits } from '../habits.ts';
 import { base64Of, bytesOf, openWhole } from '../operations/whole-file.ts';
 import type { OperationCall, SandboxPlace } from '../place.ts';
 import { ServiceFault } from '../refusals.ts';
-import { element, memberElement, nilElement, responseAround, textElement } from './answer.ts';
+import { element, responseAround, textElement } from './answer.ts';
 import { downloadParts } from './download-parts.ts';
 import type { SoapRequest } from './request.ts';
 
@@ -28,17 +28,12 @@ export function runOperation(request: SoapRequest, call: OperationCall, place: S
   }
 }
 
-async function* getTransferMethod({ job }: OperationCall, { keys, habits }: SandboxPlace) {
+async function* getTransferMethod({ job }: OperationCall, { keys }: SandboxPlace) {
   const method = await keys.issue(job);
-  const name = 'GetFileTransferMethodResult';
-  if (method === null) {
-    yield* absent(name, habits);
-    return;
-  }
   const { credentials } = method;
   const inner =
     credentials === null
-      ? memberElement('credentials', null, habits.nullMembers)
+      ? ''
       : element(
           'credentials',
           textElement('username', credentials.username) +
@@ -47,7 +42,7 @@ async function* getTransferMethod({ job }: OperationCall, { keys, habits }: Sand
         );
   const place =
     textElement('serverHostname', method.serverHostname) + textElement('sharedBasepath', method.sharedBasepath);
-  yield element(name, place + textElement('protocol', method.protocol) + inner);
+  yield element('GetFileTransferMethodResult', place + textElement('protocol', method.protocol) + inner);
 }
 
 async function* endTransfer(
@@ -61,14 +56,10 @@ async function* endTransfer(
 
 async function* listChangedFiles({ job }: OperationCall, { cluster, habits }: SandboxPlace) {
   const files = await changedFiles(job, cluster.directory);
-  const name = 'ListChangedFilesForJobResult';
-  if (files === null) {
-    yield* absent(name, habits);
-    return;
-  }
+  if (files === null) return;
   const names = [...files.map((file) => listedName(file, habits)), ...Object.keys(habits.extraFiles)];
   const entries = names.map((listed) => textElement('string', listed)).join('');
-  yield element(name, (habits.nilEntries ? nilElement('string') : '') + entries);
+  yield element('ListChangedFilesForJobResult', entries);
 }
 
 function listedName({ specificationId, path }: ListedFile, { listForm }: SandboxHabits): string {
@@ -85,11 +76,7 @@ async function* downloadFile(listed: string, call: OperationCall, place: Sandbox
   }
   const path = pathOfListed(call.job, listed);
   const file = path === undefined ? undefined : await openWhole({ path, listed }, call, place);
-  if (file === undefined) {
-    if (habits.missingFile === 'fault') throw new ServiceFault(`File ${listed} does not exist.`);
-    yield* absent(name, habits);
-    return;
-  }
+  if (file === undefined) throw new ServiceFault(`File ${listed} does not exist.`);
   try {
     if (file.size === 0) {
       yield element(name);
@@ -101,9 +88,4 @@ async function* downloadFile(listed: string, call: OperationCall, place: Sandbox
   } finally {
     await file.handle.close();
   }
-}
-
-/** A result without a value. */
-function* absent(name: string, { nullMembers }: SandboxHabits) {
-  if (nullMembers) yield nilElement(name);
 }
