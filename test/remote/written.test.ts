@@ -260,6 +260,7 @@ function connect(
   const others: Readonly<Record<string, Grant>> = {
     token: { kind: 'bearer', token: 'x'.repeat(100) },
     key: { kind: 'api-key', key: 'alice:password' },
+    odd: { kind: 'session', code: 'c<&>' },
   };
   const session = new GivenSession(...(grant in others ? [others[grant] as Grant] : codes));
   const isSessionFault = (words: string) => /sezení/i.test(words);
