@@ -107,9 +107,8 @@ export async function keepSecrets(config: SecretHolder, secrets: Secrets, option
   return unread;
 }
 
-/** Shorter words are options, or words such as `show`. */
-const MIN_CHARACTERS = 8;
-const MIN_UNUSUAL_CHARACTERS = 4;
+/** Shorter words are options. */
+const MIN_CHARACTERS = 4;
 const USUAL = /^(?:services|webhooks?|workflows|api|hooks|v\d+|[A-Za-z]{1,7})$/;
 
 /** Words of an argument or of an address; a word for a secret and a secret look alike. Files of this machine are none. */
@@ -119,8 +118,7 @@ function wordsOf(texts: readonly string[]): ConfiguredSecret[] {
     text
       .replace(/^--?[\w-]+=?/, '')
       .split(/[/?&=#,\s]+/)
-      .filter((word) => word.length >= (/^[a-z]*$/.test(word) ? MIN_CHARACTERS : MIN_UNUSUAL_CHARACTERS))
-      .filter((word) => !USUAL.test(word));
+      .filter((word) => word.length >= MIN_CHARACTERS && !USUAL.test(word));
   return texts.filter((text) => !isFile(text)).map((source) => ({ name: 'word', source, piecesOf }));
 }
 
