@@ -213,6 +213,9 @@ export async function writeNewFile(
   }
 }
 
+/** A pass without room is repeated after this time: it requests much, and brings little. */
+const ROOM_MS = 10 * 60_000;
+
 /** Keeps some room on the disk of a directory free (`mirror.minFreeBytes`). */
 export class DiskReserve {
   readonly #directory: string;
@@ -236,6 +239,7 @@ export class DiskReserve {
   outOfRoom(): JobtailError {
     return new JobtailError('disk-full', `less than mirror.minFreeBytes would stay free in ${this.#directory}`, {
       hint: 'free some space, or lower mirror.minFreeBytes; the agent goes on by itself',
+      retryAfterMs: ROOM_MS,
     });
   }
 

@@ -201,6 +201,8 @@ export class JobStates implements Scheduled {
     const [first] = failed;
     if (isAlone && first !== undefined && failed.length === turn.length) throw first.error;
     for (const { thing: job, error } of failed) {
+      // Its tasks may not be saved.
+      job.storedReport = undefined;
       job.failures.logged.failed(scopeOf(job), error, 0, true);
       job.reportPause ??= new BackOff(this.#pauses);
       job.reportPause.failed(error);
@@ -223,6 +225,8 @@ export class JobStates implements Scheduled {
   /** Passes a report to the followed job. If it is not stored yet, its tasks are saved at once, the rest at the end. */
   async #report(job: FollowedJob, information: JobInformation): Promise<void> {
     const { id: jobId, tasks } = information;
+    // It ended after the request: the next list shows whether it runs again.
+    if (!job.isFollowed) return;
     // Also of a list: what failed of its own report before counts no more.
     job.reportPause = undefined;
     job.failures.logged.cleared(scopeOf(job));

@@ -204,16 +204,12 @@ export class Ledger {
       this.#directories = new Set();
       const { store, onNetwork, signal } = this.#options;
       await flushAll(directories, onNetwork, signal);
-      await this.#inTransactions(forgotten, (some) => store.results.forgetAll(some));
-      await this.#inTransactions(rows, (some) => store.results.saveAll(some));
+      for await (const some of inSlices(slicesOf(forgotten, MANY_ROWS))) store.results.forgetAll(some);
+      for await (const some of inSlices(slicesOf(rows, MANY_ROWS))) store.results.saveAll(some);
     };
     // What a failed one did not save is fetched again; it keeps nothing else from being saved.
     this.#flushing = this.#flushing.then(flush, flush);
     return this.#flushing;
-  }
-
-  async #inTransactions<Row>(rows: readonly Row[], work: (some: readonly Row[]) => void): Promise<void> {
-    for await (const some of inSlices(slicesOf(rows, MANY_ROWS))) this.#options.store.transaction(() => work(some));
   }
 
   #begin(): void {

@@ -209,6 +209,7 @@ export class Results {
     ];
     const [failed] = await eachAlone(steps, (step) => step());
     if (failed !== undefined) throw failed.error;
+    if (isFinal && downloads.isOutOfRoom) throw this.#limits.reserve.outOfRoom();
     const { refused, leftOut } = store.results.counts(jobId);
     const { bytes, tally } = progress;
     return { listed: listed.length, ...tally, refused, leftOut, bytes, tookMs: clock.now() - startedAt };

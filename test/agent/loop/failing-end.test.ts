@@ -4,6 +4,7 @@ import { type ErrorCode, EXIT, JobtailError } from '../../../src/errors.ts';
 import { BEHIND_EVERY_END, keyText, type TaskId } from '../../../src/job.ts';
 import { unprovenIn } from '../../../src/proven.ts';
 import { sleep } from '../../../src/system/clock.ts';
+import { DiskReserve } from '../../../src/system/files.ts';
 import { startJob } from '../../support/composed-agent.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
 import { failing, jobOf, tasksOf } from '../../support/model-remote.ts';
@@ -143,6 +144,17 @@ it.each<[string, ErrorCode]>(
     expect(unprovenIn(store, JOB)).toContain(`task ${TASK} stdout: the file is too heavy`);
   },
 );
+
+it('a last pass that finds no room for a result is repeated until there is room', async () => {
+  const { clock, remote, store, job, ends } = await finished(true);
+  remote.files.set('9001/large', Buffer.from('a result'));
+  const room = vi.spyOn(DiskReserve.prototype, 'hasRoomFor').mockResolvedValue(false);
+  await clock.pass(60 * MINUTE_MS);
+  expect(job()).toMatchObject({ state: 'watched', error: { code: 'disk-full' } });
+  room.mockRestore();
+  await ends(20 * MINUTE_MS);
+  expect(unprovenIn(store, JOB)).toEqual([]);
+});
 
 it('a job that runs again keeps no failure of its last pass', async () => {
   const { clock, remote, report, job } = await finished();

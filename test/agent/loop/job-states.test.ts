@@ -308,6 +308,42 @@ describe('a job that no list names, and whose own report fails', () => {
     await clock.passUntil('its task', () => store.taskSearches.knownTasks('90' as JobId).length > 0, 5 * MINUTE_MS);
     expect(getJob).toHaveBeenCalledTimes(2);
   });
+
+  it('has its tasks followed also if they could not be stored at first', async () => {
+    const { remote, service, store, report, mirror, ends } = await follow();
+    service.unlisted.add(JOB);
+    const late: LiveFileKey = { taskId: '9002' as TaskId, file: 'stdout' };
+    remote.files.set(keyText(late), Buffer.from('late\n'));
+    vi.spyOn(store.taskSearches, 'addTasks').mockImplementationOnce(() => {
+      throw new JobtailError('disk-full', 'no space left on device');
+    });
+    report('Finished', { tasks: tasksOf(TASK, late.taskId) });
+    await ends(30 * MINUTE_MS);
+    expect(mirror(late)).toBe('late\n');
+  });
+
+  it('is of no use once the job has settled: the next list shows that it ran again', async () => {
+    const { clock, service, store, watch, report, reported, ends, job } = await follow();
+    const over = (startTime: string) => report('Finished', { startTime: jobTimeOf(startTime) });
+    service.unlisted.add(JOB);
+    over('2026-11-05T10:00:00Z');
+    await reported('Finished');
+    let answer = () => {};
+    const other = new Promise<void>((resolve) => (answer = resolve));
+    const getJob = service.getJob.bind(service);
+    service.getJob = async (jobId) => {
+      if (jobId === '100') await other;
+      return jobId === '100' ? jobOf('100', 'Running') : await getJob(jobId);
+    };
+    watch({ jobId: '100' as JobId, results: false });
+    await ends(5 * MINUTE_MS);
+    over('2026-11-05T11:00:00Z');
+    answer();
+    await clock.pass(SECOND_MS);
+    service.unlisted.delete(JOB);
+    await clock.passUntil('its next run', () => job()?.state === 'watched', 5 * MINUTE_MS);
+    expect(store.jobs.get(JOB)?.state).toBe('watched');
+  });
 });
 
 describe('a report that is the same as the one before', () => {

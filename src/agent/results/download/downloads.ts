@@ -53,6 +53,8 @@ export class Downloads {
   #isDirectThrough = false;
   /** Whether the service hangs, or fails file after file, while a direct transfer is open. */
   #isServiceOut = false;
+  /** Whether a file stays away because the reserve of the disk begins. */
+  isOutOfRoom = false;
 
   constructor(options: DownloadsOptions) {
     this.#options = options;
@@ -212,8 +214,10 @@ export class Downloads {
       this.#failuresInARow = 0;
       if (downloaded === 'for-direct') left?.set(result, undefined);
       else if (downloaded === 'too-large') this.#leaveOut(result);
-      else if (downloaded === 'no-room') ledger.postponed(row, 'failed', limits.reserve.outOfRoom().message);
-      else await placement.place([{ result, ...downloaded, isSent: true }]);
+      else if (downloaded === 'no-room') {
+        this.isOutOfRoom = true;
+        ledger.postponed(row, 'failed', limits.reserve.outOfRoom().message);
+      } else await placement.place([{ result, ...downloaded, isSent: true }]);
     } catch (thrown) {
       const error = asJobtailError(thrown);
       if (signal.aborted) throw error;
