@@ -39,6 +39,8 @@ const QUICK = `poll: {minIntervalSeconds: 0.1, maxIntervalSeconds: 0.2}
 results: {intervalSeconds: 1}
 `;
 
+const MAX_STOP_MS = 10_000;
+
 /** Follows nothing yet. What it warns of, says, and has counted, is gathered. */
 export async function startAgent(
   remote: Remote,
@@ -75,7 +77,12 @@ ${sections}`,
     return buildEngine({ ...parts, jobService: jobService ?? null, catchUp: async () => catchUp?.(store) }).agent;
   };
   let agent = newAgent();
-  const stop = () => (clock === undefined ? agent.stop() : clock.passWhile(agent.stop()));
+  const stop = async () => {
+    const begunAt = clock?.monotonic() ?? 0;
+    await (clock === undefined ? agent.stop() : clock.passWhile(agent.stop()));
+    // It ends what has no response.
+    expect((clock?.monotonic() ?? 0) - begunAt, 'the time of a stop').toBeLessThanOrEqual(MAX_STOP_MS);
+  };
   onTestFinished(async () => {
     await stop();
     owned.close();

@@ -46,9 +46,9 @@ export class Engine {
   readonly store: Store;
   /** Kind, offset and generation of each that was reported. */
   readonly mismatches: (readonly [kind: MismatchKind, at: number, generation: number])[] = [];
-  /** What the service was detected to do otherwise than before. */
   /** What each group of a poll appended, in bytes. */
   readonly grown: number[] = [];
+  /** What the service was detected to do otherwise than before. */
   readonly capabilityChanges: string[] = [];
   readonly #options: EngineOptions;
   readonly #polls: JobPolls;

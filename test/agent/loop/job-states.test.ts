@@ -161,7 +161,7 @@ it('a stop ends a request for the jobs that has no response', async () => {
   const listJobs = vi.fn((signal: AbortSignal) => sleep(clock, 24 * 60 * MINUTE_MS, signal).then(() => []));
   Object.assign(service, { listJobs });
   await clock.passUntil('a request', () => listJobs.mock.calls.length > 0);
-  // The end of the test stops the agent.
+  // The end of the test stops the agent, and sees how long that takes.
 });
 
 it('a list that a refused secret failed is requested again at once when that is mended, and not before', async () => {
