@@ -120,7 +120,7 @@ export async function openAsAgent(
         const holder = lockHolder(directory);
         // A process that has just taken the lock has not written yet what it is.
         if (holder?.role === 'agent' && ++agents > 1) throw thrown;
-        if (tries === 0 && holder !== undefined)
+        if (tries === 0 && holder?.role === 'command')
           log.info({ pid: holder.pid }, 'waiting for a command to release the state');
         await sleep(TRY_MS, undefined, { signal: stop }).catch(() => {});
       }
