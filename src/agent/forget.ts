@@ -74,6 +74,9 @@ function requireForgettable(store: Store, jobId: JobId, now: number): void {
 export function requireOver(job: { readonly jobId: string; readonly state: JobRow['state'] }): void {
   if (isOver(job)) return;
   throw new JobtailError('usage', `job ${printable(job.jobId)} is followed`, {
-    hint: `end it first: agent unwatch ${printable(job.jobId)}`,
+    hint:
+      job.state === 'ending'
+        ? `its last pass is not done; to end it without: agent unwatch ${printable(job.jobId)} --now`
+        : `end it first: agent unwatch ${printable(job.jobId)}`,
   });
 }

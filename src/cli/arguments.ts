@@ -39,6 +39,7 @@ function numberArgument(what: string, [min, max]: readonly [number, number], for
 const FRACTION = /^\d{1,6}(\.\d+)?$/;
 
 export const contextArgument = numberArgument('number of lines', [0, 1_000]);
+export const countArgument = numberArgument('number of lines', [0, 999_999]);
 export const portArgument = numberArgument('port', [0, 65_535]);
 export const secondsArgument = numberArgument('number of seconds', [1, 3_600], FRACTION);
 export const patternArgument = argument(

@@ -6,6 +6,7 @@ import { versionOfProgram } from '../system/package-file.ts';
 import { AgentCommand, CONFIG_HELP } from './agent-command.ts';
 import {
   contextArgument,
+  countArgument,
   durationArgument,
   instanceArgument,
   jobArgument,
@@ -193,7 +194,7 @@ function addReading(program: AgentCommand): void {
     .list('-e, --regexp <pattern>', 'lines that match it; repeatable', String, 'the first argument')
     .option('-F, --fixed-strings', 'the pattern is a text, not an expression')
     .option('-w, --word-regexp', 'only matches that are whole words')
-    .option('-m, --max-count <lines>', 'at most so many selected lines of each file', contextArgument)
+    .option('-m, --max-count <lines>', 'at most so many selected lines of each file', countArgument)
     .option('-h, --no-filename', 'print no task and file before each line')
     .option('-H, --filename', 'print task and file before each line (the default)')
     .helpOption('--help', 'display help for command')

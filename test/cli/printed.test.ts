@@ -110,7 +110,8 @@ const LINES: readonly (readonly string[])[] = [
   ['grep', '('],
   ['grep'],
   ['grep', 'two', '999'],
-  ['grep', 'two', FAILING, '--task', '9002'],
+  ['grep', 'two', FAILING, '--task', '9001', '--task', '9009'],
+  ['grep', 'two', '--task', '9001', '-m', '2000', '--since', '2099-01-01'],
   ['grep', '-B', '1', '-m', '1', 't[a-z]+|older', FAILING, '--file', 'stdout', '--all-generations'],
   ['grep', '-n', '-v', '-A', '0', 'o', FAILING, '--file', 'stdout'],
   ['grep', '--json', '-v', '-C', '1', 'two|four', FAILING, '--file', 'stdout'],
@@ -143,6 +144,7 @@ async function onTerminal(file: string): Promise<string> {
       ['grep', '-n', 'x|t[a-z]', FAILING, ENDED],
       ['grep', '-l', 'two'],
       ['tail', FAILING, '-n', '1'],
+      ['tail', ENDED, '--file', 'stdout', '-n', '1'],
       ['watch', FAILING, '--no-wait', '--task', TASK],
     ];
     for (const line of lines) all += await printed(file, ...line);
@@ -230,6 +232,13 @@ it('each command prints the whole of a state in which everything has happened', 
   store.results.saveAll([...store.results.ofJob(FAILING)].map((row) => ({ ...row, state: 'synced', reason: null })));
   all += await printed(configFile, 'status');
   all += await printed(configFile, 'status', FAILING);
+  store.jobs.setState(FAILING, 'ending');
+  all += await printed(configFile, 'forget', FAILING);
+  store.jobs.setState(FAILING, 'ended');
+  all += await printed(configFile, 'wait', FAILING);
+  store.jobs.setState(FAILING, 'watched');
+  // A last line without an end, wider than the terminal.
+  fs.appendFileSync(odd, `${'-'.repeat(80)}end`);
   all += await onTerminal(configFile);
   vi.stubEnv('AGENT_CONFIG', configFile);
   for (const words of COMPLETED) all += await printedBy(['__complete', ...words]);

@@ -17,7 +17,7 @@ import { JobtailError } from '../../src/errors.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { LinkedAbort } from '../../src/linked-abort.ts';
 import { JobInformations, Requests } from '../../src/store/jobs.ts';
-import type { StoredError, WatchRequest } from '../../src/store/rows.ts';
+import type { JobRow, StoredError, WatchRequest } from '../../src/store/rows.ts';
 import { restConfig } from '../config/files.ts';
 import { until } from '../support/e2e-until.ts';
 import { SILENT } from '../support/errors.ts';
@@ -252,11 +252,13 @@ it('wait reports what is still to come when its time is up', async () => {
   const other = '502' as JobId;
   job.store.transaction(() => job.store.jobs.watch({ ...job.request, jobId: other }, Date.now()));
   job.reported('Finished');
+  const error = { code: 'unreachable', message: 'connection refused', hint: null, since: 1 } as const;
+  job.store.jobs.save({ ...(job.store.jobs.get(other) as JobRow), error });
   await wait([JOB, other], { config: job.file, timeout: 2_000 });
   expect(job.store.requests.open('follow')).toEqual([]);
   expect([job.printed(), process.exitCode]).toEqual([
     `job ${JOB} is Finished, and its last complete pass is not done, and the time is up\n` +
-      `job ${other} is not reported yet, and the time is up\n`,
+      `job ${other} is not reported yet (last error: connection refused), and the time is up\n`,
     12,
   ]);
   // A state that cannot be read at that moment changes nothing of it.

@@ -96,10 +96,16 @@ async function withExitCodeOfGrep(work: () => Promise<GrepOutcome>): Promise<voi
 }
 
 function mirrorsOrError(directory: string, choice: MirrorChoice): MirrorFile[] {
-  const absent = choice.jobs.find((jobId) => !hasMirrors(directory, jobId));
-  if (absent === undefined) return mirrorsIn(directory, choice);
-  throw new JobtailError('job-unknown', `there are no mirrors of job ${absent} in ${directory}`, {
-    hint: `watch it first: agent watch ${absent}`,
+  const { jobs, tasks = [] } = choice;
+  const absent = jobs.find((jobId) => !hasMirrors(directory, jobId));
+  if (absent !== undefined)
+    throw new JobtailError('job-unknown', `there are no mirrors of job ${absent} in ${directory}`, {
+      hint: `watch it first: agent watch ${absent}`,
+    });
+  const absentTask = tasks.find((taskId) => mirrorsIn(directory, { jobs, tasks: [taskId] }).length === 0);
+  if (absentTask === undefined) return mirrorsIn(directory, choice);
+  throw new JobtailError('job-unknown', `there are no mirrors of task ${absentTask} in ${directory}`, {
+    hint: 'agent status JOB shows the tasks of a job',
   });
 }
 

@@ -205,9 +205,10 @@ async function missingOf(jobs: FollowedJobs, jobIds: readonly JobId[]): Promise<
 
 function whyMissing(job: JobReport | JobtailError | undefined): string {
   if (job instanceof JobtailError) return `cannot be read now (${printable(job.message)})`;
-  const { jobState = null, reportedAt = null } = job ?? {};
+  const { jobState = null, reportedAt = null, error = null } = job ?? {};
   if (phaseOf(jobState) === 'over') return `is ${showJobState(jobState)}, and its last complete pass is not done`;
-  return `is not ${reportedAt === null ? 'reported yet' : 'over'}`;
+  const cause = error === null ? '' : ` (last error: ${printable(error.message)})`;
+  return `is not ${reportedAt === null ? 'reported yet' : 'over'}${cause}`;
 }
 
 const NO_AGENT = new JobtailError('fleet', 'no agent is running', {
@@ -238,8 +239,14 @@ function textOf({ job, unproven }: Ended): string {
   const others = leftOut === 0 ? '' : `, ${leftOut} left out (agent status ${job.jobId})`;
   const live = `${verified} of ${countOf(job.files.length, 'live file')} verified`;
   const what = `${live}, ${countOf(synced, 'result')}${others}`;
+  const reported = job.jobState === null ? undefined : showJobState(job.jobState);
+  // Of a job that is not followed any more, the last report may be an old one.
+  const state =
+    job.state === 'settled'
+      ? (reported ?? job.state)
+      : `${job.state}${reported ? `, last reported as ${reported}` : ''}`;
   const lines = [
-    `job ${job.jobId} is ${job.jobState === null ? job.state : showJobState(job.jobState)}: ${what}`,
+    `job ${job.jobId} is ${state}: ${what}`,
     ...failedTaskLines(job.tasks.reported),
     ...unproven.map((reason) => `  not proven: ${printable(reason)}`),
     ...hiddenResultsLines(job),

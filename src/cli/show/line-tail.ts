@@ -87,12 +87,13 @@ export class TailedMirrors {
     return more;
   }
 
-  /** Writes everything, unfinished lines too. */
+  /** Writes everything, unfinished lines too: none is overwritten any more, so each is written as a whole. */
   end(): void {
     this.add();
     for (const tailed of this.#tailed.values()) {
       this.#read(tailed, Number.POSITIVE_INFINITY);
-      this.#showUnfinished(tailed);
+      const last = this.#textOf(tailed.unfinished);
+      if (last !== '') this.#end(tailed, last);
     }
   }
 
