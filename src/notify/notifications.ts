@@ -90,7 +90,7 @@ export class Notifications {
       underWay.outage = undefined;
       return;
     }
-    this.#readJobs(new Set());
+    void this.#attempt(() => this.#readJobs(new Set()), new Set());
     this.#plan();
   }
 

@@ -50,6 +50,8 @@ export class Agent {
   #isUnread = false;
   #rule: string | undefined;
   #cancelRefresh: () => void = () => {};
+  /** Before the store is read for the first time. */
+  #begin: () => void = () => {};
 
   constructor(options: AgentOptions) {
     this.#options = options;
@@ -74,10 +76,13 @@ export class Agent {
 
   /** `configured`: null in a fleet, and for a command. `mine`: the rule for all jobs of the user. */
   start(configured: readonly WatchRequest[] | null, mine: WatchMineRule | null = null): void {
-    if (configured !== null) takeConfigured(configured, this.#context);
-    if (this.#context.asked === undefined) takeRule(mine, this.#context);
-    // A settled job may have been started again.
-    if (this.#context.store.jobs.settled().size > 0 || this.#options.knownJobs !== undefined) this.#jobStates?.soon();
+    this.#begin = () => {
+      if (configured !== null) takeConfigured(configured, this.#context);
+      if (this.#context.asked === undefined) takeRule(mine, this.#context);
+      // A settled job may have been started again.
+      if (this.#context.store.jobs.settled().size > 0 || this.#options.knownJobs !== undefined) this.#jobStates?.soon();
+      this.#begin = () => {};
+    };
     this.refresh();
   }
 
@@ -156,6 +161,7 @@ export class Agent {
   #readStore(): void {
     const { store, clock, asked } = this.#context;
     const { ownership } = this.#options;
+    this.#begin();
     store.requests.forgetUnrenewed(clock.now());
     const changed = store.jobs.changedSince(this.#revision);
     this.#update(asked === undefined ? changed : this.#askedOf(changed, asked));

@@ -1,7 +1,8 @@
 /** A job that is watched already, and is ordered anew: what the newer order wants begins at once. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
+import { JobtailError } from '../../../src/errors.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES, type LiveFileKey } from '../../../src/job.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB, STDOUT } from '../../support/engine.ts';
@@ -90,4 +91,16 @@ it('a command that serves the state follows a job for as long as a command waits
     for (const requestId of requests) after(() => store.requests.remove(requestId));
   }
   expect(followed).toEqual([0, 1, 2, 1, 0, 1, 2, 1, 0]);
+});
+
+it('a job that the configuration names no longer is ended also if the state was locked when the agent began', async () => {
+  const { store, watch, restart, polls, until, warnings } = await setUp();
+  watch({ tasks: [STDOUT.taskId], results: false, source: 'config' });
+  await polls(1);
+  vi.spyOn(store.jobs, 'all').mockImplementationOnce(() => {
+    throw new JobtailError('store', 'the database is locked');
+  });
+  await restart();
+  await until('its end', () => store.jobs.get(JOB)?.state === 'ended');
+  expect(warnings).toEqual([expect.stringContaining('operation failed scope="the state" code=store')]);
 });
