@@ -4,72 +4,50 @@ import type { Chance } from './chance.ts';
 import type { World } from './world.ts';
 
 type ClusterPlace = Pick<World, 'service' | 'chance' | 'time' | 'later'>;
-type Act = (world: ClusterPlace) => void;
-type Happening = 'submit' | 'start' | 'write' | 'results' | 'task' | 'end' | 'restart' | 'delete';
+type Job = ReturnType<World['service']['job']>;
 
 const MAX_JOBS = 5;
 /** A file is flushed so late after the end of its job, at most. */
 const FLUSHED_WITHIN_MS = 40_000;
-const ENDED = ['Finished', 'Failed', 'Canceled'];
-const isRunning = ({ state }: { readonly state: string }) => state === 'Running';
+const isRunning = ({ state }: Job) => state === 'Running';
+const isEnded = ({ state }: Job) => ['Finished', 'Failed', 'Canceled'].includes(state);
 
-export const CLUSTER_ACTS: Readonly<Record<Happening, Act>> = {
-  submit(world) {
-    if (world.service.jobs.size < MAX_JOBS) world.service.submit(`${501 + world.service.jobs.size}` as JobId);
+/** Something happens to one of the jobs that are meant, if there is one. */
+export const onJob =
+  <Place extends Pick<World, 'service' | 'chance'>>(
+    isMeant: (job: Job) => boolean,
+    work: (job: Job, world: Place) => unknown,
+  ) =>
+  (world: Place): void => {
+    const job = world.chance.any([...world.service.jobs.values()].filter(isMeant));
+    if (job !== undefined) work(job, world);
+  };
+
+const to = (state: string, isMeant: (job: Job) => boolean) =>
+  onJob(isMeant, (job, { time }: ClusterPlace) => job.to(state, time.wallMs));
+
+export const CLUSTER_ACTS = {
+  submit({ service }: ClusterPlace) {
+    if (service.jobs.size < MAX_JOBS) service.submit(`${501 + service.jobs.size}` as JobId);
   },
-  start: (world) =>
-    withJob(
-      world,
-      ({ state }) => state === 'Queued',
-      (job) => job.to('Running', world.time.wallMs),
-    ),
-  write: (world) =>
-    withJob(world, isRunning, (job) => {
-      const { chance } = world;
-      for (let left = chance.whole(1, 12), delayMs = 0; left > 0; left -= 1, delayMs += chance.spread(50, 60_000))
-        world.later(delayMs, () => !job.isOver && writeSome(job, chance));
-    }),
-  results: (world) =>
-    withJob(world, isRunning, (job) => {
-      const { chance, time } = world;
-      for (let left = chance.whole(1, 5), delayMs = 0; left > 0; left -= 1, delayMs += chance.spread(1, 100_000))
-        world.later(delayMs, () => !job.isOver && writeResult(job, chance, time.wallMs));
-    }),
-  task: (world) => withJob(world, isRunning, (job) => job.tasks.length < 3 && job.addTask()),
-  end: (world) =>
-    withJob(world, isRunning, (job) => {
-      const { chance, time } = world;
-      job.to(chance.among(['Finished', 'Failed', 'Canceled']), time.wallMs);
-      if (!chance.is(0.5)) return;
-      world.later(
-        chance.spread(100, FLUSHED_WITHIN_MS),
-        () => job.isOver && job.state !== 'Deleted' && writeSome(job, chance),
-      );
-    }),
-  restart: (world) =>
-    withJob(
-      world,
-      ({ state }) => ENDED.includes(state),
-      (job) => job.to('Running', world.time.wallMs),
-    ),
-  delete: (world) =>
-    withJob(
-      world,
-      ({ state }) => ENDED.includes(state),
-      (job) => job.to('Deleted', world.time.wallMs),
-    ),
-};
-
-type Job = ReturnType<World['service']['job']>;
-
-export function withJob<Place extends Pick<World, 'service' | 'chance'>>(
-  world: Place,
-  isMeant: (job: Job) => boolean,
-  work: (job: Job) => unknown,
-): void {
-  const job = world.chance.any([...world.service.jobs.values()].filter(isMeant));
-  if (job !== undefined) work(job);
-}
+  start: to('Running', ({ state }) => state === 'Queued'),
+  write: onJob(isRunning, (job, { chance, later }: ClusterPlace) => {
+    for (let left = chance.whole(1, 12), delayMs = 0; left > 0; left -= 1, delayMs += chance.spread(50, 60_000))
+      later(delayMs, () => !job.isOver && writeSome(job, chance));
+  }),
+  results: onJob(isRunning, (job, { chance, time, later }: ClusterPlace) => {
+    for (let left = chance.whole(1, 5), delayMs = 0; left > 0; left -= 1, delayMs += chance.spread(1, 100_000))
+      later(delayMs, () => !job.isOver && writeResult(job, chance, time.wallMs));
+  }),
+  task: onJob(isRunning, (job) => job.tasks.length < 3 && job.addTask()),
+  end: onJob(isRunning, (job, { chance, time, later }: ClusterPlace) => {
+    job.to(chance.among(['Finished', 'Failed', 'Canceled']), time.wallMs);
+    if (!chance.is(0.5)) return;
+    later(chance.spread(100, FLUSHED_WITHIN_MS), () => job.isOver && !job.isDeleted && writeSome(job, chance));
+  }),
+  restart: to('Running', isEnded),
+  delete: to('Deleted', isEnded),
+} as const;
 
 /** One of its files grows, or begins anew. */
 export function writeSome({ tasks }: Job, chance: Chance): void {

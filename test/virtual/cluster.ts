@@ -1,4 +1,5 @@
 /** The jobs of the simulated cluster: what their tasks write, all that their files ever held, and what is reported. */
+import type { Listing } from '../../src/agent/ports/server.ts';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../src/job.ts';
 import { type JobInformation, type JobTime, jobTimeOf, phaseOf } from '../../src/job-information.ts';
 
@@ -183,6 +184,19 @@ export class SimulatedJob {
   liveFileAt(name: string): SimulatedFile | undefined {
     const [, taskId = '', file = ''] = /^\/?([0-9]+)\/([a-z]+)\.txt$/.exec(name) ?? [];
     return this.liveFile(taskId, file);
+  }
+
+  /** The bytes of a live file or a result, by its listed name. */
+  contentAt(name: string): Buffer | undefined {
+    return this.isDeleted ? undefined : (this.liveFileAt(name)?.content ?? this.results.get(name)?.contents.at(-1));
+  }
+
+  /** The listed names; and the times of results, if they are listed. */
+  listing(timeOf: ((ms: number) => string) | undefined): Listing {
+    const live = this.listsLiveFiles ? [...this.liveFiles()].map(([task, name]) => `/${task}/${name}.txt`) : [];
+    const names = [...live, ...this.results.keys()];
+    const stamps = [...this.results].map(([name, { writtenAt }]) => [name, timeOf?.(writtenAt) ?? ''] as const);
+    return timeOf === undefined ? names : Object.assign(names, { stamps: new Map(stamps) });
   }
 
   /** All live files that exist. */

@@ -11,7 +11,7 @@ import { EXIT } from '../../src/errors.ts';
 import { type JobId, LIVE_FILE_NAMES } from '../../src/job.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Settings } from './agent.ts';
-import { CLUSTER_ACTS, withJob } from './cluster-acts.ts';
+import { CLUSTER_ACTS, onJob } from './cluster-acts.ts';
 import { CODES, type Fault } from './faults.ts';
 import { settingsOf, type World } from './world.ts';
 
@@ -25,54 +25,25 @@ const MAX_STEP_FLUSHES = 7;
 
 /** How often each of them happens. */
 const WEIGHTS = {
-  submit: 6,
-  start: 8,
-  write: 30,
-  results: 14,
-  task: 3,
-  end: 7,
-  restart: 2,
-  delete: 0.5,
-  watch: 8,
-  unwatch: 2,
-  sync: 3,
-  verify: 1,
-  mine: 2,
-  reload: 2,
-  stop: 2,
-  fault: 12,
-  pause: 3,
-  'sign-in': 4,
-  release: 2,
-  receiver: 2,
-  disk: 5,
-  'slow-disk': 1,
-  'full-disk': 1,
-  'full-disk-unreported': 2,
-  kill: 4,
-  'kill-in-call': 4,
-  'wall-clock': 2,
-  suspend: 1,
-  standstill: 1,
-  nothing: 10,
+  ...{ submit: 6, start: 8, write: 30, results: 14, task: 3, end: 7, restart: 2, delete: 0.5 },
+  ...{ watch: 8, unwatch: 2, sync: 3, verify: 1, mine: 2, reload: 2, stop: 2, kill: 4, 'kill-in-call': 4 },
+  ...{ fault: 12, pause: 3, 'sign-in': 4, release: 2, receiver: 2, disk: 5, 'slow-disk': 1, 'full-disk': 1 },
+  ...{ 'full-disk-unreported': 2, 'wall-clock': 2, suspend: 1, standstill: 1, nothing: 10 },
 } as const;
-export type Happening = keyof typeof WEIGHTS;
 
 type Act = (world: World) => void | Promise<void>;
 
-const ACTS: Readonly<Record<Happening, Act>> = {
+const ACTS: Readonly<Record<keyof typeof WEIGHTS, Act>> = {
   ...CLUSTER_ACTS,
-  watch: (world) =>
-    withJob(
-      world,
-      () => true,
-      ({ id, tasks }) =>
-        watch(
-          world,
-          id,
-          tasks.map((task) => task.id),
-        ),
-    ),
+  watch: onJob(
+    () => true,
+    ({ id, tasks }, world: World) =>
+      watch(
+        world,
+        id,
+        tasks.map((task) => task.id),
+      ),
+  ),
   unwatch: (world) =>
     withWatched(world, (store, jobId) => {
       const isNow = world.chance.is(0.3);
@@ -90,12 +61,8 @@ const ACTS: Readonly<Record<Happening, Act>> = {
       if (world.chance.is(0.4)) store.watchMine.remove('command');
       else
         store.watchMine.save({
-          include: ['**'],
-          exclude: [],
-          maxAgeMs: 86_400_000,
-          maxJobs: world.chance.whole(1, 4),
-          source: 'command',
-          since: world.time.wallMs,
+          ...{ include: ['**'], exclude: [], maxAgeMs: 86_400_000 },
+          ...{ maxJobs: world.chance.whole(1, 4), source: 'command', since: world.time.wallMs },
         });
     }),
   /** One key changes, or all of them. */

@@ -321,18 +321,14 @@ export class SimulatedDisk {
       const fd = await later('open', file, () => this.#real.openSync(file, flags, mode));
       return handleOf(fd, this.#real, later);
     };
-    const onFile = (name: string, make: (fd: number, ...args: never[]) => unknown, before: unknown) => {
+    const onFile = (name: 'read' | 'truncate' | 'datasync' | 'sync', before: unknown) => {
+      const others = promisify(before as () => void) as (...all: unknown[]) => unknown;
       const call = (fd: number, ...args: unknown[]) => {
-        if (this.#opened.has(fd)) return later(name, fd, () => make(fd, ...(args as never[])));
-        return (promisify(before as () => void) as (...all: unknown[]) => unknown)(fd, ...args);
+        if (!this.#opened.has(fd)) return others(fd, ...args);
+        return (handleOf(fd, this.#real, later)[name] as (...all: unknown[]) => unknown)(...args);
       };
       return Object.assign(() => {}, { [promisify.custom]: call });
     };
-    const { readSync, ftruncateSync, fdatasyncSync, fsyncSync } = this.#real;
-    const read = (fd: number, bytes: Buffer, offset: number, length: number, position: number) => ({
-      bytesRead: readSync(fd, bytes, offset, length, position),
-      buffer: bytes,
-    });
     return [
       ...ofPath,
       [promises, 'open', open],
@@ -344,10 +340,10 @@ export class SimulatedDisk {
       ],
       [promises, 'rename', (from: string, to: string) => later('rename', undefined, () => this.#rename(from, to))],
       [promises, 'symlink', (to: string, at: string) => later('symlink', at, () => this.#real.symlinkSync(to, at))],
-      [cjs, 'read', onFile('read', read, fs.read)],
-      [cjs, 'ftruncate', onFile('truncate', ftruncateSync as never, fs.ftruncate)],
-      [cjs, 'fdatasync', onFile('datasync', fdatasyncSync as never, fs.fdatasync)],
-      [cjs, 'fsync', onFile('sync', fsyncSync as never, fs.fsync)],
+      [cjs, 'read', onFile('read', fs.read)],
+      [cjs, 'ftruncate', onFile('truncate', fs.ftruncate)],
+      [cjs, 'fdatasync', onFile('datasync', fs.fdatasync)],
+      [cjs, 'fsync', onFile('sync', fs.fsync)],
     ];
   }
 

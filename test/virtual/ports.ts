@@ -73,7 +73,7 @@ export class SimulatedPorts implements Remote, JobService {
       const served = cut === undefined ? wanted : wanted.slice(0, wanted.length / 2);
       const parts = served.flatMap((request): Part[] => {
         const file = fileOf(request);
-        if (file?.content === undefined || job.state === 'Deleted') return [];
+        if (file?.content === undefined || job.isDeleted) return [];
         file.show();
         const { taskId, file: name, offset } = request;
         const text = Buffer.from(decodeBytes(file.content, offset, service.decoding));
@@ -87,18 +87,14 @@ export class SimulatedPorts implements Remote, JobService {
   listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<Listing> {
     const { service, line } = this.#options;
     return this.#call({ operation: 'ListChangedFilesForJob', jobId, signal }, async () => {
-      const { tasks, results, state } = service.job(jobId);
+      const job = service.job(jobId);
       // As the releases do (docs/dev/rest.md 3.6).
-      if (state === 'Deleted') throw new JobtailError('http-status', `the listing of job ${jobId} fails`);
-      const live = tasks.flatMap(({ id, files }) =>
-        LIVE_FILE_NAMES.filter((name) => files[name].content !== undefined).map((name) => `/${id}/${name}.txt`),
-      );
-      const names = [...live, ...results.keys()];
+      if (job.isDeleted) throw new JobtailError('http-status', `the listing of job ${jobId} fails`);
       const seconds = (at: number) => new Date(Math.floor(at / 1000) * 1000).toISOString();
-      const stamps = new Map([...results].map(([name, { writtenAt }]) => [name, seconds(writtenAt)]));
+      const listing = job.listing(service.hasStamps ? seconds : undefined);
       // Files may change meanwhile.
       await service.pause(line.clock, signal);
-      return service.hasStamps ? Object.assign(names, { stamps }) : names;
+      return listing;
     });
   }
 
@@ -107,7 +103,8 @@ export class SimulatedPorts implements Remote, JobService {
     const wanted = { operation: 'DownloadFileFromCluster', jobId, files: [name], signal, silentMs } as const;
     return this.#call(wanted, async (cut) => {
       const job = service.job(jobId);
-      const bytes = job.state === 'Deleted' ? undefined : contentOf(job, name);
+      const bytes = job.contentAt(name);
+      job.liveFileAt(name)?.show();
       if (bytes === undefined) throw new JobtailError('not-found', `there is no file ${name}`);
       for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
         if (at > 0) await sleep(line.clock, 5, signal);
@@ -148,10 +145,4 @@ export class SimulatedPorts implements Remote, JobService {
     };
     return this.#calls.call(operation, jobId ?? '', attempt, signal);
   }
-}
-
-function contentOf(job: ReturnType<SimulatedService['job']>, name: string): Buffer | undefined {
-  const live = job.liveFileAt(name);
-  live?.show();
-  return live === undefined ? job.results.get(name)?.contents.at(-1) : live.content;
 }

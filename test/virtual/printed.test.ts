@@ -203,7 +203,7 @@ const SCENARIOS: Readonly<Record<string, readonly Step[]>> = {
     [
       'other jobs are submitted',
       ({ service, time }) => {
-        const silent = new SimulatedJob(OTHER, { namesTasks: false, listsLiveFiles: false });
+        const silent = new SimulatedJob(OTHER, { namesTasks: false });
         service.jobs.set(OTHER, silent);
         for (const id of ['503', '504'] as JobId[]) service.submit(id);
         silent.to('Running', time.wallMs);
@@ -305,7 +305,7 @@ const SCENARIOS: Readonly<Record<string, readonly Step[]>> = {
       (world) => {
         for (let number = 11; number <= 21; number += 1) {
           const jobId = `5${number}` as JobId;
-          const job = new SimulatedJob(jobId, { isListed: false, namesTasks: number % 3 > 0, listsLiveFiles: false });
+          const job = new SimulatedJob(jobId, { isListed: false, namesTasks: number % 3 > 0 });
           world.service.jobs.set(jobId, job);
           job.to('Running', world.time.wallMs);
           job.write(0, 'stdout', 1);
@@ -325,7 +325,7 @@ const SCENARIOS: Readonly<Record<string, readonly Step[]>> = {
     [
       'a job without any file is watched',
       (world) => {
-        world.service.jobs.set(OTHER, new SimulatedJob(OTHER, { listsLiveFiles: false }));
+        world.service.jobs.set(OTHER, new SimulatedJob(OTHER));
         order(world, false, OTHER);
       },
     ],

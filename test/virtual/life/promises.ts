@@ -4,7 +4,7 @@ import path from 'node:path';
 import { mirrorPath } from '../../../src/agent/live/mirror/mirror.ts';
 import { resultsDirectory } from '../../../src/agent/results/results.ts';
 import type { JobId } from '../../../src/job.ts';
-import { isRunning, phaseOf } from '../../../src/job-information.ts';
+import { isRunning, type JobInformation, phaseOf } from '../../../src/job-information.ts';
 import type { NotifyEvent } from '../../../src/notification.ts';
 import { unprovenIn } from '../../../src/proven.ts';
 import type { JobRow, WatchState } from '../../../src/store/rows.ts';
@@ -22,29 +22,32 @@ const DAY_MS = 24 * 60 * 60_000;
 const ENDS = ['finished', 'failed', 'canceled'];
 
 /** What was seen of one job in the state of the agent. */
-interface Seen {
+class Seen {
   row: JobRow;
-  jobState: string | null;
   /** A report since the job is watched, and since its last end, was of a job that is not over. */
-  isActive: boolean;
+  isActive = false;
   /** Runs of which the end is an event, and of which it may be one. */
-  readonly ends: Set<string>;
-  readonly mayEnds: Set<string>;
+  readonly ends = new Set<string>();
+  readonly mayEnds = new Set<string>();
   /** Runs of which the start may be an event. */
-  readonly starts: Set<string>;
+  readonly starts = new Set<string>();
   /** The number of its run that was reported last. */
   run: number | undefined;
   /** The start of that run, if it was reported with its zone. */
-  startedMs: number | null;
+  startedMs: number | null = null;
   /** How often it was watched after it had ended. */
-  watches: number;
+  watches = 0;
   /** The number of runs when it was settled, and whether it was proven. */
-  settledRuns: number;
-  isProven: boolean;
-  followedAt: number;
+  settledRuns = 0;
+  isProven = false;
+  followedAt = 0;
   /** A command, a configuration or another run is a reason to follow it. */
-  mayFollow: boolean;
-  mayEnd: boolean;
+  mayFollow = false;
+  mayEnd = false;
+
+  constructor(row: JobRow) {
+    this.row = row;
+  }
 }
 
 interface Asked {
@@ -158,26 +161,21 @@ export class Promises {
   }
 
   look(): void {
-    const { world } = this;
-    const signature = world.disk.database.column(SIGNATURE)[0];
+    const { store, disk } = this.#world;
+    const signature = disk.database.column(SIGNATURE)[0];
     if (signature === this.#signature) return;
     this.#signature = signature;
-    const { store } = world;
     const rows = new Map(store.jobs.all().map((row) => [row.jobId, row]));
     for (const [jobId, seen] of this.#seen) if (!rows.has(jobId)) this.#removed(jobId, seen);
     for (const row of rows.values()) {
       const information = store.jobInformation.get(row.jobId)?.information;
       const before = this.#seen.get(row.jobId);
-      const seen = before ?? newSeen(row);
+      const seen = before ?? new Seen(row);
       this.#seen.set(row.jobId, seen);
       this.#moved(seen, before?.row.state, row);
       if (information !== undefined) this.#reported(seen, row, information);
       seen.row = row;
     }
-  }
-
-  private get world(): World {
-    return this.#world;
   }
 
   #moved(seen: Seen, before: WatchState | undefined, row: JobRow): void {
@@ -249,12 +247,7 @@ export class Promises {
       throw new Error(`retention removed job ${jobId}, which was ${row.state} and ${isProven ? '' : 'not '}proven`);
   }
 
-  #reported(
-    seen: Seen,
-    row: JobRow,
-    information: NonNullable<ReturnType<World['store']['jobInformation']['get']>>['information'],
-  ): void {
-    const { state, startTime, endTime } = information;
+  #reported(seen: Seen, row: JobRow, { state, startTime, endTime }: JobInformation): void {
     const isFollowed = row.state === 'watched' || row.state === 'ending';
     const job = this.#world.service.jobs.get(row.jobId);
     if (job === undefined || state === null || state === 'Deleted') return;
@@ -344,31 +337,4 @@ export class Promises {
 
 const isSilent = ({ code }: Fault) => code === 'silent';
 
-const newSeen = (row: JobRow): Seen => ({
-  ...{
-    row,
-    jobState: null,
-    isActive: false,
-    ends: new Set<string>(),
-    mayEnds: new Set<string>(),
-    starts: new Set<string>(),
-  },
-  ...{
-    run: undefined,
-    startedMs: null,
-    watches: 0,
-    settledRuns: 0,
-    isProven: false,
-    followedAt: 0,
-    mayFollow: false,
-    mayEnd: false,
-  },
-});
-
-function readIfThere(file: string): Buffer | undefined {
-  try {
-    return fs.readFileSync(file);
-  } catch {
-    return undefined;
-  }
-}
+const readIfThere = (file: string) => (fs.existsSync(file) ? fs.readFileSync(file) : undefined);

@@ -87,11 +87,6 @@ export class LifeService {
     return [...this.faults, ...this.lasting];
   }
 
-  /** The number of a job, as the steps name it. */
-  numberOf(jobId: JobId): number {
-    return [...this.jobs.keys()].indexOf(jobId);
-  }
-
   resultName(name: number, kind: ResultKind): string {
     return kind === 'bad name' ? `${BAD_NAME}${name}` : `/out/result-${name}.dat`;
   }
@@ -136,7 +131,7 @@ export class LifeService {
 
   /** Faults that concern a job; with `orAll`, those of all jobs, too. */
   faultsOf(jobId: JobId, orAll = false): readonly Fault[] {
-    const number = this.numberOf(jobId);
+    const number = this.#numberOf(jobId);
     return this.allFaults.filter(({ job }) => job === number || (orAll && job === null));
   }
 
@@ -177,10 +172,15 @@ export class LifeService {
   }
 
   #faultOf(of: FaultOf, jobId: JobId | null): Fault | undefined {
-    const number = jobId === null ? null : this.numberOf(jobId);
+    const number = jobId === null ? null : this.#numberOf(jobId);
     return this.allFaults.find(
       (fault) => fault.of === 'all' || (fault.of === of && (fault.job === null || fault.job === number)),
     );
+  }
+
+  /** The number of a job, as the steps name it. */
+  #numberOf(jobId: JobId): number {
+    return [...this.jobs.keys()].indexOf(jobId);
   }
 
   #note({ job }: Fault, jobId: JobId | null): void {
@@ -221,18 +221,14 @@ export class LifeService {
   #listing(jobId: JobId): Listing {
     const job = this.#job(jobId);
     if (job.isDeleted) throw new JobtailError('unavailable', 'SSH Problem: No such file');
-    const live = job.listsLiveFiles ? [...job.liveFiles()].map(([task, name]) => `/${task}/${name}.txt`) : [];
-    const names = [...live, ...job.results.keys()];
-    if (!this.#setting.hasDates) return names;
-    const dates = [...job.results].map(([name, { writtenAt }]) => [name, new Date(writtenAt).toISOString()] as const);
-    return Object.assign(names, { stamps: new Map(dates) });
+    return job.listing(this.#setting.hasDates ? (at) => new Date(at).toISOString() : undefined);
   }
 
   #contentOf(jobId: JobId, name: string): Buffer {
     const job = this.#job(jobId);
     const result = job.isDeleted ? undefined : job.results.get(name);
     const words = result && WORDS[result.kind];
-    const content = job.isDeleted ? undefined : (job.liveFileAt(name)?.content ?? result?.contents.at(-1));
+    const content = job.contentAt(name);
     if (content !== undefined && words === undefined) return content;
     // The same words are those of a disk that fails.
     if (result?.kind === 'link to a directory') this.failed.add(jobId);
@@ -256,12 +252,11 @@ export class LifeService {
         const job = this.#job(method.sharedBasepath as JobId);
         for (const file of job.isDeleted ? [] : files) {
           const name = `/${file.parts.join('/')}`;
-          const live = job.liveFileAt(name);
-          const result = job.results.get(name);
-          const kind = result && IRREGULAR[result.kind];
-          if (kind !== undefined) onIrregular(file, kind);
-          const content = live?.content ?? (result?.kind === 'file' ? result.contents.at(-1) : undefined);
-          if (content === undefined || kind !== undefined) continue;
+          const { kind = 'file' } = job.results.get(name) ?? {};
+          const irregular = IRREGULAR[kind];
+          if (irregular !== undefined) onIrregular(file, irregular);
+          const content = job.contentAt(name);
+          if (content === undefined || kind !== 'file') continue;
           const arrived = path.join(directory, ...file.parts);
           await fs.mkdir(path.dirname(arrived), { recursive: true });
           const handle = await fs.open(arrived, 'w');
