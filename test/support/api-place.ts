@@ -39,7 +39,7 @@ export async function apiPlace(context: TestContext, sections: Sections = {}) {
   const agent = await place.run();
   await agent.logs('sockets listening');
   await place.mirrored(job, 'stdout');
-  const as = (who: keyof typeof USERS, ...args: string[]): Program => place.startAs(USERS[who], args);
+  const as = (who: keyof typeof USERS, ...args: string[]): Program => place.startAt(place.configFile, args, USERS[who]);
   return { place, sandbox, job, agent, sockets, as };
 }
 

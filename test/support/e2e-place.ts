@@ -114,16 +114,9 @@ export class Place {
     return this.startAt(this.configFile, args);
   }
 
-  /** Starts a command with a configuration that is elsewhere. */
-  startAt(
-    configFile: string,
-    [command = '', ...rest]: readonly string[],
-    { node, env }: Pick<ProgramOptions, 'node' | 'env'> = {},
-  ): Program {
-    const options = { cwd: this.directory, user: this.#user, node, env };
-    const program = new Program([command, '-c', configFile, ...rest], options);
-    this.#programs.push(program);
-    return program;
+  /** Starts a command with a configuration that is elsewhere, or as another user. */
+  startAt(configFile: string, [command = '', ...rest]: readonly string[], options: Partial<ProgramOptions> = {}) {
+    return this.#start([command, '-c', configFile, ...rest], options);
   }
 
   /** Runs `verify` until it finds every byte of the job here: results come beside the live files. */
@@ -143,18 +136,9 @@ export class Place {
     return this.start(args).ended;
   }
 
-  /** The same as root, whoever the agent belongs to (`giveUpRights`). */
-  startAsRoot([command = '', ...rest]: readonly string[], env: ProgramOptions['env'] = {}): Program {
-    const program = new Program([command, '-c', this.configFile, ...rest], { cwd: this.directory, env });
-    this.#programs.push(program);
-    return program;
-  }
-
-  /** The same as another user. */
-  startAs(who: { readonly user: number; readonly group: number }, [command = '', ...rest]: readonly string[]): Program {
-    const program = new Program([command, '--config', this.configFile, ...rest], { cwd: this.directory, ...who });
-    this.#programs.push(program);
-    return program;
+  /** Starts it as root, whoever the agent belongs to (`giveUpRights`). */
+  startAsRoot(args: readonly string[]): Program {
+    return this.startAt(this.configFile, args, { user: undefined });
   }
 
   agentAsRoot(...args: string[]): Promise<Ended> {
@@ -163,9 +147,7 @@ export class Place {
 
   /** Runs a program line as it is, without `-c`. */
   plain(args: readonly string[], env: ProgramOptions['env'] = {}): Promise<Ended> {
-    const program = new Program(args, { cwd: this.directory, env, user: this.#user });
-    this.#programs.push(program);
-    return program.ended;
+    return this.#start(args, { env }).ended;
   }
 
   /** Starts `agent run` and waits until it follows. */
@@ -218,6 +200,12 @@ export class Place {
         readIfThere(mirror)?.equals(readIfThere(files[file]) ?? Buffer.alloc(0)),
       );
     }
+  }
+
+  #start(args: readonly string[], options: Partial<ProgramOptions>): Program {
+    const program = new Program(args, { cwd: this.directory, user: this.#user, ...options });
+    this.#programs.push(program);
+    return program;
   }
 
   #show(): void {

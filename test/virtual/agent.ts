@@ -36,33 +36,39 @@ import { SimulatedProcess, type SimulatedTime } from './time.ts';
 const RECEIVER = 'https://pager.example.org/hook/the-secret-path';
 
 /** What a run changes of the configuration. */
-export interface Settings {
-  readonly minIntervalSeconds: number;
-  readonly maxIntervalSeconds: number;
-  readonly resultsIntervalSeconds: number;
-  readonly concurrency: number;
-  readonly requestsPerMinute: number | null;
-  readonly timeoutSeconds: number;
-  readonly keepGenerations: number;
-  /** At most so many jobs of the user are followed; null: those that are named. */
-  readonly mine: number | null;
-  readonly watch: readonly JobId[];
-  readonly overlapBytes: number;
-  readonly stallAfterMinutes: number | null;
+export function settingsOf(chance: Chance) {
+  return {
+    minIntervalSeconds: chance.among([1, 2, 5]),
+    maxIntervalSeconds: chance.among([60, 300, 600]),
+    resultsIntervalSeconds: chance.among([60, 300, 900]),
+    concurrency: chance.whole(1, 4),
+    requestsPerMinute: chance.among([null, null, 20, 600]),
+    timeoutSeconds: chance.among([10, 60]),
+    keepGenerations: chance.among([0, 2, 5]),
+    /** At most so many jobs of the user are followed; null: those that are named. */
+    mine: chance.among([null, null, 2, 4]),
+    watch: [] as readonly JobId[],
+    // Longer than a line: a rewrite that the overlap does not show is found by a complete pass alone.
+    overlapBytes: chance.among([128, 256, 1020]),
+    stallAfterMinutes: chance.among([null, 10, 60]),
+    results: chance.is(0.85),
+    include: chance.among([['**'], ['**'], ['*.dat']]),
+    exclude: chance.among([[], [], ['*-4.dat']]),
+    maxFileBytes: chance.among([null, null, 50_000]),
+    minFreeBytes: 0,
+    bandwidthLimit: chance.among([null, null, 20_000]),
+    username: chance.among(['alice', 'bob']),
+    /** Whether anyone is notified: a reader of each second costs more than all else. */
+    notify: chance.is(0.25),
+    level: chance.among(['info', 'debug'] as const),
+  };
+}
+
+export type Settings = Readonly<ReturnType<typeof settingsOf>> & {
   readonly retention?: string;
-  readonly results: boolean;
-  readonly include: readonly string[];
-  readonly exclude: readonly string[];
-  readonly maxFileBytes: number | null;
-  readonly minFreeBytes: number;
-  readonly bandwidthLimit: number | null;
-  readonly username: string;
   /** Whether there is no job service. */
   readonly hasNoJobs?: boolean;
-  /** Whether anyone is notified. */
-  readonly notify: boolean;
-  readonly level: 'info' | 'debug';
-}
+};
 
 export interface AgentPlace {
   readonly directory: string;

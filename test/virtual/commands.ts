@@ -10,10 +10,10 @@ import { openSharedStore } from '../../src/daemon/state.ts';
 import { EXIT } from '../../src/errors.ts';
 import { type JobId, LIVE_FILE_NAMES } from '../../src/job.ts';
 import type { Store } from '../../src/store/store.ts';
-import type { Settings } from './agent.ts';
+import { type Settings, settingsOf } from './agent.ts';
 import { CLUSTER_ACTS, onJob } from './cluster-acts.ts';
 import { CODES, type Fault } from './faults.ts';
-import { settingsOf, type World } from './world.ts';
+import type { World } from './world.ts';
 
 const MINUTE_MS = 60_000;
 /** A verification of a few small files, each of which may hang up to its time limit. */

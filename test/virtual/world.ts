@@ -1,7 +1,7 @@
 /** One run: a simulated cluster, service, disk and clock, with the real agent on them. The seed decides all. */
 import type { Config } from '../../src/config/config.ts';
 import type { JobId } from '../../src/job.ts';
-import { configured, type Settings, SimulatedAgent } from './agent.ts';
+import { configured, type Settings, SimulatedAgent, settingsOf } from './agent.ts';
 import { Chance } from './chance.ts';
 import { type Lengths, lengthsOf } from './collections.ts';
 import { SimulatedReceiver } from './receiver.ts';
@@ -123,32 +123,4 @@ export class World extends SimulatedWorld {
   protected override killAll(): void {
     this.agent?.kill();
   }
-}
-
-export function settingsOf(chance: Chance): Settings {
-  const minIntervalSeconds = chance.among([1, 2, 5]);
-  return {
-    minIntervalSeconds,
-    maxIntervalSeconds: chance.among([60, 300, 600]),
-    resultsIntervalSeconds: chance.among([60, 300, 900]),
-    concurrency: chance.whole(1, 4),
-    requestsPerMinute: chance.among([null, null, 20, 600]),
-    timeoutSeconds: chance.among([10, 60]),
-    keepGenerations: chance.among([0, 2, 5]),
-    mine: chance.among([null, null, 2, 4]),
-    watch: [],
-    // Longer than a line: a rewrite that the overlap does not show is found by a complete pass alone.
-    overlapBytes: chance.among([128, 256, 1020]),
-    stallAfterMinutes: chance.among([null, 10, 60]),
-    results: chance.is(0.85),
-    include: chance.among([['**'], ['**'], ['*.dat']]),
-    exclude: chance.among([[], [], ['*-4.dat']]),
-    maxFileBytes: chance.among([null, null, 50_000]),
-    minFreeBytes: 0,
-    bandwidthLimit: chance.among([null, null, 20_000]),
-    username: chance.among(['alice', 'bob']),
-    // A reader of each second costs more than all else.
-    notify: chance.is(0.25),
-    level: chance.among(['info', 'debug']),
-  };
 }

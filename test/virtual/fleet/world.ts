@@ -4,7 +4,7 @@ import path from 'node:path';
 import { FleetClient } from '../../../src/fleet/commands/client.ts';
 import type { JobId } from '../../../src/job.ts';
 import type { Operation } from '../../../src/operations.ts';
-import { configured, type Settings, SimulatedAgent } from '../agent.ts';
+import { configured, type Settings, SimulatedAgent, settingsOf } from '../agent.ts';
 import { Chance } from '../chance.ts';
 import { type Lengths, lengthsOf } from '../collections.ts';
 import { SimulatedReceiver } from '../receiver.ts';
@@ -12,7 +12,6 @@ import { checkMirrors, checkRow } from '../safety.ts';
 import { SimulatedService } from '../service.ts';
 import { begun, SimulatedWorld } from '../simulated-world.ts';
 import { SimulatedProcess } from '../time.ts';
-import { settingsOf } from '../world.ts';
 import { type FleetProcess, SimulatedPostgres } from './postgres.ts';
 import { keyOf } from './tables.ts';
 

@@ -269,14 +269,11 @@ export class World extends SimulatedWorld {
           file.wasBehind = true;
         }
         return;
-      case 'write': {
-        const isLate = job?.isOver && now - (job.endedAt ?? 0) > FLUSHED_MS;
-        if (job === undefined || job.tasks.length === 0 || job.isDeleted || isLate) return;
-        return job.write(this.chance.whole(0, 2), step.file, step.lines);
-      }
+      case 'write':
       case 'result': {
         const isLate = job?.isOver && now - (job.endedAt ?? 0) > FLUSHED_MS;
         if (job === undefined || job.tasks.length === 0 || job.isDeleted || isLate) return;
+        if (step.do === 'write') return job.write(this.chance.whole(0, 2), step.file, step.lines);
         return job.result(service.resultName(step.name, step.kind), step.kind, now);
       }
       case 'delay':
