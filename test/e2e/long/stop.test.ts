@@ -32,18 +32,5 @@ it.concurrent('a second agent on the same state names the first one and leaves i
   expect(second).toMatchObject({ code: 4, signal: null, stdout: '' });
   expect(second.stderr).toContain(`another agent works on ${place.state} (pid ${first.pid})`);
   expect(second.stderr).toContain('its own state.directory');
-  const job = await sandbox.submit({ tasks: [{}] });
-  const foreground = place.start(['watch', job.jobId, '--foreground']);
-  await first.logs('job followed', { jobId: job.jobId });
-  foreground.signal('SIGINT');
-  const { code, stderr } = await foreground.ended;
-  expect(code).toBe(130);
-  expect(stderr).toMatch(new RegExp(`job ${job.jobId} is watched\\n$`));
   expect(first.end).toBeUndefined();
-
-  // Killed, it leaves no lock behind.
-  await first.kill();
-  expect((await place.status()).agent).toEqual({ running: false, pid: null });
-  const third = await place.run();
-  expect((await place.status()).agent).toEqual({ running: true, pid: third.pid });
 });
