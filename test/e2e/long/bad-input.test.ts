@@ -12,7 +12,7 @@ function expectRefused(ended: Ended, code: number, ...words: string[]): void {
   expect(ended.stderr, 'a person can do without the stack').not.toMatch(/^ +at /m);
 }
 
-it('a directory without rights while the agent runs: the job says so, and goes on when they are back', async (context) => {
+it('without rights while the agent runs: the job says so, and goes on when they are back', async (context) => {
   const place = Place.make(context);
   const sandbox = await place.startSandbox();
   const passwordFile = path.join(place.directory, 'password');

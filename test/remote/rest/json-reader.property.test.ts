@@ -199,44 +199,6 @@ describe('of random documents,', () => {
     );
   });
 
-  test('bytes that are not UTF-8 are an error wherever they stand', () => {
-    const wrong = fc.constantFrom(
-      [0xff],
-      [0xc0, 0x80],
-      [0xed, 0xa0, 0x80],
-      [0xe2, 0x82],
-      [0xf5, 0x80, 0x80, 0x80],
-      [0xa9],
-    );
-    fc.assert(
-      fc.property(writtenText, wrong, writtenText, cuts, (before, bytes, behind, at) => {
-        const document = Buffer.concat([
-          Buffer.from(`[{"Content":${before.json.slice(0, -1)}`),
-          Buffer.from(bytes),
-          Buffer.from(`${behind.json.slice(1)}}]`),
-        ]);
-        expect(attempted(() => scanJson(document, 'parts', at))).toMatch(/^malformed: /);
-      }),
-      RUNS,
-    );
-  });
-
-  test('whole numbers of 64 bits are exact', () => {
-    const long = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
-    fc.assert(
-      fc.property(fc.array(long, { minLength: 1, maxLength: 4 }), cuts, (numbers, at) => {
-        const document = `{"a":[${numbers.join(',')}],"b":"${numbers.join(' \\"')}"}`;
-        expect(scanJson(document, 'nothing', at).rest).toEqual(
-          new Map<string, Value>([
-            ['a', numbers.map(String)],
-            ['b', numbers.join(' "')],
-          ]),
-        );
-      }),
-      RUNS,
-    );
-  });
-
   test('base64 decodes to the bytes it was made of, however it is written and cut', () => {
     fc.assert(
       fc.property(writtenBytes, fc.boolean(), cuts, ({ xml: base64, bytes }, escapes, at) => {
