@@ -129,11 +129,13 @@ interface Reserved {
 
 function onlyFor(owner: fs.Stats | undefined, { what, reason, group }: Reserved): JobtailError {
   const user = owner === undefined ? 'of the agent' : userName(owner.uid);
-  const members = group === undefined ? owner && groupName(owner.gid) : group;
+  // Members of root's group may do more than this.
+  const members = group === undefined ? owner && owner.gid !== 0 && groupName(owner.gid) : group;
   const who = `the user ${user}${members ? ` and members of the group ${members}` : ''}`;
-  const join = members ? `sudo usermod -aG ${members} ${ownUserName()}, then log in again` : 'set api.controlGroup';
+  const set = group === null ? 'set api.controlGroup; or ' : '';
+  const join = members ? `sudo usermod -aG ${members} ${ownUserName()}, then log in again; or ` : set;
   return new JobtailError('permission', `only ${who} may ${what} (${reason})`, {
-    hint: `${join}; or run the command with sudo`,
+    hint: `${join}run the command with sudo`,
   });
 }
 

@@ -171,7 +171,7 @@ function refuseForeignState({ state: { directory } }: Config): void {
     new JobtailError('permission', `the state in ${directory} ${reason}`, { hint });
   if (stat.uid !== user) {
     const reason = `belongs to the user ${userName(stat.uid)}, not to ${user === 0 ? 'root' : `the user ${userName(user)}`}`;
-    throw refused(reason, 'run the agent as that user, or set state.directory to another directory');
+    throw refused(reason, 'run it as that user, or set state.directory to another directory');
   }
   if (isWritableByOthers(stat))
     throw refused('can be written by other users', `check what is in it; ${onlyOfAgent(directory)}`);

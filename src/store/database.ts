@@ -4,6 +4,7 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import { withOwner } from '../system/storage.ts';
+import { isServed } from './lock.ts';
 import { NEWEST_VERSION, OLDEST_VERSION, SCHEMA, UPGRADES, VERSIONS } from './schema.ts';
 import { asStoreError, isOfWriting, keepAlive, openNative, pragma } from './sql.ts';
 import { makePrivateDatabase, requireRegularDatabase } from './state-files.ts';
@@ -42,11 +43,7 @@ interface OpenedDatabase {
 /** Opens the database. Its owner renames a broken file, and starts a new one. @throws JobtailError store */
 export function openDatabase(options: OpenDatabaseOptions, quarantined?: string): OpenedDatabase {
   const { file, owner, now } = options;
-  if (!owner && isMissing(file)) {
-    throw new JobtailError('store', `there is no state in ${path.dirname(file)} yet`, {
-      hint: 'start the agent once (agent run), or watch a job (agent watch JOB)',
-    });
-  }
+  if (!owner && isMissing(file)) throw withoutState(file);
   try {
     return { db: openAndMigrate(options), quarantined };
   } catch (error) {
@@ -55,6 +52,11 @@ export function openDatabase(options: OpenDatabaseOptions, quarantined?: string)
     return openDatabase(options, setAside(file, now()));
   }
 }
+
+const withoutState = (file: string) =>
+  new JobtailError('store', `there is no state in ${path.dirname(file)} yet`, {
+    hint: 'start the agent once (agent run), or watch a job (agent watch JOB)',
+  });
 
 /** @throws JobtailError if the user may not look for it */
 function isMissing(file: string): boolean {
@@ -167,6 +169,8 @@ function requireVersion(db: Database.Database, file: string): void {
     const hint = `this version reads up to format ${NEWEST_VERSION}: install the newer agent. To keep this version, stop the agent, and put back the copy ${file}${BACKUP}${version}.TIME (docs/install.md) or ${beginAnew(file)}`;
     throw refused('config', 'a newer', hint);
   }
+  // A kill or a full disk may have left it so.
+  if (version === 0 && !isServed(path.dirname(file))) throw withoutState(file);
   if (version === 0)
     throw new JobtailError('store', `another process is creating ${file}`, { hint: 'try again in a moment' });
   if (isUnsupported(version)) {

@@ -78,3 +78,35 @@ it.each([
   expect(asked, printed()).toEqual([expected]);
   expect(printed()).toContain('refused');
 });
+
+it.each([
+  ['watch 501 --no-wait', 'state', 'the state in DIR/state belongs to the user root, and this is', 'run the command'],
+  [
+    'watch 501 --foreground',
+    'state',
+    'the state in DIR/state belongs to the user root, and this is',
+    'run the command',
+  ],
+  [
+    'tail 501',
+    'mirror',
+    'only the user root may read the mirrors (DIR/mirror)\n',
+    '       run the command with sudo\n',
+  ],
+])(
+  'agent %s of a user who may not read what root has in %s names root, and no group',
+  async (line, name, ...expected) => {
+    const { directory, file } = await restConfig({});
+    const refused = path.join(directory, name);
+    fs.mkdirSync(refused, { mode: 0o700 });
+    refuseAccess(refused);
+    const stat = fs.statSync;
+    vi.spyOn(fs, 'statSync').mockImplementation(((at: string, options: object) =>
+      Object.assign(stat(at, options as never), at === refused ? { uid: 0, gid: 0 } : {})) as never);
+    const printed = captured();
+    const [command = '', ...words] = line.split(' ');
+    await execute([command, '--config', file, ...words]);
+    for (const text of expected) expect(printed().replaceAll(directory, 'DIR')).toContain(text);
+    expect(process.exitCode).toBe(8);
+  },
+);

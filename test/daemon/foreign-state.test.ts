@@ -74,7 +74,7 @@ it('a state directory of another user is refused, and left as it is', AS_ROOT, a
   const { state, open, refusal } = await place(context);
   fs.mkdirSync(state, { mode: 0o700 });
   fs.chownSync(state, 4_711, 4_711);
-  const hint = 'run the agent as that user, or set state.directory to another directory';
+  const hint = 'run it as that user, or set state.directory to another directory';
   expect(await refusal(open)).toBe(`permission: the state in STATE belongs to the user 4711, not to root (${hint})`);
   expect(fs.readdirSync(state)).toEqual([]);
 });

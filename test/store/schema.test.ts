@@ -4,6 +4,7 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import type { JobId } from '../../src/job.ts';
+import { lockDirectory } from '../../src/store/lock.ts';
 import { PORTABLE_KEYS } from '../../src/store/portable-rows.ts';
 import { NEWEST_VERSION, OLDEST_VERSION } from '../../src/store/schema.ts';
 import { Store } from '../../src/store/store.ts';
@@ -85,7 +86,7 @@ it.each<Refused>([
       `install the newer agent. To keep this version, stop the agent, and put back the copy ${file}.before-v${NEWEST_VERSION + 1}.TIME (docs/install.md) or ${BEGIN_ANEW(file)}`,
   ],
   [OLDEST_VERSION, 'store', 'an older', () => 'start or restart the agent once with this version', [false]],
-  [0, 'store', '', () => 'try again in a moment', [false]],
+  [0, 'store', '', () => 'start the agent once', [false]],
 ])(
   'tables of version %i are refused with %s: the file stays as it is',
   (version, code, age, hint, owners = [true, false]) => {
@@ -96,9 +97,14 @@ it.each<Refused>([
     const written = `${file} was written by ${age} version of the agent (its format is ${version})`;
     for (const owner of owners)
       expect(errorOf(() => open(directory, owner))).toMatchObject({
-        ...{ code, message: version === 0 ? `another process is creating ${file}` : written },
+        ...{ code, message: version === 0 ? `there is no state in ${directory} yet` : written },
         hint: expect.stringContaining(hint(file)),
       });
+    if (version === 0) {
+      const { release } = lockDirectory(directory, 'agent');
+      expect(errorOf(() => open(directory, false)).message).toBe(`another process is creating ${file}`);
+      release();
+    }
     expect(fs.readFileSync(file).equals(before)).toBe(true);
     expect(backupsIn(directory)).toEqual([]);
   },

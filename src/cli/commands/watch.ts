@@ -1,13 +1,13 @@
 /** `agent watch JOB`: registers a job, and prints the paths of its mirrors. */
 import { type Config, hasFleet, hasJobService } from '../../config/config.ts';
-import { makeDirectories, withStore } from '../../daemon/own-state.ts';
+import { withStore } from '../../daemon/own-state.ts';
 import { JobtailError } from '../../errors.ts';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
 import { jsonReport } from '../../json-report.ts';
 import { printable } from '../../printable.ts';
 import { runningAgent } from '../../store/lock.ts';
 import type { WatchRequest } from '../../store/rows.ts';
-import { askSocket, isOfAnother } from '../agent-socket.ts';
+import { askSocket, isOfAnother, requireOwner } from '../agent-socket.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { withJobs } from '../followed-jobs.ts';
 import { type NamedJob, requireJob } from '../job-service.ts';
@@ -79,7 +79,7 @@ async function watch(config: Config, jobId: JobId, options: WatchOptions, signal
     );
     return;
   }
-  makeDirectories(config);
+  requireOwner(config);
   if (options.foreground === true)
     return (await import('./watch-foreground.ts')).watchHere(config, request, options.lines ?? FIRST_LINES);
   await withStore(config, commandLog(), async (store, owned) => {
