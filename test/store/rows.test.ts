@@ -278,6 +278,10 @@ it('the list of changed jobs is all of it at the beginning, then what was ordere
   expect(changed(later), 'the same state again is no change').toEqual([]);
   watch(store, '503');
   expect(changed(later), 'an order is').toEqual(['503']);
+  const last = revision();
+  for (const jobId of changed(-1)) store.transaction(() => store.portableRows.forget(jobId));
+  watch(store, '505');
+  expect(changed(last), 'also after all jobs were forgotten').toEqual(['505']);
 });
 
 it('a job keeps its stall limit when a later command names none', () => {

@@ -101,12 +101,14 @@ it('the state that a quiet poll could not write is said once, and that the next 
 });
 
 it('a search that fails is said once, and that it works again', async () => {
-  const { clock, remote, warnings, said } = await startJob({ results: false });
+  const { clock, remote, warnings, said, job } = await startJob({ results: false });
   const read = vi.spyOn(remote, 'readParts').mockRejectedValue(new JobtailError('unexpected-answer', 'no part'));
   await clock.pass(HOUR_MS);
   expect(warnings).toEqual([expect.stringContaining(`scope="job ${JOB} search"`)]);
+  expect(job()?.error?.code).toBe('unexpected-answer');
   read.mockRestore();
   await clock.pass(HOUR_MS);
+  expect(job()?.error).toBeNull();
   expect(said.filter((line) => line.startsWith('operation recovered'))).toHaveLength(1);
 });
 

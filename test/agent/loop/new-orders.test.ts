@@ -7,7 +7,7 @@ import { type JobId, keyText, LIVE_FILE_NAMES, type LiveFileKey } from '../../..
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB, STDOUT } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
-import { ModelRemote } from '../../support/model-remote.ts';
+import { failing, ModelRemote } from '../../support/model-remote.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -27,17 +27,20 @@ async function setUp() {
 }
 
 it('a watched job gets its results when the newer order wants them, and no more when the next one does not', async () => {
-  const { remote, order, polls, until } = await setUp();
+  const { remote, store, order, polls, until } = await setUp();
+  const errorCode = () => store.jobs.get(JOB)?.error?.code;
   order(STDOUT, false);
   await polls(3);
   expect(remote.listings).toBe(0);
   order(STDOUT, true);
   await until('looks at the results', () => remote.listings > 1);
+  remote.onListing = failing('malformed', 'it is no list');
+  await until('an error of the results', () => errorCode() === 'malformed');
   order(STDOUT, false);
   await polls(8);
   const { listings } = remote;
   await polls(12);
-  expect(remote.listings).toBe(listings);
+  expect([remote.listings, errorCode()]).toEqual([listings, undefined]);
 });
 
 it('a job that another agent had has a result fetched again that was removed here meanwhile', async () => {

@@ -7,36 +7,6 @@ import { ended } from '../commands.ts';
 import { JOB, MINUTE_MS, order, withJob } from '../one-job.ts';
 import { World } from '../world.ts';
 
-test('a job has no error of results that are no longer wanted', () =>
-  withJob(async (world) => {
-    const errorOf = () => world.agent.store.jobs.get(JOB)?.error?.code;
-    const operations = ['ListChangedFilesForJob'] as const;
-    world.service.faults.push({ code: 'malformed', operations, share: 1, until: Number.POSITIVE_INFINITY });
-    await world.pass(10 * MINUTE_MS);
-    expect(errorOf()).toBe('malformed');
-    order(world, false);
-    await world.pass(10 * MINUTE_MS);
-    expect(errorOf()).toBeUndefined();
-  }));
-
-test('a search for tasks that gets only unknown responses says so, and no longer when it works', () =>
-  withJob(async (world) => {
-    const waiting = '502' as JobId;
-    const errorOf = () => world.agent.store.jobs.get(waiting)?.error?.code;
-    const operations = ['DownloadPartsOfJobFilesFromCluster'] as const;
-    world.service.submit(waiting);
-    world.service.faults.push({
-      ...{ code: 'malformed', operations, jobId: waiting },
-      ...{ share: 1, until: Number.POSITIVE_INFINITY },
-    });
-    order(world, true, waiting);
-    await world.pass(10 * MINUTE_MS);
-    expect(errorOf()).toBe('malformed');
-    world.service.faults = [];
-    await world.pass(15 * MINUTE_MS);
-    expect(errorOf()).toBeUndefined();
-  }));
-
 test('no file stays open, whichever call fails while mirrors are made', async () => {
   for (let calls = 0; calls < 24; calls += 1) {
     const world = await World.make(1);
@@ -72,18 +42,6 @@ test('a deleted job is known as deleted although its state could not be written 
     expect(agent.store.jobInformation.get(JOB)?.information.state).toBe('Deleted');
   }));
 
-test('a job is followed although all jobs before it were forgotten', () =>
-  withJob(async (world) => {
-    const { agent, service, time } = world;
-    for (let times = 0; times < 3; times += 1) order(world, true);
-    await time.passWhile(agent.engine.agent.release(JOB), MINUTE_MS, agent.process);
-    agent.store.transaction(() => agent.store.portableRows.forget(JOB));
-    service.submit('502' as JobId).to('Running', time.wallMs);
-    order(world, true, '502' as JobId);
-    await world.pass(MINUTE_MS);
-    expect(agent.engine.agent.jobs).toBe(1);
-  }));
-
 test('a state that cannot be read while the job service fails ends no agent', () =>
   withJob(async (world) => {
     const { agent, service, disk, time } = world;
@@ -104,26 +62,6 @@ test('a state that cannot be read while the job service fails ends no agent', ()
     await world.pass(15 * MINUTE_MS);
     expect(agent.store.jobs.get(JOB)?.error).toBeNull();
   }));
-
-test('no event is sent while the state cannot be written, and each is sent once afterwards', () =>
-  withJob(
-    async (world) => {
-      const { disk, receiver, service, time } = world;
-      const before = receiver.taken.size;
-      receiver.state = 'refuses';
-      service.job(JOB).to('Finished', time.wallMs);
-      await world.pass(5 * MINUTE_MS);
-      disk.full = 'all';
-      receiver.state = 'takes';
-      await world.pass(30 * MINUTE_MS);
-      expect(receiver.taken.size).toBe(before);
-      disk.full = 'no';
-      await world.pass(30 * MINUTE_MS);
-      expect(receiver.taken.size).toBeGreaterThan(before);
-      expect(new Set(receiver.taken.values())).toEqual(new Set([1]));
-    },
-    { notify: true },
-  ));
 
 test('a stop on a slow disk opens no other mirror of a job with many', () =>
   withJob(async (world) => {
