@@ -15,7 +15,9 @@ import { CLUSTER_ACTS, onJob } from './cluster-acts.ts';
 import { CODES, type Fault } from './faults.ts';
 import type { World } from './world.ts';
 
-const MINUTE_MS = 60_000;
+export const MINUTE_MS = 60_000;
+/** The job of worlds in which nothing happens by chance. */
+export const JOB = '501' as JobId;
 /** A verification of a few small files, each of which may hang up to its time limit. */
 const VERIFIED_WITHIN_MS = 120 * MINUTE_MS;
 /** A stop, or a reload, takes no longer beside its flushes, whatever hangs (docs/service.md). */
@@ -242,6 +244,13 @@ function watch(world: World, jobId: JobId, known: readonly Job['tasks'][number][
   command(world, (store) =>
     store.transaction(() => store.jobs.watch({ ...order, source: 'command' }, world.time.wallMs)),
   );
+}
+
+/** As `agent watch`, in the process of the agent. */
+export function order({ agent, time }: World, results: boolean, jobId = JOB): void {
+  const order = { jobId, tasks: null, files: LIVE_FILE_NAMES, results, settleAfterMs: null } as const;
+  agent.store.transaction(() => agent.store.jobs.watch({ ...order, source: 'command' }, time.wallMs));
+  agent.refresh();
 }
 
 /** What `agent verify` finds, undefined if it fails. @throws Error if a file counts as here, unchanged, and is not */

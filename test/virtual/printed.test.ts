@@ -11,9 +11,8 @@ import type { JobId, LiveFileName, TaskId } from '../../src/job.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Settings } from './agent.ts';
 import { type ResultKind, SimulatedJob } from './cluster.ts';
-import { ended, mendSecret, reload, verified } from './commands.ts';
+import { ended, JOB, MINUTE_MS, mendSecret, order, reload, verified } from './commands.ts';
 import type { Fault } from './faults.ts';
-import { JOB, MINUTE_MS, order } from './one-job.ts';
 import { expectNoOthers, expectPrinted, play, rowsOf, type StepOf, Trace, treeOf } from './trace.ts';
 import { World } from './world.ts';
 

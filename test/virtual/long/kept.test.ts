@@ -3,9 +3,23 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import type { JobId } from '../../../src/job.ts';
-import { ended } from '../commands.ts';
-import { JOB, MINUTE_MS, order, withJob } from '../one-job.ts';
+import { ended, JOB, MINUTE_MS, order } from '../commands.ts';
 import { World } from '../world.ts';
+
+/** In a world in which one job runs and is watched. */
+async function withJob(work: (world: World) => Promise<void>): Promise<void> {
+  const world = await World.make(1);
+  try {
+    world.service.submit(JOB).to('Running', world.time.wallMs);
+    order(world, true);
+    await world.pass(MINUTE_MS);
+    await work(world);
+  } catch (error) {
+    throw new Error(`${(error as Error).message}\n${world.shown()}`, { cause: error });
+  } finally {
+    world.end();
+  }
+}
 
 test('no file stays open, whichever call fails while mirrors are made', async () => {
   for (let calls = 0; calls < 24; calls += 1) {

@@ -3,9 +3,9 @@ import { expect, test } from 'vitest';
 import type { JobId } from '../../../src/job.ts';
 import { writeResult, writeSome } from '../cluster-acts.ts';
 import type { Lengths } from '../collections.ts';
+import { MINUTE_MS, order } from '../commands.ts';
 import type { Fault } from '../faults.ts';
 import { becomesComplete, heal } from '../liveness.ts';
-import { MINUTE_MS, order } from '../one-job.ts';
 import { World } from '../world.ts';
 
 const JOBS = 4;
