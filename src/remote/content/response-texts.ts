@@ -257,6 +257,8 @@ class SpillFile {
       this.#handle ??= await openUnnamed(this.#place.directory);
       await writeAll(this.#handle, bytes, this.#length);
     } catch (error) {
+      // A call on an open file names none.
+      if (error instanceof Error) Object.assign(error, { path: this.#place.directory });
       throw asJobtailError(error);
     }
     this.#length += bytes.length;

@@ -1,9 +1,10 @@
-import { readdirSync, readlinkSync, truncateSync } from 'node:fs';
+import { readdirSync, readlinkSync, statfsSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ResponseTexts, readParts } from '../../../src/remote/content/response-texts.ts';
 import type { Value } from '../../../src/remote/content/values.ts';
+import { SmallDisk } from '../../support/e2e-mount.ts';
 import { numRuns } from '../../support/property-runs.ts';
 import { directoryOfFile, openFilesIn } from '../../support/temp-directory.ts';
 import { spillTo, TASK } from '../../support/wire-remote.ts';
@@ -85,6 +86,19 @@ test('a directory that is not there is told', async () => {
   await expect(held.flush()).rejects.toMatchObject({ code: 'local-io', message: expect.stringContaining('none') });
   await held.discard();
   await held.close();
+});
+
+test('a disk that is full is named, and has its space again', async (context) => {
+  const { directory: at } = SmallDisk.mount(context, join(directory, 'disk'), 64);
+  const held = new ResponseTexts(spillTo(at, 1));
+  held.begin();
+  held.bytes(Buffer.alloc(100_000));
+  const message = `no space left on device: ${at} (write ENOSPC)`;
+  await expect(held.flush()).rejects.toMatchObject({ code: 'disk-full', message });
+  await held.discard();
+  await held.close();
+  const { bfree, blocks } = statfsSync(at);
+  expect(bfree).toBe(blocks);
 });
 
 test('a text that is ended early keeps those before it', async () => {
