@@ -48,8 +48,6 @@ export class Engine {
   readonly mismatches: (readonly [kind: MismatchKind, at: number, generation: number])[] = [];
   /** What each group of a poll appended, in bytes. */
   readonly grown: number[] = [];
-  /** What the service was detected to do otherwise than before. */
-  readonly capabilityChanges: string[] = [];
   readonly #options: EngineOptions;
   readonly #polls: JobPolls;
   readonly #mirrorDirectory: string;
@@ -71,7 +69,7 @@ export class Engine {
       capabilities: this.store.capabilities,
       direct: options.direct ?? null,
       batchLimit: { files: Number.POSITIVE_INFINITY },
-      onChange: (what) => this.capabilityChanges.push(what),
+      onChange: () => {},
       longBacklogBytes: options.longBacklogBytes,
     });
     const context: PollContext = {

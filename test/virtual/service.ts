@@ -43,11 +43,8 @@ export class SimulatedService {
   calls = 0;
   /** Called with each call, of all agents. */
   onCall: (call: Call) => void = () => {};
-  signIns = 0;
   /** When the secret of a connection was refused; all are removed with what excuses another attempt. */
   refusals = new WeakMap<object, number>();
-  /** The last sign-in that came. */
-  signedInWith = '';
   readonly #chance: Chance;
   readonly #workMs: number;
   readonly #open = new Set<string>();
@@ -150,9 +147,7 @@ export class SimulatedService {
   http(clock: Clock): Pick<HttpClient, 'request'> {
     const connection = {};
     return {
-      request: async ({ body: sent, signal }) => {
-        this.signIns += 1;
-        this.signedInWith = String(sent);
+      request: async ({ signal }) => {
         this.#checkSignIn(connection, clock);
         await sleep(clock, this.#workMs, signal);
         const fault = this.faults.find((each) => each.operations === undefined && each.jobId === undefined);

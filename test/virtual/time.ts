@@ -36,8 +36,6 @@ export class SimulatedTime {
   #passedMs = 0;
   #wallMs: number;
   #atThisMoment = 0;
-  /** Events that took place. */
-  events = 0;
   /** Whose event takes place. */
   current: SimulatedProcess | undefined;
 
@@ -90,7 +88,6 @@ export class SimulatedTime {
       this.current = next.process;
       if (next.at > this.#passedMs) this.#atThisMoment = 0;
       this.#passedMs = Math.max(this.#passedMs, next.at);
-      this.events += 1;
       this.#atThisMoment += 1;
       if (this.#atThisMoment > MAX_AT_ONE_MOMENT)
         throw new Error(`more than ${MAX_AT_ONE_MOMENT} events at the moment ${this.#passedMs}`);
