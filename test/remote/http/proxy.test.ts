@@ -101,28 +101,17 @@ describe('a peer that', () => {
   const peers = Object.entries(BAD_PEERS) as [BadPeer, (socket: Socket) => void][];
 
   for (const scheme of ['http:', 'https:'])
-    test.each(peers)(`%s as a proxy of an ${scheme} service gets one connection, and is named`, async (name, peer) => {
-      const [proxy, target] = [closedAtEnd(await startTcpServer(peer)), await startTarget()];
-      const call = fetchFrom(
-        target.url.replace('http:', scheme),
-        { proxy: `http://127.0.0.1:${proxy.port}` },
-        limitsOf(name, scheme),
-      );
-      await expect(call).rejects.toMatchObject({
-        code: expect.toSatisfy((code: string) => codesOf(name, scheme).includes(code)),
-        message: expect.stringContaining(`the proxy 127.0.0.1:${proxy.port}`),
+    for (const by of ['a proxy of ', ''])
+      test.each(peers)(`%s as ${by}an ${scheme} service gets one connection, and is named`, async (name, peer) => {
+        const [server, target] = [closedAtEnd(await startTcpServer(peer)), await startTarget()];
+        const url = (by === '' ? server : target).url.replace('http:', scheme);
+        const call = fetchFrom(url, by === '' ? {} : { proxy: server.url }, limitsOf(name, scheme));
+        await expect(call).rejects.toMatchObject({
+          code: expect.toSatisfy((code: string) => codesOf(name, scheme).includes(code)),
+          message: expect.stringContaining(`${by === '' ? '' : 'the proxy '}127.0.0.1:${server.port}`),
+        });
+        expect(server.connections()).toBe(1);
       });
-      expect(proxy.connections()).toBe(1);
-    });
-
-  for (const scheme of ['http:', 'https:'])
-    test.each(peers)(`%s as an ${scheme} service gets one connection`, async (name, peer) => {
-      const server = closedAtEnd(await startTcpServer(peer));
-      await expect(fetchFrom(server.url.replace('http:', scheme), {}, limitsOf(name, scheme))).rejects.toMatchObject({
-        code: expect.toSatisfy((code: string) => codesOf(name, scheme).includes(code)),
-      });
-      expect(server.connections()).toBe(1);
-    });
 });
 
 describe('a proxy of https://', needs('openssl'), () => {
