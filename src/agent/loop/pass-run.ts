@@ -72,8 +72,9 @@ export class PassRun {
         reported?.state === DELETED ? this.#deleted(signal) : await this.#complete(reported, remote, isLast, signal);
       await this.#passed(summary.appended);
       const equal = isLast && this.#isLast ? 'pass equal' : undefined;
-      await this.#conclude(job, summary, summary.appended > 0 ? 'pass unequal' : equal, signal);
+      this.#conclude(job, summary, summary.appended > 0 ? 'pass unequal' : equal);
       for (const request of requests) answer(store, request, { summary });
+      await this.#endTransfer(signal);
     } catch (thrown) {
       const failure = asJobtailError(thrown);
       if (signal.aborted) throw failure;
@@ -137,18 +138,21 @@ export class PassRun {
     const summary = summaryWithoutPass(jobId, store, failure.message);
     // Stored before the state, too: a job that is settled without a last pass is never read as proven.
     await failures.givenUp('pass', failure);
-    if (!(await this.#conclude(job, summary, 'given up', signal))) throw failure;
+    if (!this.#conclude(job, summary, 'given up')) throw failure;
+    await this.#endTransfer(signal);
+  }
+
+  /** After the answers: the service may be away, or ask for a pause of an hour. */
+  async #endTransfer(signal: AbortSignal): Promise<void> {
+    const { jobId, context } = this.#job;
+    const { store, results, remote } = context;
+    if (store.jobs.get(jobId)?.state !== 'watched') await results.endTransfer(jobId, { remote, signal });
   }
 
   /** `job`: its row when the pass began; what a command changed meanwhile takes precedence. Returns whether it ended. */
-  async #conclude(
-    job: JobRow,
-    { verified, openEnds, isListingEmpty }: PassSummary,
-    event: JobEvent | undefined,
-    signal: AbortSignal,
-  ): Promise<boolean> {
+  #conclude(job: JobRow, { verified, openEnds, isListingEmpty }: PassSummary, event: JobEvent | undefined): boolean {
     const { jobId, context, life } = this.#job;
-    const { store, log, results, remote } = context;
+    const { store, log } = context;
     const { next } = event === undefined ? {} : rowOf(life.stage, event);
     const isEnd = next === 'settled' || next === 'ended';
     const { state, isUnchanged } = store.transaction(() => {
@@ -159,7 +163,6 @@ export class PassRun {
       return { state: store.jobs.get(jobId)?.state, isUnchanged };
     });
     if (event !== undefined && (!isEnd || isUnchanged)) this.#job.happened(event);
-    if (state !== 'watched') await results.endTransfer(jobId, { remote, signal });
     const open = openEnds.map((end) => `${keyText(end)}: ${end.reason}`);
     log[open.length > 0 ? 'warn' : 'info']({ jobId, state, verified, openEnds: open }, 'complete pass ended');
     if (isListingEmpty)

@@ -1,7 +1,8 @@
 /** Which requests a complete pass answers. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, it, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { Results } from '../../../src/agent/results/results.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
 import { unprovenIn } from '../../../src/proven.ts';
@@ -50,6 +51,15 @@ it('a request that comes while a pass runs is answered by a pass that begins aft
   const first = add();
   await clock.passUntil('both answers', () => answered.has(first) && second !== undefined && answered.has(second));
   expect(answered.get(second ?? 0)).toBeGreaterThan(answered.get(first) ?? 0);
+});
+
+it('a command has its answer before the temporary key of its job is released, which may take an hour', async () => {
+  const { clock, ends, add, answered } = await place({ ...ONE_TASK, state: 'Finished' });
+  await ends(10 * MINUTE_MS);
+  const release = vi.spyOn(Results.prototype, 'endTransfer');
+  onTestFinished(() => release.mockRestore());
+  release.mockImplementation((_, { signal }) => sleep(clock, 60 * MINUTE_MS, signal));
+  await answered(add(), MINUTE_MS);
 });
 
 it.each(['a sync of results', 'the pass that a command requests'])(
