@@ -116,7 +116,7 @@ export class Place {
 
   /** Starts a command with a configuration that is elsewhere, or as another user. */
   startAt(configFile: string, [command = '', ...rest]: readonly string[], options: Partial<ProgramOptions> = {}) {
-    return this.#start([command, '-c', configFile, ...rest], options);
+    return this.#start([command, '--config', configFile, ...rest], options);
   }
 
   /** Runs `verify` until it finds every byte of the job here: results come beside the live files. */
