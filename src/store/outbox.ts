@@ -107,8 +107,8 @@ export class Outbox {
       const fresh = deliveries.filter((delivery) => kindOf(delivery) === kind);
       const newest = waiting.findLast(({ attempts }) => attempts === 0);
       const room = Math.max(newest === undefined ? 1 : 0, MAX_WAITING - waiting.length);
-      const dueAt = waiting.length < MAX_WAITING ? 0 : Math.max(...waiting.map((each) => Number(each.dueAt)));
-      const added = fresh.slice(0, room).map((each) => ({ ...each, dueAt: Math.max(Number(each.dueAt), dueAt) }));
+      const dueAt = waiting.length < MAX_WAITING ? 0 : Math.max(...waiting.map((each) => each.dueAt ?? 0));
+      const added = fresh.slice(0, room).map((each) => ({ ...each, dueAt: Math.max(each.dueAt ?? 0, dueAt) }));
       const count = fresh.slice(added.length).reduce((sum, { event }) => sum + event.count, 0);
       for (const delivery of added) this.#deliveries.save(delivery);
       const last = added.at(-1) ?? newest;
