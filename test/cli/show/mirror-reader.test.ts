@@ -78,7 +78,8 @@ it.each<[string, { keeps?: boolean; at?: number }, ...string[]]>([
     const [, word = '', rest = ''] = /^(\w+) ?(.*)$/.exec(step) ?? [];
     if (word === 'open') reader = new MirrorReader(file, options);
     else if (word === 'see') expect(reader && lookOf(reader), step).toBe(rest);
-    else STEPS[word]?.(file, rest);
+    else if (STEPS[word] === undefined) throw new Error(`there is no such step: ${step}`);
+    else STEPS[word](file, rest);
   }
 });
 
