@@ -180,9 +180,13 @@ export class ModelDisk {
   beforeStep: (step: string) => Promise<void> = async () => {};
   /** Handles that were not closed. */
   openHandles = 0;
+  #opened = 0;
 
   async open(file: string, flags: number, mode?: number): Promise<RandomAccessFile> {
+    const isLate = this.#opened++ % 2 === 0;
     const handle = await fileCalls(false).open(file, flags, mode);
+    // Whatever is opened together, the last is open first.
+    if (isLate) await new Promise((resolve) => setTimeout(resolve, 2));
     this.openHandles++;
     const calls: Partial<Record<PropertyKey, unknown>> = {
       write: (bytes: Buffer, offset: number, length: number, position: number) =>

@@ -154,6 +154,8 @@ interface RoundOptions {
 }
 
 interface Waiting<Value> {
+  /** Index of the file. */
+  readonly place: number;
   readonly resume: (value: Value) => void;
   readonly fail: (error: Error) => void;
 }
@@ -161,7 +163,7 @@ interface Waiting<Value> {
 /**
  * Polls files together. A file runs until it waits; when each of them waits or has ended, it is their turn again. Loads
  * come first: one call carries what they wait for. Then files that wait for a commit go on one at a time, because each may
- * download a whole file. Rejects, after each file has ended, with the first failure that ends the poll.
+ * download a whole file. Their order is that of `files`, whichever mirror was opened first. Rejects, after each file has ended, with the first failure that ends the poll.
  */
 async function pollFiles(files: readonly FilePoll[], { send, commit }: RoundOptions): Promise<void> {
   const loading: (Waiting<LiveResponses> & { readonly request: BytesRequest })[] = [];
@@ -174,22 +176,23 @@ async function pollFiles(files: readonly FilePoll[], { send, commit }: RoundOpti
     running -= 1;
     if (running === 0) onNoneRuns();
   };
-  const wait = <Value>(add: (one: Waiting<Value>) => void) =>
+  const wait = <Value>(place: number, add: (one: Waiting<Value>) => void) =>
     new Promise<Value>((resolve, reject) => {
       const goOn = (settle: () => void) => {
         running += 1;
         settle();
       };
-      add({ resume: (value) => goOn(() => resolve(value)), fail: (error) => goOn(() => reject(error)) });
+      add({ place, resume: (value) => goOn(() => resolve(value)), fail: (error) => goOn(() => reject(error)) });
       stopsRunning();
     });
-  const waits: FileWaits = {
-    load: (request) => wait((one) => loading.push({ ...one, request })),
-    waitForCommit: () => wait((one) => committing.push(one)),
-  };
-  const polls = files.map((file) =>
+  const waitsOf = (place: number): FileWaits => ({
+    load: (request) => wait(place, (one) => loading.push({ ...one, request })),
+    waitForCommit: () => wait(place, (one) => committing.push(one)),
+  });
+  const byPlace = (a: { readonly place: number }, b: { readonly place: number }) => a.place - b.place;
+  const polls = files.map((file, place) =>
     file
-      .run(waits)
+      .run(waitsOf(place))
       .catch((error: unknown) => failures.push(error))
       .finally(stopsRunning),
   );
@@ -198,12 +201,12 @@ async function pollFiles(files: readonly FilePoll[], { send, commit }: RoundOpti
     if (failures.length > 0 || loading.length + committing.length === 0) break;
     try {
       if (loading.length > 0) {
-        const wanted = loading.map(({ request }) => request);
+        const wanted = loading.sort(byPlace).map(({ request }) => request);
         const responses = await send(wanted, isFirst);
         for (const { resume } of loading.splice(0)) resume(responses);
       } else {
         await commit();
-        committing.shift()?.resume();
+        committing.sort(byPlace).shift()?.resume();
       }
     } catch (error) {
       failures.push(error);

@@ -177,9 +177,7 @@ class LiveStory {
     expect([remote.held, this.disk.openHandles]).toEqual([0, this.#killAt === '' ? this.disk.openHandles : 0]);
     const bytes = `${remote.textBytes - textBytes} bytes of text, ${remote.rawBytes - rawBytes} raw`;
     const direct = this.direct.noted.length === 0 ? '' : `; direct ${this.direct.noted.join(', ')}`;
-    // Those of several files come in any order.
-    const calls = this.#options.files === undefined ? remote.noted : remote.noted.toSorted();
-    return `${end}; ${calls.join(', ')}; ${bytes}${direct}`;
+    return `${end}; ${remote.noted.join(', ')}; ${bytes}${direct}`;
   }
 
   #grow(at: string): void {
