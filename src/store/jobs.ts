@@ -25,8 +25,11 @@ export type RunEnd = Pick<JobRow, 'grownAt' | 'refused' | 'failures' | 'error'> 
 const SEARCH = `INSERT INTO task_searches (job_id, files) VALUES (?, ?)
   ON CONFLICT (job_id) DO UPDATE SET files = excluded.files, fruitless = 0, hint = NULL`;
 
-/** The job is not at its end any more: what was compared before proves nothing about its last state. */
+/** The job is not at its end: what was compared before proves nothing about its last state. */
 const EARLY = 'UPDATE live_files SET early = 1 WHERE job_id = ? AND early = 0';
+
+/** The job has no last pass: it may have run on since its files were compared. */
+const EARLY_IF_FOLLOWED = `${EARLY} AND job_id IN (SELECT job_id FROM jobs WHERE state IN ('watched', 'ending'))`;
 
 /** The job is to be watched: if it is not followed now, what was reported of it counts for the former watch only. */
 const FORMER = `UPDATE job_information SET is_former = 1 WHERE job_id = ?
@@ -115,6 +118,7 @@ export class Jobs extends JobTable<JobRow> {
   /** Ends a job by a command of the operator, which also overrules the configuration at the next start. */
   unwatch(jobId: JobId, state: 'ending' | 'ended'): void {
     const set = `UPDATE jobs SET state = ?, source = 'command', stalled_at = NULL, revision = ${NEXT_REVISION} WHERE job_id = ?`;
+    if (state === 'ended') this.sql.run(EARLY_IF_FOLLOWED, jobId);
     this.sql.run(set, state, jobId);
   }
 

@@ -208,6 +208,26 @@ it('a job that is unwatched while it runs is not proven, until a sync after its 
   expect(unprovenIn(store, JOB)).toEqual([]);
 });
 
+it('a job that runs again during its last pass is not proven by it', async () => {
+  const { clock, remote, store, report, unwatch } = await place({ ...ONE_TASK, state: 'Finished' });
+  let isHeld = true;
+  let downloads = 0;
+  remote.onDownload = async (_path, signal) => {
+    downloads += 1;
+    while (isHeld) await sleep(clock, 10, signal);
+  };
+  await clock.passUntil('its last pass', () => downloads > 0, 10 * MINUTE_MS);
+  report('Running');
+  await clock.pass(MINUTE_MS);
+  isHeld = false;
+  await clock.passUntil('its comparison', () => store.liveFiles.ofJob(JOB).every(({ verified }) => verified !== null));
+  await clock.pass(1_000);
+  unwatch('ended');
+  await clock.pass(1_000);
+  const reason = 'verified before the end of the job, and not after it';
+  expect(unprovenIn(store, JOB)).toEqual(LIVE_FILE_NAMES.map((file) => `task ${TASK} ${file}: ${reason}`));
+});
+
 it('a pass over a job that is followed no more searches for its tasks, and says that it has none', async () => {
   const { remote, warnings, observed, ask } = await place({
     sections: '',
