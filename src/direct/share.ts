@@ -259,8 +259,9 @@ async function copy(
     const arrived = path.resolve(directory, randomBytes(8).toString('hex'));
     const digest = await writeNewFile(fileCalls(true), arrived, 0o600, async (write) => {
       const buffer = Buffer.allocUnsafe(READ_BYTES);
-      for (let at = 0; ; ) {
-        const read = () => from.read(buffer, 0, buffer.length, at);
+      // One that grows as fast as it is read has no end.
+      for (let at = 0; at < before.size; ) {
+        const read = () => from.read(buffer, 0, Math.min(buffer.length, Number(before.size) - at), at);
         const { bytesRead } = await answer(read).catch((cause: unknown) => {
           if (cause instanceof JobtailError) throw cause;
           throw new Unread('local-io', 'a file of the share cannot be read', { cause });

@@ -159,6 +159,24 @@ it('a file that changes while it is read is read up to three times, and comes on
   if (fs.existsSync('/proc/self/fd')) expect(openFilesIn(place.directory)).toBe(0);
 });
 
+it('of a file that grows no more is read than it had, so the copy ends, and its limit holds', async () => {
+  const place = new TransferPlace();
+  const file = path.join(place.cluster, '11/a');
+  for (const [maxFileBytes, progress] of [
+    [null, [10, 30, 60]],
+    [15, [10]],
+  ] as const) {
+    place.put('11/a', Buffer.alloc(10));
+    place.progress.length = 0;
+    const onBytes = (bytes: number) => {
+      if (place.progress.push(bytes) < 9) fs.appendFileSync(file, Buffer.alloc(10));
+    };
+    await fetchShared(place, ['11/a'], { onBytes, maxFileBytes });
+    expect(place.progress).toEqual(progress);
+  }
+  expect([[...place.came], place.tooLarge]).toEqual([[], ['11/a']]);
+});
+
 it('files of a mounted share are handed over together, at least every two seconds', async () => {
   const place = new TransferPlace();
   const names = ['11/a', '11/b', '11/c', '11/d', '11/e'];
