@@ -3,13 +3,15 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
+import { JobtailError } from '../../src/errors.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { type JobInformation, jobTimeOf } from '../../src/job-information.ts';
-import { EVENT_TYPES } from '../../src/notification.ts';
+import { EVENT_TYPES, type NotifyEvent } from '../../src/notification.ts';
 import { UnderWay } from '../../src/notify/deliveries.ts';
 import { newEvent } from '../../src/notify/events.ts';
 import type { Notifications } from '../../src/notify/notifications.ts';
 import { Rule, type RuleSettings } from '../../src/notify/rules.ts';
+import type { HttpRequest } from '../../src/remote/http/http-client.ts';
 import type { WatchState } from '../../src/store/rows.ts';
 import { expectCases } from '../support/errors.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
@@ -26,6 +28,7 @@ function withJob(...rules: readonly ReturnType<typeof ruleOf>[]): NotifyPlace {
 
 /** Two runs of a job start then. */
 const STARTS: Readonly<Record<string, string>> = { A: '2026-11-27T23:00:00Z', B: '2026-11-27T23:30:00Z' };
+const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 const NO_NEWS = { polledAt: 9, grownAt: 9, refused: 0, failures: 0, error: null };
 
 /** What a report has besides its state: a name, a start, an end so many seconds from now, and failures of tasks. */
@@ -47,7 +50,7 @@ const started = new WeakMap<NotifyPlace, Notifications>();
 const rulesOf = new WeakMap<NotifyPlace, readonly RuleSettings[]>();
 const underWay = new WeakMap<NotifyPlace, UnderWay>();
 
-/** The steps of events.txt, by their first word. */
+/** The steps of events.txt and deliveries.txt, by their first word. */
 const STEPS: Readonly<Record<string, (place: NotifyPlace, rest: string) => unknown>> = {
   start: (place) => started.set(place, place.start()),
   catch: (place) => void started.get(place)?.catchUp(),
@@ -70,6 +73,58 @@ const STEPS: Readonly<Record<string, (place: NotifyPlace, rest: string) => unkno
   pass: (place, rest) => place.clock.pass(Number(rest) * 1_000),
   alone: (place) => Object.assign(place, { hasJobService: false }),
   degraded: (place, rest) => Object.assign(place, { degraded: rest === 'no more' ? undefined : rest }),
+  /** The statuses of the next requests, the last one of all further ones; then, what happens meanwhile, or a pause. */
+  answers: (place, rest) => {
+    const codes = rest.split(' ');
+    const request = async ({ url, body, signal }: HttpRequest) => {
+      const [code = '', then = ''] = ((codes.length > 1 ? codes.shift() : codes[0]) ?? '').split(':');
+      const { id, data } = JSON.parse(String(body)) as { id: string; data: NotifyEvent };
+      const row = place.store.outbox.all().find(({ event }) => event.id === id);
+      const jobs = data.jobs === undefined ? '' : ` of ${data.jobs.length} jobs from ${data.jobs[0]} on`;
+      const next = ((row?.dueAt ?? 0) - place.clock.now()) / 1_000;
+      const { host } = new URL(url);
+      const what = `${code} for ${data.count} ${data.type}${jobs} (${id}, attempt ${row?.attempts}, next in ${next} s)`;
+      place.trace.push(`${place.seconds}: ${host}: ${what}`);
+      if (host === 'slow') await new Promise((_, no) => signal?.addEventListener('abort', () => no(signal.reason)));
+      if (then === 'acquired' && row !== undefined) place.store.outbox.remove(row);
+      if (then === 'removed') for (const step of ['set', 'forget']) STEPS[step]?.(place, 'ended');
+      const answer = { status: Number(code), contentType: '', charset: '', body: (async function* () {})() };
+      return { ...answer, retryAfterMs: /^\d+$/.test(then) ? Number(then) * 1_000 : undefined };
+    };
+    place.http = { request, close: async () => {} };
+  },
+  // Jobs that were queued, and have another state now.
+  jobs: (place, rest) => {
+    const [first, count, state = ''] = rest.split(' ');
+    for (let number = 0; number < Number(count); number++) {
+      const jobId = `${Number(first) + number}` as JobId;
+      place.watch(jobId, 'Queued');
+      place.report(state, {}, jobId);
+    }
+  },
+  // Lines that match, in each of so many seconds.
+  lines: async (place, rest) => {
+    for (let second = 0; second < Number(rest); second++) {
+      place.grow('ERROR\n'.repeat(20));
+      await place.tick();
+    }
+  },
+  /** As an earlier version left them: so many more of each delivery. */
+  copies: ({ store: { outbox } }, rest) => {
+    for (const row of outbox.all())
+      for (let number = 0; number < Number(rest); number++) outbox.save({ ...row, deliveryId: `${number}` });
+  },
+  attempts: ({ store: { outbox } }, rest) => {
+    for (const row of outbox.all()) outbox.save({ ...row, attempts: Number(rest) });
+  },
+  full: ({ store }, rest) => {
+    if (rest === 'no more') return vi.restoreAllMocks();
+    const error = new JobtailError('store', 'the state cannot be written', { hint: 'free some space' });
+    return vi.spyOn(store.outbox, 'save').mockImplementation(() => {
+      throw error;
+    });
+  },
+  stop: (place) => place.clock.passWhile(started.get(place)?.stop() ?? Promise.resolve()),
   // Another configuration takes over, with so many of the rules.
   configure: async (place, rest) => {
     const replaced = started.get(place)?.replace();
@@ -81,8 +136,8 @@ const STEPS: Readonly<Record<string, (place: NotifyPlace, rest: string) => unkno
   },
 };
 
-it('each life of a job has the events that are written', async () => {
-  await expectCases(path.join(import.meta.dirname, 'events.txt'), async (written) => {
+it.each(['events', 'deliveries'])('each life of a job has the %s that are written', async (name) => {
+  await expectCases(path.join(import.meta.dirname, `${name}.txt`), async (written) => {
     const steps = written.split('; ');
     const rules = steps.filter((step) => /^(?:all$|\{)/.test(step));
     const settings = rules.map((rule) => (rule === 'all' ? ALL : ruleOf(JSON.parse(rule) as object)));
@@ -102,10 +157,19 @@ it('each life of a job has the events that are written', async () => {
           seen.add(id);
           return [`rule ${ids.indexOf(rule) + 1}: ${place.shown[at]} (${jobName})`];
         });
-        if (come.length > 0) result.push(`${index + 1}. ${step}: ${come.join(', ')}`);
+        if (name === 'events' && come.length > 0) result.push(`${index + 1}. ${step}: ${come.join(', ')}`);
       }
+      if (name === 'deliveries') result.push(...place.trace.splice(0));
     }
-    return result.length === 0 ? ['no event'] : result;
+    if (name === 'deliveries')
+      for (const { event, dueAt, attempts, lastError } of place.store.outbox.all()) {
+        const due = dueAt === null ? 'given up' : `due in ${(dueAt - place.clock.now()) / 1_000} s`;
+        result.push(`in the end: ${event.type} (${event.id}), ${due}, ${attempts} attempts: ${lastError}`);
+      }
+    vi.restoreAllMocks();
+    const known = [...new Set(result.join('\n').match(UUID))];
+    const shown = (line: string) => line.replaceAll(UUID, (id) => `#${known.indexOf(id) + 1}`);
+    return result.length === 0 ? ['no event'] : result.map(shown);
   });
 });
 

@@ -6,9 +6,10 @@ import type { Config } from '../../src/config/config.ts';
 import type { JobId, LiveFileKey, TaskId } from '../../src/job.ts';
 import type { JobInformation } from '../../src/job-information.ts';
 import { UnderWay } from '../../src/notify/deliveries.ts';
-import { notifyHttp } from '../../src/notify/http.ts';
+import { type NotifyHttp, notifyHttp } from '../../src/notify/http.ts';
 import { Notifications } from '../../src/notify/notifications.ts';
 import type { RuleSettings } from '../../src/notify/rules.ts';
+import { logLine } from '../../src/printable.ts';
 import { Secrets } from '../../src/redact.ts';
 import { liveParts } from '../../src/safe-names.ts';
 import type { DeliveryRow } from '../../src/store/outbox.ts';
@@ -39,10 +40,14 @@ export class NotifyPlace {
   readonly store: Store;
   readonly mirrors: string;
   readonly warnings: string[] = [];
+  /** What was sent, and what went wrong, in their order. */
+  readonly trace: string[] = [];
   /** All of the log. */
   readonly lines: (readonly [level: string, message: string, fields: object])[] = [];
   degraded: string | undefined;
   hasJobService = true;
+  /** In place of connections. */
+  http: NotifyHttp | undefined;
   /** Those of the next start. */
   rules: readonly RuleSettings[];
   #kill: () => void = () => {};
@@ -138,6 +143,7 @@ export class NotifyPlace {
       return (fields: object, message: string) => {
         messages.push(message);
         this.lines.push([level, message, fields]);
+        if (level !== 'info') this.trace.push(`${this.seconds}: ${level} ${logLine({ ...fields }, message)}`);
       };
     };
     const [info, warn] = [logged('info'), logged('warn', this.warnings)];
@@ -145,7 +151,7 @@ export class NotifyPlace {
     const mirror = { directory: this.mirrors, keepGenerations: KEEP, minFreeBytes: 0 };
     const config = { notify: [...this.rules], mirror, fleet: { name: 'test' } } as unknown as Config;
     const notifications = new Notifications({
-      ...{ config, store, clock, log, http: notifyHttp({ service: { proxy: null } }) },
+      ...{ config, store, clock, log, http: this.http ?? notifyHttp({ service: { proxy: null } }) },
       degraded: () => this.degraded,
       hasJobService: this.hasJobService,
       secrets: new Secrets(),
@@ -161,6 +167,10 @@ export class NotifyPlace {
     const expression = new RegExp(pattern);
     return lines.flatMap((line, index) => (expression.test(line) ? [index] : []));
   };
+
+  get seconds(): number {
+    return this.clock.monotonic() / 1_000;
+  }
 
   /** Time for one more reading. */
   tick(): Promise<void> {
