@@ -321,7 +321,7 @@ export class FleetMember implements Ownership, SharedService {
 
   #report(): AgentReport {
     const { pollAgeMs, settings } = this.#options;
-    const capacity = this.#readiness.capacity(settings.maxJobs, this.#leased.size);
+    const capacity = this.#readiness.capacity(settings.maxJobs);
     return {
       pollAgeMs: pollAgeMs(),
       callsLastMinute: this.#callsLastMinute,

@@ -30,16 +30,21 @@ it('what an agent lacks moves jobs, and is logged, as is written in readiness.tx
         store.jobs.watch(orderFor(Number(number)), 0);
         if (state !== undefined) store.jobs.setState(number as JobId, state as 'ending');
       },
+      released: (number) => store.portableRows.forget(number as JobId),
       fails: (number, code) => {
         const error = { code: code as ErrorCode, message: `${code}`, hint: null, since: now };
         const run = { polledAt: 0, grownAt: null, refused: 0, failures: 1, error: code === undefined ? null : error };
         store.jobs.endRun(number as JobId, run);
       },
-      /** Each second, so long, with so many jobs: what changes is shown. */
+      acquired: () => readiness.acquired(),
+      /** Each second, so long, with so many jobs that are polled: what changes is shown. */
       pass: (seconds, jobs) => {
         for (let second = 0; second < Number(seconds); second++) {
           now += 1_000;
-          const found = `${readiness.capacity(100, Number(jobs))} jobs${readiness.lacks === null ? '' : `: ${readiness.lacks}`}`;
+          const run = { polledAt: now, grownAt: null, refused: 0, failures: 0 };
+          for (const { jobId, state, error } of store.jobs.all().slice(0, Number(jobs)))
+            if (state !== 'ended') store.jobs.endRun(jobId, { ...run, error });
+          const found = `${readiness.capacity(100)} jobs${readiness.lacks === null ? '' : `: ${readiness.lacks}`}`;
           if (found !== capacity) lines.push(`at ${now / 1_000}, ${found}`);
           capacity = found;
         }

@@ -1,9 +1,10 @@
-/** Whether this agent can follow jobs. If not: none; after a growing pause one, until that job succeeds. */
+/** Whether this agent can follow jobs. If not: none; after a growing pause one, until a poll of it succeeds. */
 import fs from 'node:fs';
 import type { Log } from '../../agent/ports/host.ts';
 import { nominalPause } from '../../back-off.ts';
 import { ERROR_POLICIES, type JobtailError } from '../../errors.ts';
 import { showAge } from '../../numbers.ts';
+import type { JobRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 
 interface ReadinessOptions {
@@ -25,6 +26,8 @@ const SOUND_MS = 10 * 60_000;
 const MIN_FREE_BYTES = 2 ** 20;
 const STATE_CODES: readonly string[] = ['disk-full', 'store', 'permission', 'local-io'];
 
+const isOfService = ({ error }: JobRow) => error !== null && ERROR_POLICIES[error.code].isOfService;
+
 export class Readiness {
   readonly #options: ReadinessOptions;
   #stateError: string | undefined;
@@ -32,6 +35,8 @@ export class Readiness {
   #failures = 0;
   #trialAt = 0;
   #soundSince = 0;
+  /** Polls before it, by the wall clock, prove nothing: those of another agent, or from before the failure. */
+  #pollsFrom = 0;
   /** Why this agent is not ready; null if it is ready. */
   lacks: string | null = null;
 
@@ -50,8 +55,13 @@ export class Readiness {
     this.#stateError = undefined;
   }
 
-  /** Maximum jobs that this agent may own now, while it owns `jobs`. */
-  capacity(mostJobs: number, jobs: number): number {
+  /** Jobs were acquired, whose former owners poll no more. */
+  acquired(): void {
+    this.#pollsFrom = this.#options.now();
+  }
+
+  /** Maximum jobs that this agent may own now. */
+  capacity(mostJobs: number): number {
     const now = this.#options.monotonic();
     const obstacle = this.#noState() ?? this.#noService(now);
     if (this.lacks === null) {
@@ -60,7 +70,7 @@ export class Readiness {
     } else if (now >= this.#trialAt) {
       // Without a job, the last result of the service is old.
       const isOver = now >= this.#trialAt + TRIAL_MS;
-      if (obstacle === undefined && jobs > 0) this.#resume(now);
+      if (obstacle === undefined && this.#hasPolled()) this.#resume(now);
       else if (isOver && obstacle !== undefined) this.#pause(obstacle, now);
     }
     if (this.lacks === null) return mostJobs;
@@ -73,6 +83,7 @@ export class Readiness {
     if (this.lacks === null) log.warn({ scope: 'the fleet', reason: obstacle, hint }, 'agent not ready');
     this.lacks = obstacle;
     this.#failures += 1;
+    this.#pollsFrom = this.#options.now();
     this.#trialAt = now + nominalPause(this.#failures, PAUSES);
   }
 
@@ -96,14 +107,18 @@ export class Readiness {
     return now - (this.#unreadySince ?? now) >= PERSISTS_MS ? unready : undefined;
   }
 
+  get #jobs(): JobRow[] {
+    return this.#options.store.jobs.all().filter(({ state }) => state === 'watched' || state === 'ending');
+  }
+
   /** Whether the service fails all jobs: one working address does not help them. */
   #failingJobs(): string | undefined {
-    const followed = this.#options.store.jobs.all().filter(({ state }) => state === 'watched' || state === 'ending');
-    const errors = followed.flatMap(({ error }) =>
-      error !== null && ERROR_POLICIES[error.code].isOfService ? error : [],
-    );
-    const [first] = errors;
-    if (first === undefined || errors.length < followed.length) return undefined;
-    return `${first.message} (for ${showAge(this.#options.now() - first.since)})`;
+    const jobs = this.#jobs;
+    const error = jobs.every(isOfService) ? jobs[0]?.error : null;
+    return error == null ? undefined : `${error.message} (for ${showAge(this.#options.now() - error.since)})`;
+  }
+
+  #hasPolled(): boolean {
+    return this.#jobs.some((job) => Number(job.polledAt) > this.#pollsFrom && !isOfService(job));
   }
 }

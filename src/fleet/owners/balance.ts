@@ -70,6 +70,7 @@ export class Taking {
     const taken = await joined.claims.take(max);
     if (taken.length === 0) return 0;
     leased.add(...taken);
+    this.#readiness.acquired();
     const takeovers = taken.filter(({ isTakeover }) => isTakeover).length;
     this.takeovers += takeovers;
     log.info({ jobs: taken.length, takeovers, agent: member.name }, 'jobs acquired');
