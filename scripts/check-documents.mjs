@@ -126,13 +126,18 @@ function checkConstants() {
     ['docs/commands.md', 'waits up to {} for the first tasks', time(WAITS_MS)],
   ];
   for (const [document, phrase, value] of constants) {
-    const text = read(document).replaceAll(/\s+/g, ' ');
-    const [before, after] = phrase.split('{}').map((words) => words.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
-    const unit = '(?: (?:s|seconds?|min|minutes?|h|hours?|KiB)\\b)?';
-    const found = [...text.matchAll(new RegExp(`${before}([\\w.]+${unit})${after}`, 'g'))];
-    const values = found.map(([, words]) => normalized(words));
+    const values = filledIn(document, phrase, '[\\w.]+(?: (?:s|seconds?|min|minutes?|h|hours?|KiB)\\b)?').map(
+      normalized,
+    );
     if (values.join() !== value) report(document, `"${phrase}" is ${value} in the program, here "${values.join()}"`);
   }
+}
+
+/** What a document has in the place of `{}` of a phrase. */
+function filledIn(document, phrase, value) {
+  const text = unwrapped(read(document)).replaceAll(/\s+/g, ' ');
+  const [before, after] = phrase.split('{}').map((words) => words.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  return [...text.matchAll(new RegExp(`${before}(${value})${after}`, 'g'))].map(([, found]) => found);
 }
 
 /** A document, a phrase with `{}` for a figure of the last run in bench/RESULTS.md, its row there, and which number of the row. */
@@ -174,10 +179,7 @@ function checkFigures() {
     const figure = rows.get(row)?.match(/[\d.]+/g)?.[which];
     if (figure === undefined) report('bench/RESULTS.md', `has no row "${row}", which ${document} cites`);
     else {
-      const [before, after] = phrase.split('{}').map((words) => words.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
-      const found = new RegExp(`${before}([\\d.]+)${after}`).exec(
-        unwrapped(read(document)).replaceAll(/\s+/g, ' '),
-      )?.[1];
+      const [found] = filledIn(document, phrase, '[\\d.]+');
       const decimals = found?.split('.')[1]?.length ?? 0;
       if (found !== Number(figure).toFixed(decimals))
         report(document, `"${phrase}" is ${figure} in bench/RESULTS.md, here "${found}"`);

@@ -5,147 +5,74 @@ import path from 'node:path';
 import { parseAst } from 'rolldown/parseAst';
 
 const LEVELS = ['debug', 'info', 'warn', 'error'];
-/** Functions that log the phrase which they are given, and where it is among their arguments. */
-const FORWARDERS = new Map([['#warn', 1]]);
-
 /** In the place of fields that come from elsewhere. */
 const MORE = '...';
 
-const isNode = (value) => typeof value === 'object' && value !== null && typeof value.type === 'string';
-const nodeOf = (value) => (isNode(value) ? value : undefined);
-const nodesOf = (value) => (Array.isArray(value) ? value.filter(isNode) : []);
-
 function* walk(node) {
-  yield node;
-  for (const value of Object.values(node)) {
-    for (const child of Array.isArray(value) ? value : [value]) if (isNode(child)) yield* walk(child);
-  }
+  if (node === null || typeof node !== 'object') return;
+  if (typeof node.type === 'string') yield node;
+  for (const value of Object.values(node)) yield* walk(value);
 }
 
-/** `x`, `this.#x` and `a.b.x` are all `x`, with `#` where it is private. */
-function nameOf(node) {
-  if (node === undefined) return '';
-  if (node.type === 'MemberExpression' && node.computed !== true) return nameOf(nodeOf(node.property));
-  if (node.type === 'PrivateIdentifier') return `#${node.name}`;
-  return typeof node.name === 'string' ? node.name : '';
+/** `x`, `this.#x` and `a.b.x` are all `x`. */
+const nameOf = (node) => (node?.property === undefined || node.computed ? node?.name : nameOf(node.property));
+
+/** What a name stands for: of this file, or else the only one of that name. */
+function valuesOf(name, file, declared) {
+  const all = declared.filter((each) => each.name === name);
+  const here = all.filter((each) => each.file === file);
+  return here.length > 0 || all.length !== 1 ? here : all;
 }
 
-class Sources {
-  files;
-  /** What names stand for: constants by their values, functions by their bodies. */
-  #declared = new Map();
+/** The texts that an expression may be; `{}` for what a function is given. */
+function textsOf(node, file, declared) {
+  const textsIn = (nodes) => nodes.flatMap((each) => textsOf(each, file, declared));
+  if (node === undefined) return ['{}'];
+  if (node.type === 'Literal') return [node.value];
+  if (node.type === 'ConditionalExpression') return textsIn([node.consequent, node.alternate]);
+  if (node.type === 'ObjectExpression') return textsIn(node.properties.map(({ value }) => value));
+  if (node.type === 'MemberExpression') return textsIn([node.object]);
+  const values = valuesOf(nameOf(node), file, declared).map(({ value }) => value);
+  return node.type !== 'Identifier' ? ['a text that is made {}'] : values.length === 0 ? ['{}'] : textsIn(values);
+}
 
-  constructor(root) {
-    const names = fs.readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
-    this.files = names
-      .filter((name) => !name.startsWith(path.join('view', 'page')))
-      .sort()
-      .map((name) => [name, nodeOf(parseAst(fs.readFileSync(path.join(root, name), 'utf8'), { lang: 'ts' }))])
-      .flatMap(([name, program]) => (program === undefined ? [] : [[name, program]]));
-    for (const [file, program] of this.files) {
-      for (const node of walk(program)) {
-        const value = nodeOf(node.init) ?? (node.type === 'FunctionDeclaration' ? node : undefined);
-        const name = nameOf(nodeOf(node.id));
-        if (value !== undefined && name !== '')
-          this.#declared.set(name, [...(this.#declared.get(name) ?? []), [file, value]]);
-      }
-    }
-  }
-
-  /** Of this file, or else the only one of that name. */
-  #valuesOf(name, file) {
-    const all = this.#declared.get(name) ?? [];
-    const here = all.filter(([where]) => where === file);
-    return (here.length > 0 ? here : all.length === 1 ? all : []).map(([, value]) => value);
-  }
-
-  /** The texts that an expression may be; `{}` for what is not in the source. */
-  textsOf(node, file) {
-    switch (node?.type) {
-      case 'Literal':
-        return typeof node.value === 'string' ? [node.value] : ['{}'];
-      case 'TemplateLiteral':
-        return [
-          nodesOf(node.quasis)
-            .map(({ value }) => value.cooked)
-            .join('{}'),
-        ];
-      case 'ConditionalExpression':
-        return [node.consequent, node.alternate].flatMap((branch) => this.textsOf(nodeOf(branch), file));
-      case 'ArrowFunctionExpression':
-      case 'FunctionDeclaration':
-        return this.#returnedBy(node, file);
-      case 'ObjectExpression':
-        return nodesOf(node.properties).flatMap(({ value }) => this.textsOf(nodeOf(value), file));
-      case 'MemberExpression':
-        return node.computed === true ? this.textsOf(nodeOf(node.object), file) : ['{}'];
-      case 'CallExpression':
-        return this.#named(nameOf(nodeOf(node.callee)), file);
-      case 'Identifier':
-        return this.#named(nameOf(node), file);
-      default:
-        return ['{}'];
-    }
-  }
-
-  #named(name, file) {
-    const values = this.#valuesOf(name, file).filter((value) => nameOf(value) !== name);
-    return values.length === 0 ? ['{}'] : values.flatMap((value) => this.textsOf(value, file));
-  }
-
-  #returnedBy(node, file) {
-    const body = nodeOf(node.body);
-    if (body === undefined || body.type !== 'BlockStatement') return this.textsOf(body, file);
-    const returned = [...walk(body)].filter(({ type }) => type === 'ReturnStatement');
-    return returned.flatMap(({ argument }) => (isNode(argument) ? this.textsOf(argument, file) : []));
-  }
-
-  fieldsOf(node, file) {
-    if (node?.type === 'Identifier')
-      return this.#valuesOf(nameOf(node), file).flatMap((value) => this.fieldsOf(value, file));
-    if (node?.type === 'ConditionalExpression')
-      return [node.consequent, node.alternate].flatMap((branch) => this.fieldsOf(nodeOf(branch), file));
-    if (node?.type !== 'ObjectExpression') return [MORE];
-    return nodesOf(node.properties).flatMap((property) =>
-      property.type === 'SpreadElement'
-        ? this.fieldsOf(nodeOf(property.argument), file)
-        : [nameOf(nodeOf(property.key))],
-    );
-  }
+function fieldsOf(node, file, declared) {
+  const fieldsIn = (nodes) => nodes.flatMap((each) => fieldsOf(each, file, declared));
+  if (node.type === 'Identifier') return fieldsIn(valuesOf(node.name, file, declared).map(({ value }) => value));
+  if (node.type === 'ConditionalExpression') return fieldsIn([node.consequent, node.alternate]);
+  if (node.type !== 'ObjectExpression') return [MORE];
+  return node.properties.flatMap(({ key, argument }) => (key === undefined ? fieldsIn([argument]) : [nameOf(key)]));
 }
 
 /** The levels that a call logs at; none if it is no call of a log. */
-function levelsOf(callee) {
-  if (callee.type !== 'MemberExpression' || !/^#?log$/i.test(nameOf(nodeOf(callee.object)))) return [];
-  const property = nodeOf(callee.property);
-  if (property === undefined) return [];
-  if (callee.computed !== true) return LEVELS.filter((level) => level === nameOf(property));
-  const words = [...walk(property)].map(({ value }) => value);
+function levelsOf({ type, object, property, computed }) {
+  if (type !== 'MemberExpression' || !/^log$/i.test(nameOf(object))) return [];
+  const words = computed ? [...walk(property)].map(({ value }) => value) : [nameOf(property)];
   return LEVELS.filter((level) => words.includes(level));
 }
 
 export function logEventsOf(root) {
-  const sources = new Sources(root);
-  const events = [];
-  for (const [file, program] of sources.files) {
-    for (const node of walk(program)) {
-      if (node.type !== 'CallExpression') continue;
-      const callee = nodeOf(node.callee);
-      if (callee === undefined) continue;
-      const args = nodesOf(node.arguments);
-      const levels = levelsOf(callee);
-      if (levels.length > 0) {
-        const named = new Set(sources.fieldsOf(args[0], file));
-        const hasMoreFields = named.delete(MORE);
-        for (const message of sources.textsOf(args[1], file))
-          events.push({ file, level: levels.join(', '), message, fields: [...named].sort(), hasMoreFields });
-        continue;
-      }
-      const forwarder = FORWARDERS.get(nameOf(callee));
-      if (forwarder === undefined) continue;
-      for (const message of sources.textsOf(args[forwarder], file))
-        events.push({ file, level: 'warn', message, fields: [], hasMoreFields: true });
-    }
-  }
-  return events;
+  const files = fs.readdirSync(root, { recursive: true, encoding: 'utf8' }).sort();
+  const nodes = files
+    .filter((file) => file.endsWith('.ts') && !file.startsWith(path.join('view', 'page')))
+    .flatMap((file) => {
+      const program = parseAst(fs.readFileSync(path.join(root, file), 'utf8'), { lang: 'ts' });
+      return [...walk(program)].map((node) => ({ file, node }));
+    });
+  const declared = nodes.flatMap(({ file, node: { id, init } }) =>
+    id && init ? [{ file, name: id.name, value: init }] : [],
+  );
+  return nodes.flatMap(({ file, node: { type, callee, arguments: args } }) => {
+    if (type !== 'CallExpression') return [];
+    const levels = levelsOf(callee);
+    // A function that logs the phrase which it is given.
+    const isPassedOn = callee.property?.type === 'PrivateIdentifier' && nameOf(callee) === 'warn';
+    if (levels.length === 0 && !isPassedOn) return [];
+    const fields = new Set(isPassedOn ? [MORE] : fieldsOf(args[0], file, declared));
+    const hasMoreFields = fields.delete(MORE);
+    const level = isPassedOn ? 'warn' : levels.join(', ');
+    return textsOf(args[1], file, declared).map((message) => {
+      return { file, level, message, fields: [...fields].sort(), hasMoreFields };
+    });
+  });
 }

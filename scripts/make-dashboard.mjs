@@ -2,81 +2,49 @@
 // coordinates; here it is a list of panels.
 import { writeFileSync } from 'node:fs';
 
-const WHERE = 'instance=~"$instance"';
-const rate = (name, by) => `sum by (${by}) (rate(${name}{${WHERE}}[$__rate_interval]))`;
-const PANELS = [
-  ['stat', 'Jobs watched', `sum(jobtail_jobs{${WHERE}, state="watched"})`],
-  ['stat', 'Failing', `sum(jobtail_jobs_failing{${WHERE}})`],
-  ['stat', 'Last growth', `min(jobtail_growth_age_seconds{${WHERE}})`, 's'],
-  ['stat', 'Oldest poll', `max(jobtail_oldest_poll_age_seconds{${WHERE}})`, 's'],
-  ['stat', 'Version', `jobtail_build_info{${WHERE}}`, undefined, '{{version}}, node {{node}}'],
-  ['timeseries', 'Live bytes mirrored', rate('jobtail_mirrored_bytes_total', 'instance'), 'Bps', '{{instance}}'],
-  [
-    'timeseries',
-    'Result bytes fetched',
-    rate('jobtail_results_fetched_bytes_total', 'instance'),
-    'Bps',
-    '{{instance}}',
-  ],
-  [
-    'timeseries',
-    'Calls by outcome',
-    rate('jobtail_calls_total', 'operation, outcome'),
-    'reqps',
-    '{{operation}} {{outcome}}',
-  ],
-  [
-    'timeseries',
-    'Calls, 95th percentile',
-    `histogram_quantile(0.95, ${rate('jobtail_call_duration_seconds_bucket', 'le, operation')})`,
-    's',
-    '{{operation}}',
-  ],
-  ['timeseries', 'Calls that wait', `jobtail_calls_waiting{${WHERE}}`, undefined, '{{instance}}'],
-  [
-    'timeseries',
-    'Sign-ins',
-    `sum by (outcome) (increase(jobtail_sign_ins_total{${WHERE}}[$__rate_interval]))`,
-    undefined,
-    '{{outcome}}',
-  ],
-  ['timeseries', 'Results by state', `sum by (state) (jobtail_results{${WHERE}})`, undefined, '{{state}}'],
-  [
-    'timeseries',
-    'Generations and refused entries',
-    `sum(jobtail_former_generations{${WHERE}})`,
-    undefined,
-    'generations',
-    `sum(jobtail_refused_entries{${WHERE}})`,
-    'refused',
-  ],
-  ['timeseries', 'Free disk', `jobtail_disk_free_bytes{${WHERE}}`, 'bytes', '{{instance}} {{directory}}'],
-  ['timeseries', 'Event loop, 99th percentile', `nodejs_eventloop_lag_p99_seconds{${WHERE}}`, 's', '{{instance}}'],
-  ['timeseries', 'Memory', `process_resident_memory_bytes{${WHERE}}`, 'bytes', '{{instance}}'],
-  ['timeseries', 'Log lines lost', `jobtail_log_lines_lost{${WHERE}}`, undefined, '{{instance}}'],
+const of = (name, more = '') => `jobtail_${name}{instance=~"$instance"${more}}`;
+const rate = (name, by) => `sum by (${by}) (rate(${of(name)}[$__rate_interval]))`;
+const p95 = `histogram_quantile(0.95, ${rate('call_duration_seconds_bucket', 'le, operation')})`;
+const signIns = `sum by (outcome) (increase(${of('sign_ins_total')}[$__rate_interval]))`;
+/** A title, then a query, its unit and its legend; and a second query with its legend. */
+const STATS = [
+  ['Jobs watched', `sum(${of('jobs', ', state="watched"')})`],
+  ['Failing', `sum(${of('jobs_failing')})`],
+  ['Last growth', `min(${of('growth_age_seconds')})`, 's'],
+  ['Oldest poll', `max(${of('oldest_poll_age_seconds')})`, 's'],
+  ['Version', of('build_info'), undefined, '{{version}}, node {{node}}'],
+];
+const [former, refused] = ['former_generations', 'refused_entries'].map((name) => `sum(${of(name)})`);
+const own = (name) => of(name).replace('jobtail_', '');
+const GRAPHS = [
+  ['Live bytes mirrored', rate('mirrored_bytes_total', 'instance'), 'Bps', '{{instance}}'],
+  ['Result bytes fetched', rate('results_fetched_bytes_total', 'instance'), 'Bps', '{{instance}}'],
+  ['Calls by outcome', rate('calls_total', 'operation, outcome'), 'reqps', '{{operation}} {{outcome}}'],
+  ['Calls, 95th percentile', p95, 's', '{{operation}}'],
+  ['Calls that wait', of('calls_waiting'), undefined, '{{instance}}'],
+  ['Sign-ins', signIns, undefined, '{{outcome}}'],
+  ['Results by state', `sum by (state) (${of('results')})`, undefined, '{{state}}'],
+  ['Generations and refused entries', former, undefined, 'generations', refused, 'refused'],
+  ['Free disk', of('disk_free_bytes'), 'bytes', '{{instance}} {{directory}}'],
+  ['Event loop, 99th percentile', own('nodejs_eventloop_lag_p99_seconds'), 's', '{{instance}}'],
+  ['Memory', own('process_resident_memory_bytes'), 'bytes', '{{instance}}'],
+  ['Log lines lost', of('log_lines_lost'), undefined, '{{instance}}'],
 ];
 
 const datasource = { type: 'prometheus', uid: '$datasource' };
-let at = { x: 0, y: 0 };
-const panels = PANELS.map(([type, title, expr, unit, legendFormat, second, secondLegend], index) => {
-  const [w, h] = type === 'stat' ? [4, 4] : [8, 8];
-  if (at.x + w > 24) at = { x: 0, y: at.y + h };
-  // The first graph starts below the row of numbers.
-  if (type === 'timeseries' && PANELS[index - 1][0] === 'stat') at = { x: 0, y: 4 };
-  const gridPos = { ...at, w, h };
-  at = { x: at.x + w, y: at.y };
-  const target = (text, legend, refId) => ({ datasource, expr: text, legendFormat: legend ?? '', refId });
-  const targets = [target(expr, legendFormat, 'A')];
-  if (second !== undefined) targets.push(target(second, secondLegend, 'B'));
-  const options = title === 'Version' ? { textMode: 'name' } : {};
+const targetOf = (expr, legendFormat, refId) => ({ datasource, expr, legendFormat: legendFormat ?? '', refId });
+const panels = [...STATS, ...GRAPHS].map(([title, expr, unit, legend, second, secondLegend], index) => {
+  // The graphs are below a row of numbers, three in a row.
+  const graph = index - STATS.length;
+  const isStat = graph < 0;
+  const gridPos = isStat
+    ? { x: index * 4, y: 0, w: 4, h: 4 }
+    : { x: (graph % 3) * 8, y: 4 + Math.floor(graph / 3) * 8, w: 8, h: 8 };
+  const targets = [targetOf(expr, legend, 'A'), ...(second === undefined ? [] : [targetOf(second, secondLegend, 'B')])];
   return {
-    id: index + 1,
-    type,
-    title,
-    datasource,
-    gridPos,
+    ...{ id: index + 1, type: isStat ? 'stat' : 'timeseries', title, datasource, gridPos },
     fieldConfig: { defaults: unit ? { unit } : {}, overrides: [] },
-    options,
+    options: title === 'Version' ? { textMode: 'name' } : {},
     targets,
   };
 });
