@@ -118,7 +118,7 @@ ${sections}`,
   return { agent, store, watch, ask, warnings, said, observed, restart, mirrorDirectory: config.mirror.directory };
 }
 
-interface OneJob extends Partial<WatchRequest>, Pick<ComposedAgent, 'sections'> {
+interface OneJob extends Partial<WatchRequest>, Pick<ComposedAgent, 'sections' | 'random'> {
   /** As the job service reports it; undefined: there is no job service. */
   readonly state?: string | null;
   readonly taskIds?: readonly string[];
@@ -128,7 +128,7 @@ interface OneJob extends Partial<WatchRequest>, Pick<ComposedAgent, 'sections'> 
 }
 
 /** An agent that follows one job by a clock that the test holds: nothing has begun yet. */
-export async function startJob({ state, sections = '', taskIds = [TASK], as, ...order }: OneJob = {}) {
+export async function startJob({ state, sections = '', random, taskIds = [TASK], as, ...order }: OneJob = {}) {
   const { text, ...request } = { text: 'a line\n', ...order };
   const clock = new HeldClock();
   const remote = new ModelRemote();
@@ -137,7 +137,11 @@ export async function startJob({ state, sections = '', taskIds = [TASK], as, ...
     service.set(jobOf(JOB, reported, { tasks: tasksOf(...taskIds), ...more }));
   if (state !== undefined) report(state);
   if (text !== undefined) remote.files.set(keyText(STDOUT), Buffer.from(text));
-  const started = await startAgent(remote, { clock, sections, ...(state !== undefined && { jobService: service }) });
+  const started = await startAgent(remote, {
+    ...{ clock, sections },
+    ...(random && { random }),
+    ...(state !== undefined && { jobService: service }),
+  });
   const { store, watch } = started;
   watch(request, as);
   const job = () => store.jobs.get(JOB);
