@@ -78,7 +78,8 @@ it('holds each part of a row to its type, whatever the others are', () => {
     ...{ generation: 0, line: 0, text: '', reason: '' },
   };
   const mismatch = { kind: 'rewritten', at: 0, reason: '', generation: 1, seenAt: 0 };
-  const parts = { information, event, mismatches: [mismatch], inexact: [{ start: 0, length: 0 }], files: ['stdout'] };
+  const inexact = [{ start: 0, length: 0 }];
+  const parts = { information, event, mismatches: [mismatch], inexact, files: ['stdout'], arriving: [['a', 0]] };
   const rowOf = (name: string, value: unknown) => live({ [name]: JSON.stringify(value) });
   for (const [name, sound] of Object.entries(parts)) {
     expect(border.rows([rowOf(name, sound)]), name).toHaveLength(1);

@@ -117,6 +117,7 @@ const COLUMNS: Readonly<Record<string, v.GenericSchema>> = {
     v.array(v.object({ kind: v.picklist(MISMATCH_KINDS), at: whole, reason: text, generation: whole, seenAt: whole })),
   ),
   files: jsonOf(v.array(liveFile)),
+  arriving: jsonOf(v.array(v.tuple([text, whole]))),
   information: jsonOf(INFORMATION),
   event: jsonOf(EVENT),
   error: v.nullable(jsonOf(ERROR)),
