@@ -4,6 +4,7 @@
  * repeats one. A delivery without a confirmation is repeated.
  */
 import os from 'node:os';
+import { isDeepStrictEqual } from 'node:util';
 import type { Log } from '../agent/ports/host.ts';
 import type { Config } from '../config/config.ts';
 import { asJobtailError } from '../errors.ts';
@@ -216,7 +217,8 @@ export class Notifications {
     if (isNew || before !== undefined) this.#add(events(clock.now(), isComplete));
     if (this.#wantsFiles && before?.hasFiles !== true && !isNew)
       for (const file of store.liveFiles.ofJob(jobId)) store.outbox.skip(file);
-    store.outbox.jobs.save(row);
+    // A report that goes back stays one that differs.
+    if (!isDeepStrictEqual(row, before)) store.outbox.jobs.save(row);
   }
 
   /** Events about the agent itself, after a minute. */

@@ -190,10 +190,14 @@ describe('a job', () => {
     expect(place.waiting.map(({ type, jobId }) => `${jobId} ${type}`)).toContain(`${JOB} started`);
   });
 
-  it('that did not change is not read again', async () => {
+  it.each([
+    ['did not change', (place: NotifyPlace) => place.setState('settled')],
+    ['has an older report, as of a list that lags,', (place: NotifyPlace) => place.report('Queued')],
+  ])('that %s is not read again and again', async (_, change) => {
     const place = withJob(ruleOf({ on: ['results-complete'] }));
-    place.report('Running');
-    place.setState('settled');
+    place.report('Running', { startTime: jobTimeOf(STARTS['A'] ?? '') });
+    await place.tick();
+    change(place);
     await place.tick();
     await place.tick();
     const reads = vi.spyOn(place.store.outbox, 'changedJobs');
