@@ -73,8 +73,9 @@ async function bring(files: readonly DirectFile[], run: RsyncRun): Promise<void>
     const { now } = run;
     run.before += now;
     run.now = 0;
-    if (READ_CODES.includes(end.code)) return request.onReached();
+    // Also of one that read all files, where only names find no room.
     if (/No space left on device|Disk quota exceeded/.test(end.stderr)) throw diskFull(end);
+    if (READ_CODES.includes(end.code)) return request.onReached();
     // Progress is reported once a second; that of the first second comes from the partial file.
     const keptBefore = kept;
     kept = await keptBytes(run);

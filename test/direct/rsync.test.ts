@@ -103,6 +103,7 @@ describe('a transfer by rsync', needs('rsync'), () => {
   });
 
   const ROOM = 'rsync: write failed: No space left on device (28)';
+  const NO_INODE = 'rsync: mkstemp failed: Disk quota exceeded (122)';
 
   it.each<[code: number, stderr: string, error: object]>([
     [
@@ -117,6 +118,7 @@ describe('a transfer by rsync', needs('rsync'), () => {
       ROOM,
       { code: 'disk-full', message: `no room left for a transfer: ${ROOM}`, hint: expect.stringContaining('free') },
     ],
+    [23, NO_INODE, { code: 'disk-full', message: `no room left for a transfer: ${NO_INODE}` }],
   ])('that ends with %i, "%s", before anything came is not tried again', async (code, stderr, error) => {
     const { place, rsyncIs, runs } = placeWith();
     // What has no name yet is no progress: the next attempt does not use it.
