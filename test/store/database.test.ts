@@ -4,7 +4,7 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { EXIT, JobtailError } from '../../src/errors.ts';
-import type { JobId, TaskId } from '../../src/job.ts';
+import type { JobId } from '../../src/job.ts';
 import { isOnNetworkFileSystem, openDatabase, type Statfs } from '../../src/store/database.ts';
 import { lockDirectory } from '../../src/store/lock.ts';
 import { asStoreError, openNative } from '../../src/store/sql.ts';
@@ -195,47 +195,6 @@ it('the store is closed again if a table is missing', () => {
   db.close();
   expect(errorOf(() => openStore(directory)).code).toBe('store');
   expect(openFilesIn(directory)).toBe(0);
-});
-
-it('the store adds up of the watched jobs what all of the sums say of them', () => {
-  const store = openStore(temporaryDirectory());
-  const order = { tasks: [], files: [], results: true, settleAfterMs: null, source: 'config' } as const;
-  const error = { code: 'fault', message: 'no', hint: null, since: NOW } as const;
-  for (const [index, jobId] of (['1', '2', '3', '4'] as JobId[]).entries()) {
-    store.jobs.watch({ ...order, jobId }, NOW);
-    const grownAt = index === 0 ? null : NOW + index;
-    store.jobs.endRun(jobId, { polledAt: NOW, grownAt, refused: 0, failures: 1, error: index < 2 ? error : null });
-  }
-  store.jobs.unwatch('4' as JobId, 'ended');
-  // A job that was never polled waits since it is watched.
-  store.jobs.watch({ ...order, jobId: '5' as JobId }, NOW - 7);
-  // The last pass of an unwatched job polls no more, however long it takes.
-  store.jobs.watch({ ...order, jobId: '6' as JobId }, NOW - 9);
-  store.jobs.unwatch('6' as JobId, 'ending');
-  const sums = { failingJobs: 2, stalledJobs: 0, grownAt: NOW + 2, oldestPollAt: NOW - 7 };
-  expect(store.totals.watched()).toEqual(sums);
-  expect(store.totals.read()).toMatchObject({ ...sums, jobs: { watched: 4, ending: 1 } });
-  store.close();
-});
-
-it('the store adds up the live files of every job', () => {
-  const store = openStore(temporaryDirectory());
-  const order = { files: ['stdout', 'log'], results: true, settleAfterMs: null, source: 'config' } as const;
-  const [one, two] = ['1', '2'] as JobId[] as [JobId, JobId];
-  store.jobs.watch({ ...order, jobId: one, tasks: ['7', '8'] as TaskId[] }, NOW);
-  store.jobs.watch({ ...order, jobId: two, tasks: [] }, NOW);
-  const error = { code: 'fault', message: 'no', hint: null, since: NOW } as const;
-  for (const row of store.liveFiles.ofJob(one)) {
-    const grownAt = row.taskId === '8' && row.file === 'log' ? NOW : null;
-    store.liveFiles.save({ ...row, position: 10, grownAt, error: row.taskId === '7' ? error : null });
-  }
-  const sums = { tasks: 2, bytes: 40, grownAt: NOW, error };
-  expect(store.totals.liveByJob()).toEqual(new Map([[one, sums]]));
-  expect([one, two].map((jobId) => store.totals.liveByJob(jobId).size)).toEqual([1, 0]);
-  expect([one, two].map((jobId) => store.liveFiles.hasAny(jobId))).toEqual([true, false]);
-  expect(store.liveFiles.generation(one, { taskId: '7' as TaskId, file: 'log' })).toBe(1);
-  expect(store.liveFiles.generation(two, { taskId: '7' as TaskId, file: 'log' })).toBeUndefined();
-  store.close();
 });
 
 it('a store that is only read says when another one wrote, and writes nothing itself', () => {
