@@ -78,10 +78,7 @@ export class PortableRows {
   take(rows: readonly PortableRow[], hasResults = true): PortableRow[] {
     return rows.filter(({ table, row }) => {
       if (row === null) return false;
-      const found =
-        table === 'live_files'
-          ? withoutSubstitutes(JSON.parse(row) as ColumnValues)
-          : (JSON.parse(row) as ColumnValues);
+      const found = withoutSubstitutes(JSON.parse(row) as ColumnValues);
       try {
         if (table === 'result_counts' && hasResults) this.#setWithoutRow(found);
         else this.#put(table, found);

@@ -61,13 +61,13 @@ export class Totals {
   }
 
   /** The live files of every job, or of one. Takes about a millisecond for a thousand of them. */
-  liveByJob(only: JobId | null = null): Map<JobId, LiveSums> {
+  liveByJob(...only: JobId[]): Map<JobId, LiveSums> {
     const rows = this.#sql.all<LiveSums & { readonly jobId: JobId; readonly firstError: string | null }>(
       `
       SELECT job_id AS jobId, count(DISTINCT task_id) AS tasks, sum(position) AS bytes, max(grown_at) AS grownAt,
         min(error) AS firstError
-      FROM live_files WHERE job_id = coalesce(?, job_id) GROUP BY job_id`,
-      only,
+      FROM live_files ${only.length === 0 ? '' : 'WHERE job_id = ?'} GROUP BY job_id`,
+      ...only,
     );
     return new Map(
       rows.map(({ jobId, firstError, ...sums }) => [

@@ -70,8 +70,12 @@ export class Readiness {
     } else if (now >= this.#trialAt) {
       // Without a job, the last result of the service is old.
       const isOver = now >= this.#trialAt + TRIAL_MS;
-      if (obstacle === undefined && this.#hasPolled()) this.#resume(now);
-      else if (isOver && obstacle !== undefined) this.#pause(obstacle, now);
+      if (isOver && obstacle !== undefined) this.#pause(obstacle, now);
+      else if (obstacle === undefined && this.#hasPolled()) {
+        this.lacks = null;
+        this.#soundSince = now;
+        this.#options.log.info({ scope: 'the fleet' }, 'agent takes jobs again');
+      }
     }
     if (this.lacks === null) return mostJobs;
     return now >= this.#trialAt ? 1 : 0;
@@ -85,12 +89,6 @@ export class Readiness {
     this.#failures += 1;
     this.#pollsFrom = this.#options.now();
     this.#trialAt = now + nominalPause(this.#failures, PAUSES);
-  }
-
-  #resume(now: number): void {
-    this.lacks = null;
-    this.#soundSince = now;
-    this.#options.log.info({ scope: 'the fleet' }, 'agent takes jobs again');
   }
 
   #noState(): string | undefined {
