@@ -1,8 +1,9 @@
 /**
  * Each key of the configuration arrives: the real daemon is composed from configurations in which every key has an
  * unusual value, and what its parts received or sent is compared. A key of the schema without a row here fails. parts.txt
- * has all that the parts of these daemons receive.
+ * has all that the parts of these daemons receive. Of secrets, which the service quotes, nothing is in any output.
  */
+import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -12,6 +13,8 @@ import * as v from 'valibot';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { freePort } from '../../simulator/free-port.ts';
 import { Agent } from '../../src/agent/loop/agent.ts';
+import { execute } from '../../src/cli/execute.ts';
+import { reportOf } from '../../src/cli/show/status-report.ts';
 import { configSchema } from '../../src/config/schema.ts';
 import { ApiThread } from '../../src/daemon/api-thread.ts';
 import { Reload } from '../../src/daemon/reload.ts';
@@ -21,10 +24,10 @@ import { FleetMember } from '../../src/fleet/member.ts';
 import type { ServiceCallsOptions } from '../../src/remote/session-calls.ts';
 import { Place } from '../support/e2e-place.ts';
 import { until } from '../support/e2e-until.ts';
-import { keysOfSchema } from '../support/schema-keys.ts';
+import { keysOfSchema, secretKeysOf } from '../support/schema-keys.ts';
 import { makeCertificates } from '../support/wire-certificates.ts';
 import { bodyOf, closedAtEnd, startHttpServer } from '../support/wire-server.ts';
-import { runDaemon } from './whole-daemon.ts';
+import { runDaemon, seriesAt } from './whole-daemon.ts';
 
 /** The arguments of all calls of the functions and classes of a module, by name; they do their work as usual. */
 const parts = vi.hoisted(() => {
@@ -113,15 +116,18 @@ const isFault = (words: string) =>
   (parts.calls.get('SoapRemote')?.[0]?.[0] as ServiceCallsOptions | undefined)?.isSessionFault(words);
 const made = (part: string) => (parts.calls.has(part) ? part : 'another');
 
-/** Receives all requests: a sign-in returns CODE in an unusual member, everything else fails. A proxy, too. */
-async function startService(requests: string[]): Promise<number> {
+/** Without a piece in common with another one, which would hide it. */
+const secretOf = (key: string) => createHash('sha256').update(key).digest('hex').slice(0, 16);
+
+/** Receives all requests, also as a proxy: returns CODE in an unusual member if that is a secret, else quotes all secrets. */
+async function startService(requests: string[], secrets: () => readonly string[]): Promise<number> {
   const server = await startHttpServer(async (request, response) => {
     const body = await bodyOf(request);
     const proxyUser = Buffer.from(request.headers['proxy-authorization']?.split(' ')[1] ?? '', 'base64');
     requests.push(`${request.method} ${request.url} ${JSON.stringify(request.headers)} ${body} ${proxyUser}`);
-    const isSignIn = request.url?.includes('SignIn') === true;
-    response.writeHead(isSignIn ? 200 : 500, { 'content-type': 'application/json' });
-    response.end(isSignIn ? JSON.stringify({ unusual: { code: CODE } }) : '');
+    const isSignIn = request.url?.includes('SignIn') === true && secrets().includes(CODE);
+    response.writeHead(isSignIn ? 200 : 500, { 'content-type': isSignIn ? 'application/json' : 'text/plain' });
+    response.end(isSignIn ? JSON.stringify({ unusual: { code: CODE } }) : `refused: ${secrets().join(' ')}`);
   });
   return closedAtEnd(server).port;
 }
@@ -130,9 +136,9 @@ async function startService(requests: string[]): Promise<number> {
 const READ_AT_USE = new Set(['results.ssh.knownHostsFile', 'fleet.urlFile', 'view.tokenFile']);
 /** Requests that a daemon makes after its start. */
 const ARRIVAL_MS = 30_000;
-const CODE = 'code-of-the-session-8841';
+const CODE = secretOf('session');
 const PINNED = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIunusual';
-const DATABASE = 'postgresql://unusual@127.0.0.1:9/jobs';
+const databaseOf = (key: string) => `postgresql://unusual:${secretOf(key)}@127.0.0.1:9/jobs`;
 
 /** The rows of each run of the daemon, by key: what no run sets has its default there. */
 async function runsOf(place: Place, port: number): Promise<Record<string, Row>[]> {
@@ -141,10 +147,15 @@ async function runsOf(place: Place, port: number): Promise<Record<string, Row>[]
     fs.writeFileSync(at(name), text, { mode: 0o700 });
     return name;
   };
-  const printing = (name: string, words: string) => [at(file(name, `#!/bin/sh\necho "${words}"\n`))];
+  /** The row of a key with a secret that is sent. */
+  const secret = (key: string, ...words: string[]): Record<string, Row> => {
+    const script = `#!/bin/sh\n[ "$1" = "$UNUSUAL_VARIABLE" ] && echo ${secretOf(key)}\n`;
+    const written = key.endsWith('Command') ? [at(file(key, script)), ...words] : file(key, secretOf(key));
+    return { [key]: [written, isSent(secretOf(key)), true] };
+  };
   vi.stubEnv('CREDENTIALS_DIRECTORY', place.directory);
   for (const name of ['RUNTIME_DIRECTORY', 'XDG_RUNTIME_DIR']) vi.stubEnv(name, undefined);
-  vi.stubEnv('UNUSUAL_VARIABLE', 'of-the-environment-1907');
+  vi.stubEnv('UNUSUAL_VARIABLE', 'unusual');
   makeCertificates(place.directory);
   const ofClient = (name: string): Row => [name, undefined, fs.readFileSync(at(name))];
   const server = `http://127.0.0.1:${port}`;
@@ -179,7 +190,7 @@ async function runsOf(place: Place, port: number): Promise<Record<string, Row>[]
   return [
     {
       ...signsIn('password'),
-      'auth.passwordFile': [file('password', 'of-the-file-5521'), isSent('of-the-file-5521'), true],
+      ...secret('auth.passwordFile'),
       'auth.operation': sent('UnusualOperation'),
       'auth.sessionFaultPattern': ['gone 4711', () => isFault('it is gone 4711'), true],
       'service.jobsUrl': sent(`${server}/jobs-of-it`, 'POST /jobs-of-it'),
@@ -222,8 +233,8 @@ async function runsOf(place: Place, port: number): Promise<Record<string, Row>[]
       'notify.jobs': [['735']],
       'notify.files': [['log']],
       'notify.match': ['unusual line'],
-      'notify.url': ['http://127.0.0.1:9/hook'],
-      'notify.secretFile': [file('hook', 'of-the-hook')],
+      'notify.url': [`http://127.0.0.1:9/${secretOf('notify.url')}?key=${secretOf('its query')}`],
+      'notify.secretFile': [file('hook', secretOf('notify.secretFile'))],
       'notify.proxy': ['http://127.0.0.1:9'],
       'notify.caFile': ['ca.pem'],
       stallAfterMinutes: [19],
@@ -236,7 +247,7 @@ async function runsOf(place: Place, port: number): Promise<Record<string, Row>[]
         true,
       ],
       'view.listen': ['127.0.0.1:9'],
-      'view.tokenFile': ['token'],
+      'view.tokenFile': [file('view-token', `${secretOf('view.tokenFile')}${'-'.repeat(40)}`)],
       'view.publicUrl': ['https://view.example.org/unusual/'],
       'api.directory': ['sockets'],
       'api.controlGroup': ['unusual-group'],
@@ -246,17 +257,13 @@ async function runsOf(place: Place, port: number): Promise<Record<string, Row>[]
       'service.path': sent('unusual-path', '/gateway/unusual-path/'),
       'service.baseUrl': sent(`${server}/gateway`, ' /gateway/unusual-path/'),
       'auth.username': ['unusual-user'],
-      'auth.passwordCommand': [
-        printing('print-password', 'of-the-program-$UNUSUAL_VARIABLE'),
-        isSent('of-the-program-of-the-environment-1907'),
-        true,
-      ],
-      'auth.commandEnvironment': [['UNUSUAL_VARIABLE'], isSent('of-the-environment-1907'), true],
+      ...secret('auth.passwordCommand', 'unusual'),
+      'auth.commandEnvironment': [['UNUSUAL_VARIABLE'], isSent(secretOf('auth.passwordCommand')), true],
       'auth.commandTimeoutSeconds': [47],
       'results.enabled': [false],
       'watch.job': ['736'],
       'notify.on': [['stalled']],
-      'notify.command': [['page', 'unusual']],
+      'notify.command': [['page', secretOf('notify.command')]],
       'notify.commandEnvironment': [['GNUPGHOME']],
     },
     {
@@ -265,23 +272,27 @@ async function runsOf(place: Place, port: number): Promise<Record<string, Row>[]
       'service.fileTransferUrl': ['http://middleware.example.org/files'],
       'service.namespace': ['urn:other'],
       'service.proxy': [server],
-      'service.proxyUserFile': [file('proxy-user', 'proxy:of-the-proxy'), isSent('proxy:of-the-proxy'), true],
+      'service.proxyUserFile': [
+        file('proxy-user', `proxy:${secretOf('service.proxyUserFile')}`),
+        isSent(`proxy:${secretOf('service.proxyUserFile')}`),
+        true,
+      ],
       'auth.username': ['unusual-user'],
-      'auth.path': ['/below'],
+      'auth.path': ['/below/SignIn'],
       'auth.sessionCodeField': ['unusual.code'],
-      'auth.passwordCredential': ['password'],
+      ...secret('auth.passwordCredential'),
     },
     {
       ...signsIn('password'),
-      'auth.passwordCredential': ['password', isSent('of-the-file-5521'), true],
+      ...secret('auth.passwordCredential'),
       'notify.on': [['agent-degraded']],
       'notify.mail': ['unusual@example.org'],
     },
     {
       ...inFleet('cloud-platform'),
       'auth.projectId': sent('7731'),
-      'auth.tokenFile': [file('token', 'token-of-the-file'), isSent('token-of-the-file'), true],
-      'fleet.url': [DATABASE],
+      ...secret('auth.tokenFile'),
+      'fleet.url': ['postgresql://unusual@127.0.0.1:9/jobs'],
       'fleet.name': ['unusual-agent'],
       'fleet.maxJobs': [31],
       'fleet.heartbeatSeconds': [43, undefined, 43_000],
@@ -292,20 +303,19 @@ async function runsOf(place: Place, port: number): Promise<Record<string, Row>[]
     },
     {
       ...inFleet('openid'),
-      'auth.tokenCommand': [printing('print-token', 'token-of-the-program'), isSent('token-of-the-program'), true],
-      'fleet.urlFile': [file('database', DATABASE), undefined, DATABASE],
+      ...secret('auth.tokenCommand'),
+      'fleet.urlFile': [file('database', databaseOf('fleet.urlFile')), undefined, databaseOf('fleet.urlFile')],
     },
     {
       ...inFleet('external-token'),
-      'auth.tokenCredential': ['token', isSent('token-of-the-file'), true],
-      'fleet.urlCredential': ['database', undefined, DATABASE],
+      ...secret('auth.tokenCredential'),
+      'fleet.urlCredential': [
+        file('database-credential', databaseOf('fleet.urlCredential')),
+        undefined,
+        databaseOf('fleet.urlCredential'),
+      ],
     },
-    { ...withCode, 'auth.sessionCodeFile': [file('code', 'code-of-the-file'), isSent('code-of-the-file'), true] },
-    {
-      ...withCode,
-      'auth.sessionCodeCommand': [printing('print-code', 'code-of-the-program'), isSent('code-of-the-program'), true],
-    },
-    { ...withCode, 'auth.sessionCodeCredential': ['code', isSent('code-of-the-file'), true] },
+    ...['File', 'Command', 'Credential'].map((source) => ({ ...withCode, ...secret(`auth.sessionCode${source}`) })),
   ];
 }
 
@@ -325,10 +335,24 @@ function configOf(rows: Record<string, Row>): string {
   return JSON.stringify(config);
 }
 
-test('each key of the schema arrives at the part of the daemon that needs it', async (context) => {
+/** The texts of all files below a directory, by name. */
+function textsIn(directory: string): [string, string][] {
+  const names = fs.readdirSync(directory, { recursive: true, encoding: 'utf8' });
+  const files = names.map((name) => path.join(directory, name)).filter((file) => fs.statSync(file).isFile());
+  return files.map((file) => [file, fs.readFileSync(file, 'latin1')]);
+}
+
+test('each key of the schema arrives at the part of the daemon that needs it, and no secret in an output', async (context) => {
   const place = Place.make(context);
   const requests: string[] = [];
-  const runs = await runsOf(place, await startService(requests));
+  let secrets: readonly string[] = [];
+  const runs = await runsOf(place, await startService(requests, () => secrets));
+  const secretKeys = new Set(secretKeysOf(configSchema('/')));
+  const [, lineOfKey = ''] = fs.readFileSync(path.join(place.directory, 'client.key'), 'utf8').split('\n');
+  const ofKey: Record<string, string[]> = {
+    'service.tls.keyFile': [lineOfKey.slice(20, 40)],
+    'notify.url': [secretOf('notify.url'), secretOf('its query')],
+  };
   const schemas = new Map(keysOfSchema(configSchema(place.directory)).map(({ name, schema }) => [name, schema]));
   expect([...new Set(runs.flatMap((rows) => Object.keys(rows)))].sort()).toEqual([...schemas.keys()].sort());
 
@@ -365,6 +389,11 @@ test('each key of the schema arrives at the part of the daemon that needs it', a
     requests.length = 0;
     const state = { 'state.directory': [`state-${index}`], 'mirror.directory': [`mirror-${index}`] } as const;
     place.writeConfig(configOf({ ...state, ...rows }));
+    const isFleet = Object.keys(rows).some((key) => key.startsWith('fleet.'));
+    secrets = Object.keys(rows)
+      .filter((key) => secretKeys.has(key))
+      .flatMap((key) => ofKey[key] ?? [secretOf(key)])
+      .concat(rows['auth.sessionCodeField'] === undefined || isFleet ? [] : [CODE]);
     const daemon = await runDaemon(place);
     const seen = { ...daemon, requests };
     const all = Object.entries(rows);
@@ -379,7 +408,28 @@ test('each key of the schema arrives at the part of the daemon that needs it', a
       const read = key.startsWith('auth.') ? [] : [[{ asked: true }]];
       expect([key, reporter !== undefined, reads.mock.calls]).toEqual([key, true, read]);
     }
+    const isQuoted = () => daemon.lines.some((line) => line.includes('refused: ***'));
+    await until(`secrets of run ${index} to be quoted`, isQuoted, ARRIVAL_MS);
+    const { port } = daemon.config.metrics.listen ?? {};
+    const outputs = new Map([
+      ['log', daemon.lines.join('')],
+      ['report', JSON.stringify(reportOf(daemon.config, daemon.store, undefined))],
+      ['metrics', port === undefined ? '' : JSON.stringify([...(await seriesAt(port))])],
+    ]);
     await daemon.end();
+    for (const [name, text] of textsIn(daemon.config.state.directory)) outputs.set(name, text);
+    if ('auth.sessionCodeCommand' in rows) {
+      const [log, output] = ['a-log', 'a-report'].map((name) => path.join(place.directory, name)) as [string, string];
+      fs.writeFileSync(log, `refused: ${secrets[0]}\n`);
+      vi.spyOn(process.stdout, 'write').mockReturnValueOnce(true);
+      await execute(['report', '--config', place.configFile, '--output', output, '--log', log]);
+      outputs.set('agent report', fs.readFileSync(output, 'utf8'));
+      expect(outputs.get('agent report')).toContain('refused: ***');
+    }
+    const found = [...outputs].flatMap(([name, text]) =>
+      secrets.flatMap((each) => (text.includes(each) ? [`${each} in ${name}`] : [])),
+    );
+    expect(found).toEqual([]);
     const lines = PARTS.flatMap((part) => (parts.calls.get(part) ?? []).flatMap((args) => linesOf(args, part)));
     const received = [...new Set(lines.map((line) => plain(line, place)))];
     printed.push(`# run ${index}, where it is another one`, ...received.filter((line) => !printed.includes(line)), '');
