@@ -13,7 +13,6 @@ import * as v from 'valibot';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { freePort } from '../../simulator/free-port.ts';
 import { Agent } from '../../src/agent/loop/agent.ts';
-import { execute } from '../../src/cli/execute.ts';
 import { reportOf } from '../../src/cli/show/status-report.ts';
 import { configSchema } from '../../src/config/schema.ts';
 import { ApiThread } from '../../src/daemon/api-thread.ts';
@@ -418,14 +417,6 @@ test('each key of the schema arrives at the part of the daemon that needs it, an
     ]);
     await daemon.end();
     for (const [name, text] of textsIn(daemon.config.state.directory)) outputs.set(name, text);
-    if ('auth.sessionCodeCommand' in rows) {
-      const [log, output] = ['a-log', 'a-report'].map((name) => path.join(place.directory, name)) as [string, string];
-      fs.writeFileSync(log, `refused: ${secrets[0]}\n`);
-      vi.spyOn(process.stdout, 'write').mockReturnValueOnce(true);
-      await execute(['report', '--config', place.configFile, '--output', output, '--log', log]);
-      outputs.set('agent report', fs.readFileSync(output, 'utf8'));
-      expect(outputs.get('agent report')).toContain('refused: ***');
-    }
     const found = [...outputs].flatMap(([name, text]) =>
       secrets.flatMap((each) => (text.includes(each) ? [`${each} in ${name}`] : [])),
     );
