@@ -1,6 +1,7 @@
 /** What an agent lacks, and how many jobs it may own by it. */
+import fs from 'node:fs';
 import path from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { type ErrorCode, JobtailError } from '../../src/errors.ts';
 import { Readiness } from '../../src/fleet/agents/readiness.ts';
 import type { JobId } from '../../src/job.ts';
@@ -26,6 +27,12 @@ it('what an agent lacks moves jobs, and is logged, as is written in readiness.tx
       failed: (code) =>
         lines.push(`taken: ${readiness.failed(new JobtailError(code as ErrorCode, `failed by ${code}`))}`),
       stored: () => readiness.stored(),
+      disk: (code) => {
+        if (code === 'sound') return vi.restoreAllMocks();
+        return vi.spyOn(fs, 'accessSync').mockImplementation((path) => {
+          throw Object.assign(new Error(code), { code, path: path === store.directory ? 'the state' : path });
+        });
+      },
       watch: (number, state) => {
         store.jobs.watch(orderFor(Number(number)), 0);
         if (state !== undefined) store.jobs.setState(number as JobId, state as 'ending');

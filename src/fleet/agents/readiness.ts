@@ -6,6 +6,7 @@ import { ERROR_POLICIES, type JobtailError } from '../../errors.ts';
 import { showAge } from '../../numbers.ts';
 import type { JobRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
+import { whyNotWritable } from '../../system/storage.ts';
 
 interface ReadinessOptions {
   readonly store: Store;
@@ -95,7 +96,7 @@ export class Readiness {
     const { directory } = this.#options.store;
     const { bavail, bsize } = fs.statfsSync(directory);
     if (bavail * bsize < MIN_FREE_BYTES) return `no space left on device: ${directory}`;
-    return this.#stateError;
+    return whyNotWritable(directory)?.message ?? this.#stateError;
   }
 
   #noService(now: number): string | undefined {
