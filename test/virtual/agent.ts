@@ -1,9 +1,10 @@
 /** One process of the agent, composed as the daemon composes it, over the simulated time, service and disk. */
 
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Log } from '../../src/agent/ports/host.ts';
 import type { Remote } from '../../src/agent/ports/server.ts';
+import { DirectResults } from '../../src/agent/results/download/by-direct.ts';
 import { Retention } from '../../src/agent/retention.ts';
 import { ServerShare } from '../../src/agent/server-share.ts';
 import { type Config, hasFleet, hasJobService } from '../../src/config/config.ts';
@@ -26,10 +27,12 @@ import { SignIn } from '../../src/remote/signin/sign-in.ts';
 import type { Clock } from '../../src/system/clock.ts';
 import type { Holder } from '../support/model-remote.ts';
 import type { Chance } from './chance.ts';
+import { directTransfer } from './direct.ts';
 import { Line } from './line.ts';
 import { SimulatedPorts } from './ports.ts';
 import type { SimulatedReceiver } from './receiver.ts';
 import type { SimulatedService } from './service.ts';
+import { Ticks } from './ticks.ts';
 import { SimulatedProcess, type SimulatedTime } from './time.ts';
 
 /** Where notifications go. */
@@ -66,6 +69,8 @@ export function settingsOf(chance: Chance) {
 
 export type Settings = Readonly<ReturnType<typeof settingsOf>> & {
   readonly retention?: string;
+  /** Of a job that the file names. */
+  readonly settleAfterMinutes?: number | null;
   /** Whether there is no job service. */
   readonly hasNoJobs?: boolean;
 };
@@ -87,6 +92,13 @@ export interface AgentPlace {
   readonly isDiskSlow?: () => boolean;
   /** It follows jobs when it joins. */
   readonly inFleet?: boolean;
+  /** A command that holds the lock follows only the jobs that commands ask for. */
+  readonly isCommand?: boolean;
+  readonly isDirect?: boolean;
+  /** Its notifications have a tick when the state changes, and rarely without. */
+  readonly hasRareTicks?: boolean;
+  /** Called when its state is open, and nothing of it runs. */
+  readonly onOpened?: (agent: SimulatedAgent) => void;
 }
 
 /** As the daemon has it. */
@@ -100,7 +112,7 @@ interface InFleet {
   readonly mirrors: string;
 }
 
-const yamlOf = (directory: string, settings: Settings, fleet?: InFleet) => `service:
+const yamlOf = (directory: string, { settleAfterMinutes = 30, ...settings }: Settings, fleet?: InFleet) => `service:
   protocol: soap
   fileTransferUrl: https://m.example.org/FileTransferWs
   jobsUrl: ${settings.hasNoJobs === true ? 'null' : 'https://m.example.org/JobManagementWs'}
@@ -118,7 +130,7 @@ stallAfterMinutes: ${settings.stallAfterMinutes}
 retention: ${settings.retention ?? '{}'}
 logging: {level: ${settings.level}}
 notify: ${settings.notify ? NOTIFY : '[]'}
-watch: ${JSON.stringify(settings.watch.map((job) => ({ job: Number(job), settleAfterMinutes: 30 })))}
+watch: ${JSON.stringify(settings.watch.map((job) => ({ job: Number(job), settleAfterMinutes })))}
 watchMine: ${settings.mine === null ? 'false' : `{maxJobs: ${settings.mine}}`}
 fleet: ${fleet === undefined ? 'null' : `{url: "postgresql://db.example.org/jobtail", name: ${fleet.name}}`}
 `;
@@ -131,6 +143,24 @@ export async function configured(directory: string, settings: Settings, fleet?: 
   const file = path.join(directory, 'config.yaml');
   writeFileSync(file, yamlOf(directory, settings, fleet));
   return loadConfig(file);
+}
+
+/** A state that no agent has used yet: to make it takes longer than a life. */
+let newDatabase: Buffer | undefined;
+
+function openNew(config: Config, log: Log, options: Parameters<typeof openOwnStore>[2]): OwnedStore {
+  const { directory } = config.state;
+  const file = path.join(directory, 'agent.db');
+  if (newDatabase !== undefined && !existsSync(file)) {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    writeFileSync(file, newDatabase, { mode: 0o600 });
+  }
+  const isFirst = newDatabase === undefined && !existsSync(file);
+  const owned = openOwnStore(config, log, options);
+  if (!isFirst) return owned;
+  owned.close();
+  newDatabase = readFileSync(file);
+  return openOwnStore(config, log, options);
 }
 
 interface SimulatedConnection {
@@ -163,13 +193,19 @@ export class SimulatedAgent {
   #notifications!: Notifications;
   #retention!: Retention;
   #endKeepUp: () => Promise<void> = async () => {};
+  #endTransfers: () => Promise<void> = async () => {};
+  /** Of the notifications, if they are rare. */
+  readonly #ticks: Ticks | undefined;
 
   constructor(config: Config, place: AgentPlace) {
     this.config = config;
     this.#place = place;
     this.clock = place.time.clockOf(this.process);
     this.health = new AgentHealth(this.clock.monotonic);
-    this.#owned = place.aside(() => openOwnStore(config, this.#log(), { secrets: this.#secrets, clock: this.clock }));
+    this.#ticks = place.hasRareTicks === true ? new Ticks(this.clock) : undefined;
+    const role = place.isCommand === true ? 'command' : 'agent';
+    this.#owned = place.aside(() => openNew(config, this.#log(), { secrets: this.#secrets, clock: this.clock, role }));
+    place.onOpened?.(this);
     this.#reload = new Reload({
       ...{ current: config, clock: this.clock, log: this.#log() },
       connect: async (changed) => {
@@ -206,9 +242,14 @@ export class SimulatedAgent {
     return this.#owned.store;
   }
 
+  /** The state changes: the next tick of the notifications reads it. */
+  changed(): void {
+    this.#ticks?.soon();
+  }
+
   /** A command woke it up. */
   refresh(): void {
-    this.engine.agent.refresh();
+    if (this.process.isAlive) this.engine.agent.refresh();
   }
 
   /** Resolves when the agent follows by the configuration that was just written or reloaded, or refuses it. */
@@ -236,6 +277,7 @@ export class SimulatedAgent {
     await this.#stopFollowing();
     await this.#reload.close();
     await this.#fleet?.stop();
+    await this.#endTransfers();
     this.#owned.close();
     this.process.isAlive = false;
   }
@@ -267,7 +309,16 @@ export class SimulatedAgent {
     const offend = (what: string) => service.offences.push(`at ${time.passedMs}: ${what}`);
     const intervals = inFleet ? undefined : config.poll;
     const isExplained = () => clock !== this.clock || isDiskSlow();
-    const line = new Line({ clock, share, concurrency, requestsPerMinute, isExplained, intervals, offend });
+    const line = new Line({
+      clock,
+      share,
+      concurrency,
+      requestsPerMinute,
+      isExplained,
+      intervals,
+      offend,
+      workMs: service.workMs,
+    });
     const session = new SignIn({
       ...{ baseUrl, auth: config.auth, http: service.http(clock), secrets: this.#secrets, env: {} },
       ...{ nowMs: monotonic, random: chance.next, onWarning: () => {}, signsInAgain: true },
@@ -287,12 +338,18 @@ export class SimulatedAgent {
   }
 
   #follow({ ports, line, share }: SimulatedConnection): void {
-    const { chance, receiver } = this.#place;
-    const { clock, config } = this;
-    const { health } = this;
+    const { chance, receiver, service, time, isDirect = false, isCommand = false } = this.#place;
+    const { clock, config, health } = this;
     this.line = line;
     const { store, transfers } = this.#owned;
     const fleet = this.#fleet;
+    if (isDirect) {
+      const direct = new DirectResults({
+        ...{ leases: transfers.leases, clock, random: chance.next, wanted: 'direct', aboveBytes: 1e9 },
+        transfers: { NetworkShare: directTransfer(service, clock), SftpScp: directTransfer(service, clock) },
+      });
+      Object.defineProperty(transfers, 'directOf', { value: () => direct });
+    }
     this.engine = buildEngine({
       ...{
         config,
@@ -307,10 +364,13 @@ export class SimulatedAgent {
       ...(fleet && { ownership: fleet, knownJobs: fleet.knownJobs, shared: fleet }),
       log: this.#log(),
       catchUp: () => this.#notifications.catchUp(),
+      follows: isCommand ? 'asked' : 'all',
     });
     const { agent } = this.engine;
     this.#retention = new Retention({
-      ...{ rule: config.retention, clock, log: this.#log(), serviceAheadMs: () => 0 },
+      ...{ rule: config.retention, clock, log: this.#log() },
+      // By the `Date` of its responses.
+      serviceAheadMs: () => (service.isKnown ? time.wallMs - clock.now() : undefined),
       withJobs: (work) =>
         fleet ? Promise.resolve() : work(store, (jobId, deleteFiles) => agent.forget(jobId, deleteFiles)),
     });
@@ -321,7 +381,7 @@ export class SimulatedAgent {
       refresh();
     };
     this.#notifications = new Notifications({
-      ...{ config, store, clock, log: this.#log(), http: receiver.http(clock) },
+      ...{ config, store, log: this.#log(), http: receiver.http(clock), clock: this.#ticks?.clock ?? clock },
       ...{ degraded: () => health.unready(), secrets: this.#secrets, underWay: this.#underWay },
       hasJobService: hasJobService(config.service),
       // Threads are not simulated.
@@ -329,11 +389,13 @@ export class SimulatedAgent {
         lines.flatMap((text, index) => (new RegExp(pattern).test(text) ? [index] : [])),
     });
     this.#endKeepUp = transfers.keepUp(ports);
+    this.#endTransfers = () => transfers.endAll(ports, AbortSignal.abort());
     agent.onTurn(TURN_MS, () => health.turned());
-    agent.start(fleet === undefined ? configuredJobs(config) : null, config.watchMine);
+    if (isCommand) agent.start(null);
+    else agent.start(fleet === undefined ? configuredJobs(config) : null, config.watchMine);
     fleet?.attach(agent, configuredJobs(config), () => this.#notifications.unsent());
     this.#notifications.start();
-    this.#retention.start();
+    if (!isCommand) this.#retention.start();
     health.isReady = true;
     this.isFollowing = true;
   }

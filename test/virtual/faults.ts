@@ -3,7 +3,11 @@ import type { ErrorCode } from '../../src/errors.ts';
 import type { JobId } from '../../src/job.ts';
 import type { Operation } from '../../src/operations.ts';
 
+/** What a call is for; of a file that is downloaded, whether it is a live one. `all`: of a fault, any call. */
+export type FaultOf = 'all' | 'list' | 'report' | 'parts' | 'listing' | 'raw' | 'result' | 'revoke';
+
 export interface Fault {
+  readonly of?: FaultOf;
   /** What the call ends with. `silent`: no answer until its time limit. `cut`: a part of the answer. */
   readonly code: ErrorCode | 'silent' | 'slow' | 'cut';
   /** Left out: all operations, all jobs, all files. */
@@ -54,12 +58,17 @@ export function statusOf({ code }: Pick<Fault, 'code'>): number | undefined {
   return NO_ANSWER.includes(code) ? undefined : (STATUS[code] ?? 200);
 }
 
+/** Whether no call at all is answered, so that nobody can sign in. */
+export const isOfAll = ({ of = 'all', operations, jobId, share }: Fault) =>
+  of === 'all' && operations === undefined && jobId === undefined && share === 1;
+
 /** Whether a fault is for a call. */
 export function isFor(
   fault: Fault,
-  call: { operation: Operation; jobId: JobId | undefined; files: readonly string[] },
+  call: { of: FaultOf; operation: Operation; jobId: JobId | undefined; files: readonly string[] },
 ) {
-  const { operations, jobId, file } = fault;
+  const { of = 'all', operations, jobId, file } = fault;
+  if (of !== 'all' && of !== call.of) return false;
   if (operations !== undefined && !operations.includes(call.operation)) return false;
   if (jobId !== undefined && jobId !== call.jobId) return false;
   return file === undefined || call.files.includes(file);

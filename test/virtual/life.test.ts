@@ -8,7 +8,7 @@ import { test } from 'vitest';
 import { numRuns } from '../support/property-runs.ts';
 import { endOf } from './life/ending.ts';
 import { lineOf, type Setting, type Step, setting, steps } from './life/steps.ts';
-import { World } from './life/world.ts';
+import { Life } from './life/world.ts';
 
 const RUNS = Number(process.env['JOBTAIL_LIFE_RUNS'] ?? numRuns(240).numRuns);
 const SEED = Number(process.env['JOBTAIL_LIFE_SEED'] ?? Date.now() % 2 ** 31);
@@ -32,7 +32,7 @@ test(`${RUNS} lives of jobs from seed ${SEED}`, { timeout: 120_000 + RUNS * 10_0
 });
 
 async function runHistory(how: Setting, what: readonly Step[]): Promise<void> {
-  const world = await World.make(how);
+  const world = await Life.of(how);
   try {
     for (const step of what) await world.act(step);
     await endOf(world);

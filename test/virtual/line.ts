@@ -15,6 +15,8 @@ interface LineOptions {
   readonly intervals: IntervalLimits | undefined;
   /** Whether calls need no event just before: a poll may wait for the disk, a command compares a file with several. */
   readonly isExplained: () => boolean;
+  /** How long the service works on a call. */
+  readonly workMs: number;
   readonly offend: (what: string) => void;
 }
 
@@ -35,8 +37,9 @@ interface Asked {
 const AGAIN_MS = 400;
 /** A call that is not answered for this time may hang. */
 const HANGS_AFTER_MS = 4_000;
-/** An event explains calls that begin so much later, and those that wait for one under way. */
+/** An event explains calls that begin so much later, or after so many others, and those that wait for one under way. */
 const EXPLAINED_MS = 2_000;
+const EXPLAINED_CALLS = 24;
 /** What changed is polled often until it is decided: raw bytes decide after half a minute. */
 const DECIDED_MS = 45_000;
 /** A poll without news makes the interval longer by this. */
@@ -106,7 +109,11 @@ export class Line {
     const hanging = [...this.#onTheirWay].filter(({ begunAt }) => now - begunAt >= HANGS_AFTER_MS).length;
     // A call whose session was lost is repeated: for the agent, it is the same call.
     const repeated = this.#lost.filter((at) => at > now - HANGS_AFTER_MS).length;
-    const allowed = concurrency + repeated + (hanging === 0 ? 0 : hanging + 1);
+    // Keys are revoked beside all other calls.
+    const revoking = [operation, ...[...this.#onTheirWay].map((one) => one.what)].filter((one) =>
+      one.startsWith('End'),
+    );
+    const allowed = concurrency + repeated + revoking.length + (hanging === 0 ? 0 : hanging + 1);
     if (this.running > allowed) offend(`${this.running} calls at a time, ${allowed} are allowed`);
     if (now < this.pausedUntil) offend(`${operation} began in a pause that the service asked for`);
     const last = this.#last.get(jobId);
@@ -115,20 +122,22 @@ export class Line {
     const isCalm = isQuiet && now - Math.max(newsAt, this.#explainedAt) > DECIDED_MS;
     const isRepeat = last?.what === what;
     const times = isCalm && isRepeat && last.answeredAt > Number.NEGATIVE_INFINITY ? last.times + 1 : 0;
+    const againMs = now - (last?.answeredAt ?? Number.NEGATIVE_INFINITY);
     const asked: Asked = {
       what,
       begunAt: now,
       answeredAt: Number.NEGATIVE_INFINITY,
       times,
       isRepeat,
-      mayFollow: false,
+      // The round of job states and a pass may each ask for it.
+      mayFollow: operation === 'GetCurrentInfoForJob' && againMs >= AGAIN_MS,
     };
-    const againMs = now - (last?.answeredAt ?? Number.NEGATIVE_INFINITY);
     // A listing is of the search for tasks, of the results, or of a complete pass, each with one of its own.
     const isListing = operation === 'ListChangedFilesForJob';
     // Of an event while a call is under way, one more call is the answer, however long that call takes.
     const isSince = this.#explainedAt >= (last?.begunAt ?? now);
-    const isExplained = isListing || isSince || this.#options.isExplained() || now - this.#explainedAt < EXPLAINED_MS;
+    const explainedMs = Math.max(EXPLAINED_MS, EXPLAINED_CALLS * this.#options.workMs);
+    const isExplained = isListing || isSince || this.#options.isExplained() || now - this.#explainedAt < explainedMs;
     const isPoll = operation === 'DownloadPartsOfJobFilesFromCluster';
     const leastMs = Math.max(AGAIN_MS, isPoll ? SHARE * this.#intervalMs(times) : 0);
     if (!isExplained && isRepeat && !last.mayFollow && againMs < leastMs)

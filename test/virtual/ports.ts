@@ -8,6 +8,7 @@ import type {
   Remote,
   Session,
   Sink,
+  TransferMethod,
 } from '../../src/agent/ports/server.ts';
 import { type ErrorCode, JobtailError } from '../../src/errors.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES } from '../../src/job.ts';
@@ -17,7 +18,8 @@ import type { Secrets } from '../../src/redact.ts';
 import { SessionCalls, secretOf } from '../../src/remote/session-calls.ts';
 import { sleep } from '../../src/system/clock.ts';
 import { decodeBytes, type Holder, MemoryContent } from '../support/model-remote.ts';
-import type { Fault } from './faults.ts';
+import { grant, refused } from './direct.ts';
+import type { Fault, FaultOf } from './faults.ts';
 import type { Line } from './line.ts';
 import type { SimulatedService } from './service.ts';
 
@@ -34,6 +36,7 @@ interface PortsOptions {
 }
 
 interface Wanted {
+  readonly of: FaultOf;
   readonly operation: Operation;
   readonly jobId?: JobId;
   readonly files?: readonly string[];
@@ -62,7 +65,7 @@ export class SimulatedPorts implements Remote, JobService {
     const { service } = this.#options;
     // The offsets are a part of what is asked for; faults are for files.
     const files = wanted.flatMap((one) => [keyText(one), `from ${one.offset}`]);
-    return this.#call({ operation: 'DownloadPartsOfJobFilesFromCluster', jobId, files, signal }, (cut) => {
+    return this.#call({ of: 'parts', operation: 'DownloadPartsOfJobFilesFromCluster', jobId, files, signal }, (cut) => {
       const job = service.job(jobId);
       const shown = job.tasks.map(({ files: each }) =>
         LIVE_FILE_NAMES.map((name) => `${each[name].contents.length} ${each[name].content?.length}`),
@@ -76,7 +79,8 @@ export class SimulatedPorts implements Remote, JobService {
         if (file?.content === undefined || job.isDeleted) return [];
         file.show();
         const { taskId, file: name, offset } = request;
-        const text = Buffer.from(decodeBytes(file.content, offset, service.decoding));
+        const shownBytes = file.content.subarray(0, file.shownBytes);
+        const text = Buffer.from(decodeBytes(shownBytes, offset, service.decoding));
         const content = new MemoryContent(text, this.#options.holder);
         return [{ taskId, file: name, offset, relativePath: `/${taskId}/${name}.txt`, content }];
       });
@@ -86,7 +90,7 @@ export class SimulatedPorts implements Remote, JobService {
 
   listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<Listing> {
     const { service, line } = this.#options;
-    return this.#call({ operation: 'ListChangedFilesForJob', jobId, signal }, async () => {
+    return this.#call({ of: 'listing', operation: 'ListChangedFilesForJob', jobId, signal }, async () => {
       const job = service.job(jobId);
       // As the releases do (docs/dev/rest.md 3.6).
       if (job.isDeleted) throw new JobtailError('http-status', `the listing of job ${jobId} fails`);
@@ -100,12 +104,17 @@ export class SimulatedPorts implements Remote, JobService {
 
   downloadFile(jobId: JobId, name: string, sink: Sink, signal: AbortSignal, silentMs?: number): Promise<number> {
     const { service, line } = this.#options;
-    const wanted = { operation: 'DownloadFileFromCluster', jobId, files: [name], signal, silentMs } as const;
+    const of = service.jobs.get(jobId)?.liveFileAt(name) === undefined ? 'result' : 'raw';
+    const wanted = { of, operation: 'DownloadFileFromCluster', jobId, files: [name], signal, silentMs } as const;
     return this.#call(wanted, async (cut) => {
       const job = service.job(jobId);
       const bytes = job.contentAt(name);
       job.liveFileAt(name)?.show();
-      if (bytes === undefined) throw new JobtailError('not-found', `there is no file ${name}`);
+      const kind = job.isDeleted ? undefined : job.results.get(name)?.kind;
+      // The same words are those of a disk that fails.
+      if (kind === 'link to a directory') service.failed.add(jobId);
+      const refusal = refused(name, bytes === undefined ? undefined : (kind ?? 'file'));
+      if (bytes === undefined || refusal !== undefined) throw refusal;
       for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
         if (at > 0) await sleep(line.clock, 5, signal);
         if (cut !== undefined && at >= bytes.length / 2) break;
@@ -117,30 +126,41 @@ export class SimulatedPorts implements Remote, JobService {
     });
   }
 
-  async getTransferMethod(): Promise<null> {
-    return null;
+  getTransferMethod(jobId: JobId, signal: AbortSignal): Promise<TransferMethod> {
+    const { service } = this.#options;
+    return this.#call({ of: 'listing', operation: 'GetFileTransferMethod', jobId, signal }, () =>
+      grant(service, jobId),
+    );
   }
 
-  async endTransfer(): Promise<void> {}
+  endTransfer(jobId: JobId, method: TransferMethod, signal: AbortSignal): Promise<void> {
+    const { keys } = this.#options.service;
+    return this.#call({ of: 'revoke', operation: 'EndFileTransfer', jobId, signal }, () => {
+      for (const key of keys) if (key.publicKey === method.credentials?.publicKey) keys.delete(key);
+    });
+  }
 
   getJob(jobId: JobId, signal: AbortSignal): Promise<JobInformation> {
-    return this.#call({ operation: 'GetCurrentInfoForJob', jobId, signal }, () =>
-      this.#options.service.job(jobId).information(),
-    );
+    const { service } = this.#options;
+    return this.#call({ of: 'report', operation: 'GetCurrentInfoForJob', jobId, signal }, () => {
+      const [found] = service.report(service.job(jobId), 'report');
+      if (found === undefined) throw new JobtailError('not-found', `there is no job ${jobId}`);
+      return found;
+    });
   }
 
   listJobs(signal: AbortSignal): Promise<readonly JobInformation[]> {
-    return this.#call({ operation: 'ListJobsForCurrentUser', signal }, () =>
-      [...this.#options.service.jobs.values()].filter(({ isListed }) => isListed).map((job) => job.information()),
-    );
+    const { service, line } = this.#options;
+    return this.#call({ of: 'list', operation: 'ListJobsForCurrentUser', signal }, () => service.list(line.clock));
   }
 
   #call<T>(wanted: Wanted, answer: (cut: Fault | undefined) => T | Promise<T>): Promise<T> {
-    const { operation, jobId, files = [], signal } = wanted;
+    const { of, operation, jobId, files = [], signal } = wanted;
     const { service, line, timeoutMs } = this.#options;
     const attempt = async (grant: Parameters<typeof secretOf>[0]) => {
       const { silentMs = timeoutMs } = wanted;
-      const cut = await service.serve({ operation, jobId, files, session: secretOf(grant), signal, silentMs }, line);
+      const call = { of, operation, jobId, files, session: secretOf(grant), signal, silentMs };
+      const cut = await service.serve(call, line);
       return await answer(cut);
     };
     return this.#calls.call(operation, jobId ?? '', attempt, signal);

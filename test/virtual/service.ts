@@ -3,15 +3,18 @@
 import type { DecodingOptions } from '../../simulator/operations/decoding.ts';
 import { JobtailError } from '../../src/errors.ts';
 import type { JobId } from '../../src/job.ts';
+import type { JobInformation } from '../../src/job-information.ts';
 import type { Operation } from '../../src/operations.ts';
 import type { HttpClient } from '../../src/remote/http/http-client.ts';
 import { type Clock, sleep } from '../../src/system/clock.ts';
 import type { Chance } from './chance.ts';
-import { SimulatedJob } from './cluster.ts';
-import { type Fault, isFor, statusOf } from './faults.ts';
+import { SimulatedJob, type Spelling } from './cluster.ts';
+import { type Fault, type FaultOf, isFor, isOfAll, statusOf } from './faults.ts';
 import type { Line } from './line.ts';
+import type { SimulatedTime } from './time.ts';
 
 export interface Call {
+  readonly of: FaultOf;
   readonly operation: Operation;
   readonly jobId: JobId | undefined;
   /** Listed names and keys of live files that it wants. */
@@ -28,6 +31,14 @@ const DECODERS: readonly DecodingOptions[] = [{}, { stream: true }, { swallowBom
 const MAX_LATE_MS = 5_000;
 /** docs/guarantees.md: after a refusal the agent waits 5 minutes, a quarter more or less by chance. */
 const REFUSED_MS = 3.7 * 60_000;
+/** So much later, the agent has used a report. */
+const USED_MS = 5_000;
+
+/** A temporary key for the files of a job. */
+export interface Key {
+  readonly jobId: JobId;
+  readonly publicKey: string;
+}
 
 export class SimulatedService {
   readonly jobs = new Map<JobId, SimulatedJob>();
@@ -38,6 +49,23 @@ export class SimulatedService {
   hasStamps: boolean;
   /** How it turns bytes into text. */
   decoding: DecodingOptions = {};
+  /** How late the list and reports of one job are. */
+  readonly delays = { list: 0, report: 0 };
+  /** Jobs that the list, or a report of one, does not have. */
+  readonly forgotten = { list: new Set<JobId>(), report: new Set<JobId>() };
+  spelling: Spelling = 'milliseconds';
+  /** How far the clock of the cluster is ahead. */
+  clockMs = 0;
+  workMs: number;
+  /** Temporary keys that are valid. */
+  readonly keys = new Set<Key>();
+  /** Jobs for which a call failed, and for which one hung. */
+  readonly failed = new Set<JobId>();
+  readonly hung = new Set<JobId>();
+  /** It answered: its clock is known. */
+  isKnown = false;
+  /** Whether an agent follows a job: it uses each report of it. */
+  isFollowed: (jobId: JobId) => boolean = () => false;
   /** What an agent did that it must not do. */
   readonly offences: string[] = [];
   calls = 0;
@@ -46,16 +74,19 @@ export class SimulatedService {
   /** When the secret of a connection was refused; all are removed with what excuses another attempt. */
   refusals = new WeakMap<object, number>();
   readonly #chance: Chance;
-  readonly #workMs: number;
+  readonly #time: SimulatedTime;
+  /** When the list first had each job as deleted. */
+  readonly #deletedAt = new Map<JobId, number>();
   readonly #open = new Set<string>();
   /** The last session that each connection got, until a call with it is answered that it is lost. */
   readonly #valid = new Map<object, string>();
   #sessions = 0;
   #forgetsWith = Number.POSITIVE_INFINITY;
 
-  constructor(chance: Chance) {
+  constructor(chance: Chance, time: SimulatedTime) {
     this.#chance = chance;
-    this.#workMs = chance.spread(2, 80);
+    this.#time = time;
+    this.workMs = chance.spread(2, 80);
     this.hasStamps = chance.is(0.5);
   }
 
@@ -70,6 +101,28 @@ export class SimulatedService {
     const job = this.jobs.get(jobId);
     if (job === undefined) throw new JobtailError('not-found', `there is no job ${jobId}`);
     return job;
+  }
+
+  /** The faults of a job; with `orAll`, those of all jobs, too. */
+  faultsOf(jobId: JobId, orAll = false): Fault[] {
+    return this.faults.filter((fault) => fault.jobId === jobId || (orAll && fault.jobId === undefined));
+  }
+
+  /** What is reported of a job, by the list or alone. */
+  report(job: SimulatedJob, by: 'list' | 'report'): JobInformation[] {
+    const delayMs = this.delays[by];
+    const late = job.reportLate(this.#time.wallMs - delayMs);
+    if (this.forgotten[by].has(job.id) || (delayMs > 0 && late === undefined)) return [];
+    return [job.information(delayMs > 0 ? late : undefined, this.spelling, this.clockMs)];
+  }
+
+  list(clock: Clock): JobInformation[] {
+    const all = [...this.jobs.values()].flatMap((job) => (job.isListed ? this.report(job, 'list') : []));
+    // A pass asks for the report of one job, too, and tells nobody else.
+    for (const { id, state } of all)
+      if (state === 'Deleted' && !this.#deletedAt.has(id) && this.isFollowed(id))
+        this.#deletedAt.set(id, clock.monotonic());
+    return all;
   }
 
   /** Another release from now on, which may decode files in another way. */
@@ -101,6 +154,7 @@ export class SimulatedService {
     if (call.signal.aborted) throw new JobtailError('aborted', 'it was stopped');
     this.calls += 1;
     this.onCall(call);
+    this.#checkDeleted(call, clock);
     const job = call.jobId === undefined ? undefined : this.jobs.get(call.jobId);
     const asked = line.begun(call, job !== undefined && !job.isOver);
     let isAnswered = false;
@@ -109,7 +163,7 @@ export class SimulatedService {
     try {
       const fault = this.#faultOf(call, clock);
       const slow = fault?.code === 'slow' ? 400 : 1;
-      const workMs = this.#workMs * this.#chance.spread(0.5, 3) * slow;
+      const workMs = this.workMs * this.#chance.spread(0.5, 3) * slow;
       if (fault?.code === 'silent') {
         await sleep(clock, call.silentMs, call.signal);
         throw new JobtailError('timeout', 'the service did not start to respond in time');
@@ -121,6 +175,7 @@ export class SimulatedService {
       if (isLost && hadSession) await sleep(clock, this.#chance.spread(1, MAX_LATE_MS), call.signal);
       const code = isLost ? 'session-lost' : fault?.code;
       if (code === undefined || code === 'slow' || code === 'cut') {
+        this.isKnown = true;
         share.responded({ status: 200, firstByteMs: workMs, workMs, retryAfterMs: undefined });
         isAnswered = code !== 'cut';
         return code === 'cut' ? fault : undefined;
@@ -129,6 +184,9 @@ export class SimulatedService {
         this.#deny(call.session);
         line.lost();
       }
+      // What is refused is not asked again.
+      if (code === 'fault' && call.of === 'revoke')
+        for (const key of this.keys) if (key.jobId === call.jobId) this.keys.delete(key);
       const status = statusOf({ code });
       const retryAfterMs = isLost || (status ?? 0) < 400 ? undefined : fault?.retryAfterMs;
       if (status !== undefined) {
@@ -149,9 +207,9 @@ export class SimulatedService {
     return {
       request: async ({ signal }) => {
         this.#checkSignIn(connection, clock);
-        await sleep(clock, this.#workMs, signal);
-        const fault = this.faults.find((each) => each.operations === undefined && each.jobId === undefined);
-        const isDown = fault !== undefined && fault.share === 1 && fault.until > clock.monotonic();
+        await sleep(clock, this.workMs, signal);
+        const fault = this.faults.find((each) => isOfAll(each) && each.until > clock.monotonic());
+        const isDown = fault !== undefined;
         if (isDown && statusOf(fault) === undefined) throw new JobtailError('unreachable', 'no way to the service');
         const isRefused = this.refusesSignIn;
         this.refusals.set(connection, isRefused ? clock.monotonic() : Number.NEGATIVE_INFINITY);
@@ -182,11 +240,22 @@ export class SimulatedService {
     if (againMs < REFUSED_MS) this.offences.push(`a refused secret is sent again after ${againMs} ms`);
   }
 
+  /** No file of a job is asked for that was reported as deleted. */
+  #checkDeleted({ of, operation, jobId }: Call, clock: Clock): void {
+    if (jobId === undefined || !['parts', 'raw', 'result'].includes(of)) return;
+    const lateMs = clock.monotonic() - (this.#deletedAt.get(jobId) ?? Number.POSITIVE_INFINITY);
+    if (lateMs > USED_MS)
+      this.offences.push(`${operation} of job ${jobId} ${lateMs} ms after it was reported as deleted`);
+  }
+
   #faultOf(call: Call, clock: Clock): Fault | undefined {
     const now = clock.monotonic();
     this.faults = this.faults.filter(({ until }) => until > now);
     const fault = this.faults.find((one) => isFor(one, call) && this.#chance.is(one.share));
-    if (fault !== undefined) fault.hits = (fault.hits ?? 0) + 1;
+    if (fault === undefined) return undefined;
+    fault.hits = (fault.hits ?? 0) + 1;
+    for (const id of fault.jobId === undefined ? this.jobs.keys() : [fault.jobId]) this.failed.add(id);
+    if (fault.code === 'silent' && call.jobId !== undefined) this.hung.add(call.jobId);
     return fault;
   }
 }

@@ -1,7 +1,8 @@
 /** One run: a simulated cluster, service, disk and clock, with the real agent on them. The seed decides all. */
 import type { Config } from '../../src/config/config.ts';
 import type { JobId } from '../../src/job.ts';
-import { configured, type Settings, SimulatedAgent, settingsOf } from './agent.ts';
+import type { Store } from '../../src/store/store.ts';
+import { type AgentPlace, configured, type Settings, SimulatedAgent, settingsOf } from './agent.ts';
 import { Chance } from './chance.ts';
 import { type Lengths, lengthsOf } from './collections.ts';
 import { SimulatedReceiver } from './receiver.ts';
@@ -22,12 +23,12 @@ export class World extends SimulatedWorld {
   agent!: SimulatedAgent;
   #config!: Config;
 
-  private constructor(seed: number) {
+  protected constructor(seed: number) {
     super(seed, 'commands', (ms) => new Promise((resolve) => void this.agent.clock.timer(ms, resolve)));
     this.seed = seed;
-    this.service = new SimulatedService(new Chance(seed, 'service'));
+    this.service = new SimulatedService(new Chance(seed, 'service'), this.time);
     this.settings = settingsOf(this.chance);
-    this.time.onEvent = () => this.#checkConduct();
+    this.time.onEvent = () => this.checkConduct();
   }
 
   static make(seed: number, changes: Partial<Settings> = {}): Promise<World> {
@@ -42,8 +43,12 @@ export class World extends SimulatedWorld {
     return this.#config;
   }
 
+  get store(): Store {
+    return this.agent.store;
+  }
+
   get isUp(): boolean {
-    return this.agent.process.isAlive;
+    return this.agent?.process.isAlive === true;
   }
 
   override note(line: string): void {
@@ -65,6 +70,10 @@ export class World extends SimulatedWorld {
 
   /** Starts the agent on what is there. */
   start(): void {
+    this.begin();
+  }
+
+  protected begin(how: Pick<AgentPlace, 'isCommand' | 'isDirect' | 'hasRareTicks' | 'onOpened'> = {}): void {
     this.note('the agent starts');
     const { directory, time, service } = this;
     const chance = new Chance(this.seed, `agent ${time.passedMs}`);
@@ -75,6 +84,7 @@ export class World extends SimulatedWorld {
       onStopped: () => checkStopped(this),
       aside: (work) => this.disk.aside(work),
       isDiskSlow: () => this.disk.flushMs > 0,
+      ...how,
     });
   }
 
@@ -96,11 +106,12 @@ export class World extends SimulatedWorld {
   }
 
   check(): void {
-    this.#checkConduct();
+    this.checkConduct();
     this.disk.aside(() => checkSafety(this));
   }
 
-  #checkConduct(): void {
+  /** Called after each event. */
+  checkConduct(): void {
     const [offence] = this.service.offences;
     this.requireNone(offence && `the service was called as it must not be: ${offence}`);
     const { isFollowing, process, health } = this.agent;

@@ -81,7 +81,7 @@ export class FleetWorld extends SimulatedWorld {
   private constructor(seed: number, changes: Partial<Settings>) {
     super(seed, 'fleet', async () => {});
     this.seed = seed;
-    this.service = new SimulatedService(new Chance(seed, 'service'));
+    this.service = new SimulatedService(new Chance(seed, 'service'), this.time);
     this.postgres = new SimulatedPostgres(this.time, new Chance(seed, 'database'));
     this.settings = { ...settingsOf(this.chance), mine: null, notify: true, results: true, ...changes };
     this.time.onEvent = () => this.#checkConduct();

@@ -4,7 +4,7 @@ import type { JobId } from '../../../src/job.ts';
 import { phaseOf } from '../../../src/job-information.ts';
 import { unprovenIn } from '../../../src/proven.ts';
 import type { SimulatedJob } from '../cluster.ts';
-import { MINUTE_MS, type World } from './world.ts';
+import { type Life, MINUTE_MS } from './world.ts';
 
 /** A quiet minute, after a report of each half minute, and a pass. */
 const CLEAN_MS = 9 * MINUTE_MS;
@@ -20,7 +20,7 @@ const STEP_MS = 20_000;
 const REVOKED_MS = 6 * MINUTE_MS;
 const REVOKED_AGAIN_MS = REVOKED_MS;
 
-export async function endOf(world: World): Promise<void> {
+export async function endOf(world: Life): Promise<void> {
   const { promises } = world;
   world.note('outages are over');
   world.heal();
@@ -47,32 +47,33 @@ export async function endOf(world: World): Promise<void> {
   await world.pass(REVOKED_MS);
   requireRevoked(world);
   world.note('nothing fails any more');
-  world.service.lasting = [];
+  world.lasting = [];
+  world.fail();
   for (const job of world.jobs) for (const [, , file] of job.liveFiles()) file.shownBytes = undefined;
   await untilNothing(world, (passedMs) => lacking(world, () => FAILING_MS, passedMs));
   await syncUnproven(world);
   if (world.service.keys.size > 0) await world.pass(REVOKED_AGAIN_MS);
   requireRevoked(world);
   promises.checkEvents();
-  world.checkFiles();
+  world.check();
   if (world.setting.retention) await checkRetention(world);
   await world.stop();
 }
 
 /** Lets time pass until nothing is missing; `missing` throws what is late. */
-async function untilNothing(world: World, missing: (passedMs: number) => number): Promise<void> {
+async function untilNothing(world: Life, missing: (passedMs: number) => number): Promise<void> {
   const begunAt = world.time.passedMs;
   for (let count = 0; ; count += 1) {
     if (missing(world.time.passedMs - begunAt) === 0) return;
     // A minute in ten, if the service is flaky.
-    const isOut = world.setting.isFlaky && world.service.lasting.length > 0 && count % 30 < 3;
-    world.service.faults = isOut ? [{ of: 'all', job: null, code: 'unreachable' }] : [];
+    const isOut = world.setting.isFlaky && world.lasting.length > 0 && count % 30 < 3;
+    world.fail(...(isOut ? [{ of: 'all', job: null, code: 'unreachable' } as const] : []));
     await world.pass(STEP_MS);
   }
 }
 
 /** How many jobs and requests are not done. @throws Error if one is late */
-function lacking(world: World, boundOf: (job: SimulatedJob) => number, passedMs: number): number {
+function lacking(world: Life, boundOf: (job: SimulatedJob) => number, passedMs: number): number {
   const { store, promises, setting, service } = world;
   const flakyMs = setting.isFlaky ? FLAKY_MS : 0;
   const late = (job: SimulatedJob, what: string) => {
@@ -94,7 +95,7 @@ function lacking(world: World, boundOf: (job: SimulatedJob) => number, passedMs:
     const state = store.jobInformation.get(job.id)?.information.state ?? null;
     // That the service hangs on all live files of a job, or on its listing, may be an outage, which is waited for.
     const hangsOn = job.namesTasks ? ['parts'] : ['parts', 'listing'];
-    const isHanging = faults.some(({ of, code }) => hangsOn.includes(of) && code === 'silent');
+    const isHanging = faults.some(({ of, code }) => hangsOn.includes(of ?? 'all') && code === 'silent');
     if (!isReported || isHanging) continue;
     count += 1;
     late(job, phaseOf(state) === 'over' ? `is ${state}, and ${row.state}` : `is over, and reported as ${state}`);
@@ -109,7 +110,7 @@ function lacking(world: World, boundOf: (job: SimulatedJob) => number, passedMs:
 }
 
 /** The rule follows running jobs while there are places; jobs that were never submitted hold none. */
-function requirePlaces({ store, jobs, service }: World): void {
+function requirePlaces({ store, jobs, service }: Life): void {
   const rule = store.watchMine.inForce();
   if (rule === undefined) return;
   const rows = store.jobs
@@ -124,7 +125,7 @@ function requirePlaces({ store, jobs, service }: World): void {
 }
 
 /** A key of a job that is not followed ends, whatever fails for others. */
-function requireRevoked({ store, service, promises }: World): void {
+function requireRevoked({ store, service, promises }: Life): void {
   const open = new Set(store.leases.allOpen().map(({ jobId }) => jobId));
   for (const { jobId } of service.keys) {
     const state = store.jobs.get(jobId)?.state;
@@ -137,7 +138,7 @@ function requireRevoked({ store, service, promises }: World): void {
 }
 
 /** What was not proven is proven by a sync when nothing fails. */
-async function syncUnproven(world: World): Promise<void> {
+async function syncUnproven(world: Life): Promise<void> {
   const { promises } = world;
   const jobs = world.jobs.filter((job) => {
     const isSettled = world.store.jobs.get(job.id)?.state === 'settled';
@@ -158,7 +159,7 @@ async function syncUnproven(world: World): Promise<void> {
 }
 
 /** Old jobs are removed one after the other, and a stop ends that. */
-async function checkRetention(world: World): Promise<void> {
+async function checkRetention(world: Life): Promise<void> {
   await world.pass(11 * MINUTE_MS);
   await world.stop();
   world.disk.removalMs = 5_000;

@@ -9,8 +9,8 @@ import type { NotifyEvent } from '../../../src/notification.ts';
 import { unprovenIn } from '../../../src/proven.ts';
 import type { JobRow, WatchState } from '../../../src/store/rows.ts';
 import type { SimulatedJob, SimulatedResult } from '../cluster.ts';
-import type { Fault } from './steps.ts';
-import type { World } from './world.ts';
+import type { Fault } from '../faults.ts';
+import type { Life } from './world.ts';
 
 /** All that decides whether a full look is of use. */
 const SIGNATURE = `SELECT group_concat(job_id || ' ' || jobs.state || ' ' || coalesce(information ->> '$.state', '') || ' '
@@ -56,7 +56,7 @@ interface Asked {
 }
 
 export class Promises {
-  readonly #world: World;
+  readonly #world: Life;
   readonly #seen = new Map<JobId, Seen>();
   readonly #events = new Map<string, NotifyEvent>();
   readonly #asked = new Map<number, Asked>();
@@ -72,7 +72,7 @@ export class Promises {
   removed = 0;
   kills = 0;
 
-  constructor(world: World) {
+  constructor(world: Life) {
     this.#world = world;
   }
 

@@ -1,6 +1,7 @@
 /** What can happen to jobs and to the agent that follows them, as data: generated, shrunk and printed. */
 import fc from 'fast-check';
 import type { ResultKind, Spelling } from '../cluster.ts';
+import type { FaultOf } from '../faults.ts';
 
 type Made<Of> = Of extends fc.Arbitrary<infer Value> ? Value : never;
 
@@ -29,16 +30,15 @@ const code = fc.constantFrom(
 );
 /** Of one job for ever: an outage is of all, and ends. */
 const lasting = fc.record({
-  of: fc.constantFrom('report', 'parts', 'listing', 'raw', 'result', 'revoke'),
+  of: fc.constantFrom<FaultOf[]>('report', 'parts', 'listing', 'raw', 'result', 'revoke'),
   code: fc.constantFrom('http-status', 'http-status', 'fault', 'malformed', 'silent'),
 });
 /** The calls that fail, by what they are for, and by their job; `all` is an outage. */
 const fault = fc.oneof(
   fc.record({ of: lasting.map(({ of }) => of), job, code }),
-  fc.record({ of: fc.constantFrom('all', 'all', 'list'), job: fc.constant(null), code }),
+  fc.record({ of: fc.constantFrom<FaultOf[]>('all', 'all', 'list'), job: fc.constant(null), code }),
 );
-export type Fault = Readonly<Made<typeof fault>>;
-export type FaultOf = Fault['of'];
+export type FaultPlan = Readonly<Made<typeof fault>>;
 
 /** A job at the beginning of a history. */
 const plan = fc.record({

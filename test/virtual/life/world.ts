@@ -1,102 +1,59 @@
 /** One generated history: a cluster, a service, a clock, and the real agent on them. */
-import fs from 'node:fs';
-import path from 'node:path';
-import type { Config } from '../../../src/config/config.ts';
-import { loadConfig } from '../../../src/config/load.ts';
 import { type JobId, LIVE_FILE_NAMES } from '../../../src/job.ts';
 import { RENEWED_MS } from '../../../src/store/jobs.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { memoryDirectory } from '../../support/temp-directory.ts';
-import { SimulatedJob } from '../cluster.ts';
-import { checkFiles } from '../safety.ts';
-import { begun, SimulatedWorld } from '../simulated-world.ts';
-import { LifeProcess } from './process.ts';
+import type { Settings, SimulatedAgent } from '../agent.ts';
+import { type ResultKind, SimulatedJob } from '../cluster.ts';
+import { ended } from '../commands.ts';
+import type { Fault } from '../faults.ts';
+import { begun } from '../simulated-world.ts';
+import { World } from '../world.ts';
 import { Promises } from './promises.ts';
-import { LifeService } from './service.ts';
-import { type Fault, type JobPlan, lineOf, type Setting, type Step } from './steps.ts';
+import { type FaultPlan, type JobPlan, lineOf, type Setting, type Step } from './steps.ts';
 
 export const MINUTE_MS = 60_000;
 const FIRST_JOB = 501;
 const DAY_MS = 24 * 60 * MINUTE_MS;
-/** A stop takes no longer, whatever hangs (docs/service.md). */
-const MAX_STOP_MS = 15_000;
 /** A file is flushed so late after the end of its job, at most. */
 const FLUSHED_MS = 40_000;
 const MANY = 60;
 /** A history that is not settled by then never is. */
 const SETTLED_OLD_MS = 10 * MINUTE_MS;
 
-let usual: Promise<Config> | undefined;
+const SETTINGS = {
+  ...{ minIntervalSeconds: 60, maxIntervalSeconds: 120, resultsIntervalSeconds: 1_200, requestsPerMinute: null },
+  ...{ timeoutSeconds: 10, keepGenerations: 2, overlapBytes: 1_020, stallAfterMinutes: null, settleAfterMinutes: null },
+  ...{ results: true, include: ['**'], exclude: [], maxFileBytes: null, minFreeBytes: 0, bandwidthLimit: null },
+  ...{ username: 'alice', notify: true, level: 'info' as const },
+} as const;
+/** Of a file of configuration, in days. */
+const SETTLED_OLD_DAYS = SETTLED_OLD_MS / DAY_MS;
 
-/** Read once: a file of configuration takes longer than a history. */
-async function usualConfig(): Promise<Config> {
-  const directory = fs.mkdtempSync(path.join(memoryDirectory(), 'jobtail-life-'));
-  try {
-    fs.writeFileSync(path.join(directory, 'password'), 'hunter-secret\n', { mode: 0o600 });
-    const file = path.join(directory, 'config.yaml');
-    fs.writeFileSync(
-      file,
-      `service: {protocol: soap, fileTransferUrl: 'https://m.example.org/F', jobsUrl: 'https://m.example.org/J', namespace: 'http://m.example.org/', baseUrl: 'https://m.example.org', timeoutSeconds: 10}
-auth: {username: alice, passwordFile: password}
-mirror: {directory: ${directory}/mirror, minFreeBytes: 0}
-state: {directory: ${directory}/state}
-poll: {minIntervalSeconds: 60, maxIntervalSeconds: 120}
-results: {intervalSeconds: 1200, transfer: service}
-notify: [{on: [finished, failed, canceled, started, results-complete], url: 'https://pager.example.org/'}]
-`,
-    );
-    return await loadConfig(file);
-  } finally {
-    fs.rmSync(directory, { recursive: true });
-  }
-}
-
-export class World extends SimulatedWorld {
+export class Life extends World {
   readonly setting: Setting;
-  readonly service: LifeService;
   readonly promises: Promises;
-  agent!: LifeProcess;
-  config: Config;
+  /** Faults that stay until all is healed. */
+  lasting: readonly Fault[] = [];
   #isChanged = false;
   /** How far the clock of this machine was set ahead. */
   clockMs = 0;
 
-  private constructor(setting: Setting, config: Config) {
-    super(setting.chance, 'life', (ms) => new Promise((resolve) => void this.agent.clock.timer(ms, resolve)));
+  private constructor(setting: Setting) {
+    super(setting.chance);
     this.setting = setting;
+    const { service } = this;
+    this.promises = new Promises(this);
     this.disk.onTransaction = () => {
       this.#isChanged = true;
       this.agent?.changed();
     };
-    this.service = new LifeService(setting, this.chance, {
-      wallMs: () => this.time.wallMs,
-      isFollowed: (jobId) => this.promises.isFollowed(jobId),
-    });
-    this.promises = new Promises(this);
-    this.time.onEvent = () => this.#look();
-    const at = (name: string) => path.join(this.directory, name);
-    const { mine, retention } = setting;
-    this.config = {
-      ...config,
-      service: { ...config.service, concurrency: setting.concurrency },
-      mirror: { ...config.mirror, directory: at('mirror') },
-      state: { ...config.state, directory: at('state') },
-      watchMine: ruleOf(mine),
-      retention: { settledMs: retention ? SETTLED_OLD_MS : null, deleteFiles: true },
-    };
+    Object.assign(service, { workMs: setting.workMs, spelling: setting.spelling, clockMs: setting.clockMs });
+    service.hasStamps = setting.hasDates;
+    service.isFollowed = (jobId) => this.promises.isFollowed(jobId);
   }
 
-  static async make(setting: Setting): Promise<World> {
-    usual ??= usualConfig();
-    return await begun(new World(setting, await usual), (world) => world.#begin());
-  }
-
-  get store(): Store {
-    return this.agent.store;
-  }
-
-  get isUp(): boolean {
-    return this.agent?.process.isAlive === true;
+  static of(setting: Setting): Promise<Life> {
+    return begun(new Life(setting), (life) => life.#begin());
   }
 
   get jobs(): readonly SimulatedJob[] {
@@ -107,22 +64,28 @@ export class World extends SimulatedWorld {
     return this.jobs[number % this.jobs.length];
   }
 
-  /** A kill may come while it starts. */
-  start(only?: JobId): void {
-    const { config, time, service, chance, promises } = this;
-    this.note(only === undefined ? 'the agent starts' : `a command follows job ${only}`);
-    const isDirect = this.setting.transfer === 'direct';
-    const place = { config, time, service, chance, isDirect, isCommand: only !== undefined };
-    const log = (line: string) => this.note(line);
-    this.agent = this.disk.aside(() => new LifeProcess({ ...place, log, onEvent: (event) => promises.event(event) }));
-    this.agent.process.wallAheadMs = this.clockMs;
-    promises.started(only);
-    try {
+  /** With a job, a command that holds the lock starts, and follows it. */
+  override start(only?: JobId): void {
+    const { setting, promises } = this;
+    const onOpened = (agent: SimulatedAgent) => {
+      this.agent = agent;
+      agent.process.wallAheadMs = this.clockMs;
+      // What is delivered is limited by time: what is to be delivered is looked at.
+      const { outbox } = agent.store;
+      const add = outbox.add.bind(outbox);
+      outbox.add = (deliveries) => {
+        add(deliveries);
+        for (const { event } of deliveries) promises.event(event);
+      };
+      promises.started(only);
       if (only !== undefined) this.#follow(only);
-      this.agent.start();
-    } catch (error) {
-      if (!this.disk.isDead) throw error;
-    }
+    };
+    super.begin({
+      isCommand: only !== undefined,
+      isDirect: setting.transfer === 'direct',
+      hasRareTicks: true,
+      onOpened,
+    });
   }
 
   /** As `agent wait` does while it serves the state: it renews its request. */
@@ -136,45 +99,45 @@ export class World extends SimulatedWorld {
     const renew = () => {
       if (!process.isAlive || this.disk.isDead) return;
       this.disk.aside(() => store.transaction(() => store.requests.renew(requestId, clock.now())));
-      clock.timer(RENEWED_MS, renew);
+      this.later(RENEWED_MS, renew);
     };
-    clock.timer(RENEWED_MS, renew);
+    this.later(RENEWED_MS, renew);
   }
 
   async stop(): Promise<void> {
     if (!this.isUp) return;
     this.note('the agent stops');
     const removed = this.promises.removed;
-    await this.time.passWhile(this.agent.stop(), MAX_STOP_MS, this.agent.process);
+    await ended(this, this.agent.stop());
     const more = this.promises.removed - removed;
     if (more > 2) throw new Error(`${more} old jobs were removed within a stop`);
   }
 
-  async kill(): Promise<void> {
-    this.note('the agent is killed');
-    this.disk.isDead = true;
-    this.agent.kill();
-    await this.machine.settle();
-    this.disk.restart();
+  override async kill(): Promise<void> {
+    await super.kill(true);
     this.promises.killed();
   }
 
-  async pass(ms: number): Promise<void> {
+  override async pass(ms: number): Promise<void> {
     await this.time.pass(ms);
     while (this.disk.isDead) {
       await this.kill();
       this.start();
     }
-    this.#check();
+    this.checkConduct();
+    if (!this.isUp) return;
+    this.disk.aside(() => this.promises.look());
+    this.disk.aside(() => this.promises.check());
   }
 
   async act(step: Step): Promise<void> {
     await this.pass(step.afterMs);
     this.note(`- ${lineOf(step)}`);
+    this.agent.line?.explain();
     await this.#act(step);
     if (!this.isUp && !this.disk.isDead) this.start();
     await this.pass(0);
-    this.checkFiles();
+    this.check();
   }
 
   command(work: (store: Store) => void): void {
@@ -184,16 +147,19 @@ export class World extends SimulatedWorld {
     this.agent.refresh();
   }
 
-  protected override killAll(): void {
-    this.agent?.kill();
-  }
-
-  #begin(): void {
+  async #begin(): Promise<void> {
     const { time, setting } = this;
     for (const [index, plan] of setting.jobs.entries()) this.#submit(index, plan);
     const jobs = setting.jobs.flatMap(({ followed }, index) => (followed === 'config' ? [index] : []));
-    this.config = { ...this.config, watch: this.#configured(jobs) };
-    this.service.lasting = setting.jobs.flatMap(({ fault }, job) => (fault === null ? [] : [{ ...fault, job }]));
+    const retention = setting.retention ? `{settledDays: ${SETTLED_OLD_DAYS}, deleteFiles: true}` : '{}';
+    await this.configure({
+      ...SETTINGS,
+      retention,
+      concurrency: setting.concurrency,
+      ...this.#configured(jobs, setting.mine),
+    });
+    this.lasting = setting.jobs.flatMap(({ fault }, job) => (fault === null ? [] : [this.#faultOf({ ...fault, job })]));
+    this.fail();
     this.start();
     for (const [index, { followed, state }] of setting.jobs.entries()) {
       const job = this.job(index);
@@ -214,16 +180,13 @@ export class World extends SimulatedWorld {
     if (state === 'queued') return;
     job.to('Running', beganAt);
     if (lines > 0) job.write(0, 'stdout', lines);
-    for (const [name, kind] of results.entries()) job.result(this.service.resultName(name, kind), kind, beganAt);
+    for (const [name, kind] of results.entries()) job.result(resultName(name, kind), kind, beganAt);
     for (let name = 0; hasMany && name < MANY; name += 1) job.result(`/out/many-${name}.dat`, 'file', beganAt);
     if (state !== 'running') job.to('Finished', beganAt + 30 * MINUTE_MS);
   }
 
-  #configured(numbers: readonly number[]): Config['watch'] {
-    const ids = new Set(numbers.flatMap((number) => this.job(number)?.id ?? []));
-    return [...ids].map((job) => ({
-      ...{ job, tasks: null, files: LIVE_FILE_NAMES, results: true, settleAfterMs: null, stallAfterMs: null },
-    })) as Config['watch'];
+  #configured(numbers: readonly number[], mine: number | null): Pick<Settings, 'watch' | 'mine'> {
+    return { watch: [...new Set(numbers.flatMap((number) => this.job(number)?.id ?? []))], mine };
   }
 
   #watch(jobId: JobId, results: boolean, onlyNew = false): void {
@@ -236,7 +199,7 @@ export class World extends SimulatedWorld {
 
   #requestOf(jobId: JobId) {
     const usual = { tasks: null, files: LIVE_FILE_NAMES, results: true, settleAfterMs: null } as const;
-    const isConfigured = this.config.watch.some(({ job }) => job === jobId);
+    const isConfigured = this.settings.watch.includes(jobId);
     return { jobId, ...usual, source: isConfigured ? 'config' : 'command' } as const;
   }
 
@@ -264,6 +227,8 @@ export class World extends SimulatedWorld {
         job.addTask();
         return job.noteReport(now);
       case 'stop-showing':
+        // What the text lacks is waited for.
+        if (job !== undefined) service.failed.add(job.id);
         for (const [, , file, content] of job?.liveFiles() ?? []) {
           file.shownBytes ??= content.length;
           file.wasBehind = true;
@@ -274,7 +239,7 @@ export class World extends SimulatedWorld {
         const isLate = job?.isOver && now - (job.endedAt ?? 0) > FLUSHED_MS;
         if (job === undefined || job.tasks.length === 0 || job.isDeleted || isLate) return;
         if (step.do === 'write') return job.write(this.chance.whole(0, 2), step.file, step.lines);
-        return job.result(service.resultName(step.name, step.kind), step.kind, now);
+        return job.result(resultName(step.name, step.kind), step.kind, now);
       }
       case 'delay':
         service.delays[step.of] = step.ms;
@@ -287,8 +252,7 @@ export class World extends SimulatedWorld {
         service.spelling = step.spelling;
         return;
       case 'fail':
-        service.faults.push(this.#faultOf(step.fault));
-        return;
+        return void service.faults.unshift(this.#faultOf(step.fault));
       case 'heal':
         return this.heal();
       case 'watch':
@@ -320,9 +284,9 @@ export class World extends SimulatedWorld {
         });
       case 'configure':
         await this.stop();
-        for (const { job: id } of this.config.watch) this.promises.unwatched(id);
-        this.config = { ...this.config, watch: this.#configured(step.jobs), watchMine: ruleOf(step.mine) };
-        for (const { job: id } of this.config.watch) this.promises.watched(id);
+        for (const id of this.settings.watch) this.promises.unwatched(id);
+        await this.configure({ ...this.settings, ...this.#configured(step.jobs, step.mine) });
+        for (const id of this.settings.watch) this.promises.watched(id);
         return;
       case 'restart':
         return this.stop();
@@ -347,36 +311,33 @@ export class World extends SimulatedWorld {
 
   heal(): void {
     const { service } = this;
-    service.faults = [];
+    this.fail();
     service.delays.list = 0;
     service.delays.report = 0;
     service.forgotten.list.clear();
     service.forgotten.report.clear();
   }
 
-  #faultOf(fault: Fault): Fault {
-    return fault.job === null ? fault : { ...fault, job: fault.job % this.jobs.length };
+  /** What fails from now on, beside what does until all is healed. */
+  fail(...faults: readonly FaultPlan[]): void {
+    this.service.faults = [...faults.map((fault) => this.#faultOf(fault)), ...this.lasting];
   }
 
-  #look(): void {
+  #faultOf({ of, code, job }: FaultPlan): Fault {
+    const jobId = job === null ? undefined : this.job(job)?.id;
+    return { of, code, ...(jobId && { jobId }), share: 1, until: Number.POSITIVE_INFINITY };
+  }
+
+  override checkConduct(): void {
+    super.checkConduct();
     if (!this.#isChanged || !this.isUp || this.disk.isDead) return;
     this.#isChanged = false;
     this.disk.aside(() => this.promises.look());
   }
-
-  #check(): void {
-    this.requireNone(this.service.offence);
-    if (!this.isUp) return;
-    this.disk.aside(() => this.promises.look());
-    this.disk.aside(() => this.promises.check());
-  }
-
-  /** What holds of the files at every moment (safety.ts). */
-  checkFiles(): void {
-    const { service, mirrors, disk } = this;
-    disk.aside(() => checkFiles({ service, mirrors, disk, store: this.isUp ? this.store : undefined }));
-  }
 }
+
+const resultName = (name: number, kind: ResultKind) =>
+  kind === 'bad name' ? `/out/\u0001${name}` : `/out/result-${name}.dat`;
 
 function ruleOf(maxJobs: number | null) {
   return maxJobs === null ? null : { include: ['**'], exclude: [], maxAgeMs: DAY_MS, maxJobs };
