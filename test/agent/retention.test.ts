@@ -11,41 +11,42 @@ import { logLine } from '../../src/printable.ts';
 import type { WatchState } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
 import { newState } from '../support/engine.ts';
-import { SILENT } from '../support/errors.ts';
+import { expectCases, SILENT } from '../support/errors.ts';
 import { HeldClock } from '../support/held-clock.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
+const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 /** The state and the mirrors of a machine whose jobs are removed a day after their last comparison. */
 class Place {
   readonly clock = new HeldClock();
   readonly directory = temporaryDirectory();
+  readonly mirrorDirectory = path.join(this.directory, 'mirror');
   readonly store = new Store({
     ...{ directory: newState(path.join(this.directory, 'state')), service: 'x', owner: true, now: this.clock.now },
   });
   readonly log: string[] = [];
-  readonly removed: JobId[] = [];
   serviceAheadMs: number | null | undefined = 0;
-  remove = (jobId: JobId, deleteFiles: boolean) =>
-    forgetJob(this.store, jobId, { mirrorDirectory: this.mirrorDirectory, deleteFiles, now: this.clock.now });
+  /** Before a job is removed. */
+  onRemove: () => void | Promise<void> = () => {};
   readonly retention: Retention;
+  isUnreadable = false;
+  /** Before the jobs are read. */
+  held: Promise<void> | undefined;
+  #removing = 0;
 
   constructor(deleteFiles = true) {
     const gather = (fields: object, phrase: string) => void this.log.push(logLine({ ...fields }, phrase));
     this.retention = new Retention({
       rule: { settledMs: DAY_MS, deleteFiles },
-      clock: this.clock,
-      log: { ...SILENT, warn: gather },
+      ...{ clock: this.clock, log: { ...SILENT, warn: gather, info: gather } },
       serviceAheadMs: () => this.serviceAheadMs,
-      withJobs: (work) =>
-        work(this.store, async (jobId, isDeleted) => {
-          const files = await this.remove(jobId, isDeleted);
-          this.removed.push(jobId);
-          return files;
-        }),
+      withJobs: async (work) => {
+        await this.held;
+        if (this.isUnreadable) throw new JobtailError('store', 'it is locked');
+        await work(this.store, (jobId, isDeleted) => this.remove(jobId, isDeleted));
+      },
     });
     onTestFinished(async () => {
       await this.retention.stop();
@@ -53,23 +54,34 @@ class Place {
     });
   }
 
-  get mirrorDirectory(): string {
-    return path.join(this.directory, 'mirror');
+  async remove(jobId: JobId, deleteFiles: boolean) {
+    expect(this.#removing++, 'removals at a time').toBe(0);
+    try {
+      await this.onRemove();
+      return await forgetJob(this.store, jobId, { ...this, deleteFiles, now: this.clock.now });
+    } finally {
+      this.#removing--;
+    }
   }
 
-  put(jobId: string, state: WatchState = 'settled', error: JobtailError | null = null): void {
+  put(jobId: string, state: WatchState = 'settled', error: string | null = null): void {
     const usual = { results: false, settleAfterMs: null, source: 'command' } as const;
     const request = { ...usual, tasks: ['9001' as TaskId], files: LIVE_FILE_NAMES.slice(0, 1) };
     const id = jobId as JobId;
-    const stored = error && { code: error.code, message: error.message, hint: null, since: 0 };
     this.store.transaction(() => this.store.jobs.watch({ ...request, jobId: id }, this.clock.now()));
     const [row] = this.store.liveFiles.ofJob(id);
     if (row !== undefined) this.store.liveFiles.save({ ...row, verified: 0, early: false });
-    const polledAt = this.clock.now();
-    this.store.jobs.endRun(id, { polledAt, grownAt: null, refused: 0, failures: 0, error: stored });
+    this.compared(id, error);
     this.store.jobs.setState(id, state);
     fs.mkdirSync(path.join(this.mirrorDirectory, jobId, 'results'), { recursive: true });
     fs.writeFileSync(path.join(this.mirrorDirectory, jobId, 'results', 'a.dat'), 'data');
+  }
+
+  /** As a pass does at its end. */
+  compared(jobId: JobId, message: string | null): void {
+    const error = message === null ? null : ({ code: 'fault', message, hint: null, since: 0 } as const);
+    const polledAt = this.clock.now();
+    this.store.jobs.endRun(jobId, { polledAt, grownAt: null, refused: 0, failures: 0, error });
   }
 
   get jobs(): JobId[] {
@@ -77,130 +89,77 @@ class Place {
   }
 
   get directories(): string[] {
-    return fs.readdirSync(this.mirrorDirectory).sort();
-  }
-
-  /** From one round to after the next one. */
-  async round(): Promise<void> {
-    await this.clock.pass(HOUR_MS + 1);
+    return fs.existsSync(this.mirrorDirectory) ? fs.readdirSync(this.mirrorDirectory).sort() : [];
   }
 }
 
-it.each([true, false])(
-  'removes settled jobs whose time is over, and no others; deleteFiles: %s',
-  async (deleteFiles) => {
-    const place = new Place(deleteFiles);
-    place.put('501');
-    place.put('502', 'settled', new JobtailError('fault', 'no last pass'));
-    place.put('503', 'ended');
-    place.put('504', 'watched');
-    place.put('506');
-    await place.clock.pass(DAY_MS - HOUR_MS);
-    place.put('505');
-    // A command has compared it since.
-    const compared = { polledAt: place.clock.now(), grownAt: null, refused: 0, failures: 0, error: null };
-    place.store.jobs.endRun('506' as JobId, compared);
-    place.retention.start();
-    await place.clock.pass(1);
-    expect(place.removed).toEqual([]);
-    await place.round();
-    const others = ['502', '503', '504', '505', '506'];
-    expect(place.jobs.toSorted()).toEqual(others);
-    expect(place.directories).toEqual([...(deleteFiles ? [] : ['501']), ...others]);
-    await place.round();
-    expect(place.log).toEqual([expect.stringMatching(/^old job not removed .*502.*no last pass/)]);
-  },
-);
-
-it.each<[string, (place: Place) => unknown]>([
-  ['the agent stops', ({ retention }) => void retention.stop()],
-  ['the clock is set', (place) => (place.serviceAheadMs = -5 * DAY_MS)],
-])('removes one job after the other, and no further one when %s', async (_, stop) => {
-  const place = new Place();
-  for (let job = 1; job <= 50; job += 1) place.put(String(100 + job));
-  await place.clock.pass(2 * DAY_MS);
-  const { remove } = place;
-  let under = 0;
-  place.remove = async (...job) => {
-    under += 1;
-    expect(under).toBe(1);
-    const files = await remove(...job);
-    under -= 1;
-    if (place.removed.length === 2) stop(place);
-    return files;
-  };
-  for (let starts = 0; starts < 2; starts++) {
-    place.retention.start();
-    await place.round();
-  }
-  expect(place.removed).toHaveLength(3);
-  expect(place.jobs).toHaveLength(47);
-  expect(place.directories).toEqual(place.jobs);
-});
-
-it.each(['sync', 'follow', 'verify'] as const)(
-  'a job that a command works on stays until that has ended: %s',
-  async (kind) => {
-    const place = new Place();
-    place.put('1');
-    const { store, clock } = place;
-    await clock.pass(DAY_MS);
-    const requestId = store.transaction(() => store.requests.add('1' as JobId, kind, clock.now()));
-    const renew = () => {
-      store.requests.renew(requestId, clock.now());
-      clock.timer(MINUTE_MS / 2, renew);
+/** The steps of retention.txt: the jobs, directories and lines of the log that follow. */
+async function retained(written: string): Promise<string[]> {
+  const steps = written.split('; ');
+  const place = new Place(steps[0] !== 'keep files' || steps.shift() === undefined);
+  const { clock, store, retention } = place;
+  const result: string[] = [];
+  let requestId = 0;
+  for (const step of steps) {
+    const [word = '', first = '', second, ...rest] = step.split(' ');
+    const ms = Number(first) * HOUR_MS;
+    const renew = () => void (store.requests.renew(requestId, clock.now()) && clock.timer(30_000, renew));
+    const work: Readonly<Record<string, () => unknown>> = {
+      put: () => place.put(first, second as WatchState | undefined, rest.join(' ') || null),
+      many: () => {
+        for (let job = 1; job <= Number(first); job += 1) place.put(String(100 + job));
+      },
+      compared: () => place.compared(first as JobId, null),
+      ahead: () => {
+        const known: Readonly<Record<string, null | undefined>> = { unknown: undefined, none: null };
+        place.serviceAheadMs = first in known ? known[first] : ms;
+      },
+      start: () => retention.start(),
+      stop: () => retention.stop(),
+      hours: () => clock.pass(ms),
+      ms: () => clock.pass(Number(first)),
+      unreadable: () => Object.assign(place, { isUnreadable: first === 'yes' }),
+      request: () => {
+        requestId = store.transaction(() => store.requests.add('501' as JobId, first as 'sync', clock.now()));
+        renew();
+      },
+      answer: () => store.transaction(() => store.requests.answer(requestId, '{}')),
+      third: () => {
+        let removed = 0;
+        const stop = () =>
+          first === 'stop' ? void retention.stop() : Object.assign(place, { serviceAheadMs: -5 * DAY_MS });
+        place.onRemove = () => void (++removed === 3 && stop());
+      },
     };
-    renew();
-    place.retention.start();
-    await clock.pass(2 * HOUR_MS);
-    expect(place.removed).toEqual([]);
-    expect(place.log).toHaveLength(1);
-    store.transaction(() => store.requests.answer(requestId, '{}'));
-    await clock.pass(HOUR_MS);
-    expect(place.removed).toEqual(['1']);
-  },
-);
+    if (work[word] === undefined) throw new Error(`no step: ${step}`);
+    await work[word]();
+    if (word !== 'hours' && word !== 'ms') continue;
+    const counted = (names: readonly string[]) => (names.length > 9 ? `${names.length}` : names.join(' '));
+    result.push(`${step}: ${counted(place.jobs.toSorted())}; files of ${counted(place.directories)}`);
+    result.push(...place.log.splice(0).map((line) => `  ${line}`));
+  }
+  await retention.stop();
+  expect(clock.timers).toBe(requestId === 0 ? 0 : 1);
+  return result;
+}
 
-it('removes nothing before the first response of the service', async () => {
-  const place = new Place();
-  place.put('501');
-  place.serviceAheadMs = undefined;
-  await place.clock.pass(2 * DAY_MS);
-  place.retention.start();
-  await place.clock.pass(2 * HOUR_MS);
-  expect(place.removed).toEqual([]);
-  place.serviceAheadMs = DAY_MS;
-  await place.clock.pass(9_999);
-  expect(place.removed).toEqual([]);
-  await place.clock.pass(1);
-  expect(place.removed).toEqual(['501']);
+it('each round removes and logs what is written', async () => {
+  await expectCases(path.join(import.meta.dirname, 'retention.txt'), retained);
 });
 
-it('jobs that cannot be read are logged each time, but not after a stop', async () => {
-  const clock = new HeldClock();
-  const log: string[] = [];
+it('a stop waits for the round under way, whose failure is not logged then', async () => {
+  const place = new Place();
   let release = () => {};
-  const retention = new Retention({
-    ...{ rule: { settledMs: 1, deleteFiles: false }, clock, serviceAheadMs: () => 0 },
-    log: { ...SILENT, warn: (fields, phrase) => void log.push(logLine({ ...fields }, phrase)) },
-    withJobs: async () => {
-      await new Promise<void>((resolve) => (release = resolve));
-      throw new JobtailError('store', 'it is locked');
-    },
-  });
-  retention.start();
-  for (const rounds of [1, 2]) {
-    release();
-    await clock.pass(HOUR_MS);
-    expect(log).toEqual(Array(rounds).fill('old jobs not read: it is locked'));
-  }
+  place.held = new Promise((resolve) => (release = resolve));
+  place.isUnreadable = true;
+  place.retention.start();
   let isStopped = false;
-  const stopped = retention.stop().then(() => (isStopped = true));
-  await clock.pass(1);
+  const stopped = place.retention.stop().then(() => (isStopped = true));
+  await place.clock.pass(1);
   expect(isStopped, 'before the round has ended').toBe(false);
   release();
   await stopped;
-  expect([log.length, clock.timers]).toEqual([2, 0]);
+  expect([place.log, place.clock.timers]).toEqual([[], 0]);
 });
 
 it('the files of a job are counted with those that a kill left, and reported while its rows are removed', async () => {
@@ -217,28 +176,6 @@ it('the files of a job are counted with those that a kill left, and reported whi
   const claim = () => expect.unreachable();
   await expect(removeJobFiles(mirrorDirectory, '../state' as JobId, claim)).rejects.toThrow('not an id: "../state"');
 });
-
-it.each([31, -31])(
-  'removes nothing while the clock of the service is %s days ahead, and says so once each time',
-  async (days) => {
-    const place = new Place();
-    place.put('501');
-    await place.clock.pass(2 * DAY_MS);
-    place.serviceAheadMs = days * DAY_MS;
-    place.retention.start();
-    await place.clock.pass(DAY_MS);
-    expect(place.removed).toEqual([]);
-    expect(place.log).toEqual([`old jobs kept, clocks differ aheadMs=${days * DAY_MS}`]);
-    place.serviceAheadMs = 0;
-    await place.round();
-    expect(place.removed).toEqual(['501']);
-    place.serviceAheadMs = days * DAY_MS;
-    for (let rounds = 0; rounds < 2; rounds++) await place.round();
-    expect(place.log).toHaveLength(2);
-    await place.retention.stop();
-    expect(place.clock.timers).toBe(0);
-  },
-);
 
 it('the clock of the service runs on since its last response', () => {
   const time = { wall: 50 * DAY_MS, passed: 0 };
