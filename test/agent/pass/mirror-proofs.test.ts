@@ -4,9 +4,10 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { absentFiles, type LiveProof, proveMirrors } from '../../../src/agent/pass/mirror-proofs.ts';
-import { JobtailError } from '../../../src/errors.ts';
+import { type ErrorCode, JobtailError } from '../../../src/errors.ts';
 import { keyText, type TaskId } from '../../../src/job.ts';
 import type { LiveFileRow } from '../../../src/store/rows.ts';
+import { expectCases } from '../../support/errors.ts';
 import { NEW_ROW } from '../../support/live-place.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 import { numRuns } from '../../support/property-runs.ts';
@@ -42,14 +43,6 @@ class Proofs {
     return file;
   }
 
-  /** Mirrors of which only the bytes show which listed file each is, and listed files. */
-  static of(contents: readonly string[], files: Readonly<Record<string, string | JobtailError>>): Proofs {
-    const proofs = new Proofs();
-    for (const content of contents) proofs.unknown(content);
-    for (const [name, file] of Object.entries(files)) proofs.list(name, file);
-    return proofs;
-  }
-
   unknown(content: string, more: Partial<Mirror> = {}): string {
     return this.add({ content, relativePath: '/stdout.txt', listedName: null, gone: 0, ...more });
   }
@@ -79,8 +72,6 @@ class Proofs {
     });
   }
 }
-
-const GONE = new JobtailError('fault', 'no such file', { inPlace: 'nothing' });
 
 const equal = (bytes: number, listedName: string | null): LiveProof => ({
   proof: { outcome: 'equal', bytes, remoteBytes: bytes },
@@ -174,128 +165,77 @@ describe('mirrors and listed files', () => {
   const isWhole = ({ proof }: LiveProof) => proof.outcome === 'equal' && proof.remoteBytes === proof.bytes;
 });
 
-const TIMEOUT = new JobtailError('timeout', 'no response');
-/** Something of each task, by the paths of `from` and the numbers after it. */
-const eachTask = (count: number, from: number, what: (task: number) => string | JobtailError) =>
-  Object.fromEntries(Array.from({ length: count }, (_, task) => [`/${from + task}/stdout.txt`, what(task)]));
-const contentsOf = (count: number) => Array.from({ length: count }, (_, task) => `task ${task}\n`);
-
-it('downloads that fail between others that do not end no pass', async () => {
-  const proofs = Proofs.of(
-    [],
-    eachTask(9, 0, (task) => (task % 3 === 2 ? `task ${task}\n` : TIMEOUT)),
-  );
-  for (const [task, content] of contentsOf(9).entries()) {
-    const relativePath = `/${task}/stdout.txt`;
-    proofs.unknown(content, { relativePath, listedName: relativePath });
-  }
-  const found = await proofs.prove();
-  expect(found.map((one) => (one instanceof JobtailError ? one.code : one.proof.outcome))).toEqual(
-    Array(3).fill(['timeout', 'timeout', 'equal']).flat(),
-  );
-  expect(proofs.remote.maxAtATime, 'downloads at a time').toBe(1);
-});
-
-it('a source that cannot be downloaded keeps no other from proving a mirror', async () => {
-  const proofs = Proofs.of(
-    ['one\n', 'two\n'],
-    eachTask(3, 1, (at) => (at === 0 ? TIMEOUT : 'one\n')),
-  );
-  expect(await proofs.prove()).toMatchObject([equal(4, null), { code: 'timeout' }]);
-  expect(proofs.remote.downloads).toEqual([1, 2, 1, 2, 3].map((task) => `/${task}/stdout.txt`));
-});
-
-it('tasks that wrote the same need two downloads each, however many they are', async () => {
-  const proofs = Proofs.of(
-    Array(20).fill('the same\n'),
-    eachTask(20, 0, () => 'the same\n'),
-  );
-  expect(await proofs.prove()).toEqual(Array(20).fill(equal(9, null)));
-  expect(proofs.remote.downloads).toEqual(Array(20).fill(['/0/stdout.txt', '/1/stdout.txt']).flat());
-});
-
-it('the first source that is found shows the likely paths of the others', async () => {
-  const proofs = Proofs.of(
-    contentsOf(20),
-    eachTask(20, 41, (task) => `task ${task}\n`),
-  );
-  proofs.remote.pieceBytes = 1;
-  let pieces = 0;
-  proofs.remote.onPiece = () => {
-    pieces += 1;
-  };
-  const names = Object.keys(eachTask(20, 41, String));
-  expect(await proofs.prove()).toMatchObject(names.map((listedName) => ({ listedName, proof: { outcome: 'equal' } })));
-  expect(proofs.remote.downloads).toHaveLength(20 + 19);
-  // Of the others, up to the first byte that differs.
-  expect(pieces).toBe(10 * 7 + 10 * 8 + 19 * 5);
-});
-
-it('what the first source shows of paths holds after one whose path shows nothing', async () => {
-  const files = { '/41/stdout.txt': 'one\n', '/logs/stdout.txt': 'two\n', '/43/stdout.txt': 'same\n' };
-  const proofs = Proofs.of(['one\n', 'two\n', 'same\n'], { ...files, '/99/stdout.txt': 'same\n' });
-  const names = Object.keys(files);
-  expect(await proofs.prove()).toMatchObject(names.map((listedName) => ({ listedName })));
-});
-
-it.each(['known', 'recorded'])('the %s path of one live file proves no mirror of another task', async (what) => {
-  const proofs = Proofs.of(['step 9\n'], { '/1/stdout.txt': 'step 10\n', '/2/stdout.txt': 'step 9\n' });
-  const sources = what === 'known' ? undefined : new Set(['/2/stdout.txt']);
-  proofs.shift = what === 'known' ? '9000' : undefined;
-  proofs.unknown('step 9\n', { listedName: what === 'known' ? null : '/2/stdout.txt' });
-  expect(await proofs.prove(sources)).toMatchObject([
-    { listedName: '/1/stdout.txt', proof: { outcome: 'different', at: 5 } },
-    equal(7, '/2/stdout.txt'),
-  ]);
-});
-
-it('a file that is never listed is proven by its path, as its mirror was filled', async () => {
-  const proofs = Proofs.of(['one\n', 'two\n'], { '/9001/stdout.txt': 'one\n', '/9002/stdout.txt': 'two more\n' });
-  const found = proofs.prove(undefined, []);
-  expect(await found).toMatchObject([equal(4, '/9001/stdout.txt'), { proof: { outcome: 'unproven' } }]);
-  expect(proofs.remote.downloads).toEqual(['/9001/stdout.txt', '/9002/stdout.txt']);
-  // Also beside that of another task, which is listed.
-  expect(await proofs.prove(undefined, ['/9002/stdout.txt'])).toMatchObject([
-    equal(4, '/9001/stdout.txt'),
-    { listedName: '/9002/stdout.txt', proof: { outcome: 'different', at: 3 } },
-  ]);
-  proofs.list('/9002/stdout.txt', TIMEOUT);
-  expect(await proofs.prove(undefined, [])).toMatchObject([{}, { code: 'timeout' }]);
-});
-
-it('an empty mirror shows no path of others', async () => {
-  const files = { '/8001/stdout.txt': '', '/8002/stdout.txt': 'xy', '/9002/stdout.txt': 'x' };
-  const proofs = Proofs.of(['', 'x'], files);
-  proofs.areAbsent = false;
-  expect(await proofs.prove()).toMatchObject([{ proof: { remoteBytes: 0 } }, equal(1, '/9002/stdout.txt')]);
-});
-
-it('an empty mirror whose path is known is not proven by the empty file of another task', async () => {
-  const proofs = Proofs.of([''], { '/1/stdout.txt': 'x', '/2/stdout.txt': '' });
-  proofs.areAbsent = false;
-  proofs.shift = '9000';
-  expect(await proofs.prove()).toMatchObject([{ listedName: '/1/stdout.txt', proof: { remoteBytes: 1 } }]);
-});
-
-const REFUSED = new JobtailError('fault', 'no whole files here');
-
-it.each<[string, Readonly<Record<string, string | JobtailError>>, object]>([
-  ['is equal to an empty file', { '/9001/stdout.txt': '' }, { outcome: 'equal', remoteBytes: 0 }],
-  ['is behind a file with bytes', { '/9001/stdout.txt': 'x' }, { outcome: 'equal', remoteBytes: 1 }],
-  ['is equal to the one that is empty', { '/1/stdout.txt': 'x', '/2/stdout.txt': '' }, { remoteBytes: 0 }],
-  ['is not proven by a refusal', { '/9001/stdout.txt': REFUSED }, { outcome: 'unproven', reason: REFUSED.message }],
-  ['is not proven without any file', {}, { outcome: 'unproven', reason: 'the service lists no file that fits' }],
-])('an empty mirror %s', async (_, files, proof) => {
+/** The steps of mirror-proofs.txt: mirrors, listed files, and what is proven of them by which downloads. */
+async function proven(written: string): Promise<string[]> {
   const proofs = new Proofs();
-  const mirror = proofs.unknown('');
-  for (const [name, file] of Object.entries(files)) proofs.list(name, file);
-  proofs.areAbsent = false;
-  if (Object.keys(files).length === 0) proofs.list('/9001/stdout.txt', GONE);
-  expect(await proofs.prove()).toMatchObject([{ proof }]);
-  proofs.areAbsent = true;
-  expect(await proofs.prove()).toEqual([equal(0, null)]);
-  fs.rmSync(mirror);
-  expect(await proofs.prove()).toEqual([equal(0, null)]);
+  const { remote, rows } = proofs;
+  const result: string[] = [];
+  let sources: ReadonlySet<string> | undefined;
+  let listed: readonly string[] | undefined;
+  let pieces = 0;
+  remote.onPiece = () => void (pieces += 1);
+  const fileOf = (text: string, task = 0) => {
+    const [code = '', ...reason] = text.slice(2).split(' ');
+    if (!text.startsWith('! ')) return (JSON.parse(text) as string).replace('%', `${task}`);
+    const inPlace = code === 'gone' ? ({ inPlace: 'nothing' } as const) : {};
+    return new JobtailError(code === 'gone' ? 'fault' : (code as ErrorCode), reason.join(' ') || 'it fails', inPlace);
+  };
+  for (const step of written.split('; ')) {
+    const [word = '', first = '', ...rest] = step.split(' ');
+    const text = rest.join(' ');
+    const steps: Readonly<Record<string, () => unknown>> = {
+      mirror: () => proofs.unknown(JSON.parse(first) as string, JSON.parse(text || '{}') as Partial<Mirror>),
+      mirrors: () => {
+        for (let task = 0; task < Number(first); task++) proofs.unknown(`${fileOf(text, task)}`);
+      },
+      file: () => proofs.list(first, fileOf(text)),
+      files: () => {
+        const [from, ...what] = rest;
+        for (let task = 0; task < Number(first); task++)
+          proofs.list(`/${Number(from) + task}/stdout.txt`, fileOf(what.join(' '), task));
+      },
+      rotates: () => rows.push({ ...rows.pop(), rotation: 'copied' } as LiveFileRow),
+      shift: () => Object.assign(proofs, { shift: first }),
+      sources: () => (sources = new Set([first])),
+      listed: () => (listed = first === 'none' ? [] : [first]),
+      present: () => Object.assign(proofs, { areAbsent: first === 'no' }),
+      removed: () => fs.rmSync(path.join(proofs.directory, JOB, 'live', first), { recursive: true }),
+      blocked: () => {
+        steps['removed']?.();
+        fs.writeFileSync(path.join(proofs.directory, JOB, 'live', first), 'a file in the place of a directory');
+      },
+      piece: () => Object.assign(remote, { pieceBytes: Number(first) }),
+    };
+    if (word !== 'prove') {
+      if (steps[word] === undefined) throw new Error(`no step: ${step}`);
+      steps[word]();
+      continue;
+    }
+    remote.downloads.length = 0;
+    pieces = 0;
+    const found = await proofs.prove(sources, listed).catch((thrown: JobtailError) => `thrown ${thrown.code}`);
+    const { downloads } = remote;
+    const names =
+      downloads.length > 9 ? `${downloads.length}, first ${downloads[0]}, ${downloads[1]}` : downloads.join(', ');
+    result.push(`prove: downloads [${names}] of ${pieces} pieces${typeof found === 'string' ? `, ${found}` : ''}`);
+    if (typeof found === 'string') continue;
+    const lines = found.map((one, index) =>
+      `${rows[index]?.taskId}: ${shownOf(one)}`.replaceAll(proofs.directory, 'DIR'),
+    );
+    result.push(...(lines.length > 9 ? [...lines.slice(0, 2), lines.at(-1) ?? ''] : lines).map((line) => `  ${line}`));
+  }
+  expect([remote.maxAtATime > 1, proofs.open], 'downloads at a time, and mirrors that stay open').toEqual([false, 0]);
+  return result;
+}
+
+function shownOf(one: LiveProof | JobtailError): string {
+  if (one instanceof JobtailError) return `${one.code}: ${one.message}`;
+  const { outcome, ...more } = one.proof;
+  return `${outcome} ${JSON.stringify(more)}${one.listedName === null ? '' : `, ${one.listedName}`}`;
+}
+
+it('each mirror is proven, by the downloads and by the listed file that are written', async () => {
+  await expectCases(path.join(import.meta.dirname, 'mirror-proofs.txt'), proven);
 });
 
 it('an empty live file is absent if a response lacks it, but not if the response is cut or fails', async () => {
@@ -326,35 +266,6 @@ it('an empty live file is absent if a response lacks it, but not if the response
   rows.splice(1);
   remote.calls = 0;
   expect([await absent(), remote.calls]).toEqual([[], 0]);
-});
-
-it('a mirror that cannot be read keeps no other from being proven', async () => {
-  const proofs = Proofs.of([], { '/1/stdout.txt': 'one\n', '/2/stdout.txt': 'two\n' });
-  const directory = path.dirname(proofs.unknown('one\n'));
-  proofs.unknown('two\n');
-  fs.rmSync(directory, { recursive: true });
-  fs.writeFileSync(directory, 'a file in the place of a directory');
-  expect(await proofs.prove()).toMatchObject([{ code: 'local-io' }, equal(4, '/2/stdout.txt')]);
-});
-
-it.each([
-  ['unreachable', 1],
-  ['timeout', 3],
-] as const)('a service that fails (%s) is not asked for every file', async (code, downloads) => {
-  const proofs = Proofs.of(
-    contentsOf(10),
-    eachTask(10, 0, () => new JobtailError(code, 'it fails')),
-  );
-  if (code === 'unreachable') await expect(proofs.prove()).rejects.toMatchObject({ code });
-  else expect(await proofs.prove()).toMatchObject(Array(10).fill({ code }));
-  expect(proofs.remote.downloads).toHaveLength(downloads);
-});
-
-it('a mirror is not said to have lost bytes while a rotation moves them to a generation', async () => {
-  const proofs = Proofs.of([], { '/1/stdout.txt': 'one\n' });
-  proofs.unknown('one\n', { listedName: '/1/stdout.txt', gone: 7 });
-  proofs.rows.push({ ...proofs.rows.pop(), rotation: 'copied' } as LiveFileRow);
-  expect(await proofs.prove()).toEqual([equal(4, '/1/stdout.txt')]);
 });
 
 it('an abort ends it, and leaves no file open', async () => {
