@@ -173,7 +173,7 @@ async function proven(written: string): Promise<string[]> {
   let sources: ReadonlySet<string> | undefined;
   let listed: readonly string[] | undefined;
   let pieces = 0;
-  remote.onPiece = () => void (pieces += 1);
+  remote.onPiece = () => void pieces++;
   const fileOf = (text: string, task = 0) => {
     const [code = '', ...reason] = text.slice(2).split(' ');
     if (!text.startsWith('! ')) return (JSON.parse(text) as string).replace('%', `${task}`);
