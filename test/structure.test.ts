@@ -13,70 +13,50 @@ interface Import {
   readonly typeOnly: boolean;
 }
 
-interface Allowed {
-  /** Folders or files whose values may be used; files at the root always may. */
-  readonly values?: readonly string[];
-  /** Folders or files of which only types may be used. */
-  readonly types?: readonly string[];
-}
-
-/** By layer: a folder, or one within it that has a rule of its own. */
-const RULES: Readonly<Record<string, Allowed>> = {
-  system: {},
-  search: { values: ['system'] },
-  store: { values: ['system'] },
-  agent: { values: ['system'], types: ['store'] },
-  'agent/loop': {
-    values: [
-      ...['agent', 'agent/poll', 'agent/pass', 'agent/results', 'agent/live', 'agent/tasks'],
-      ...['agent/schedule', 'agent/requests', 'system'],
-    ],
-    types: ['store'],
-  },
-  'agent/schedule': { values: ['system'] },
-  'agent/requests': { values: ['agent', 'system'], types: ['agent/pass', 'store'] },
-  'agent/tasks': { values: ['agent', 'system'], types: ['store'] },
-  'agent/pass': {
-    values: ['agent', 'agent/poll', 'agent/results', 'agent/live', 'system'],
-    types: ['store'],
-  },
-  'agent/poll': { values: ['agent', 'agent/live', 'system'], types: ['store'] },
-  'agent/live': { values: ['agent', 'system'], types: ['store'] },
-  'agent/results': { values: ['agent', 'agent/live/mirror', 'system'], types: ['store'] },
-  'remote/http': { values: ['system'] },
-  remote: { values: ['remote/http', 'remote/rest/releases.ts', 'system'], types: ['agent/ports'] },
-  'remote/content': { values: ['remote', 'remote/http', 'system'], types: ['agent/ports'] },
-  'remote/text': { values: ['system'], types: ['agent/ports'] },
-  'remote/soap': { values: ['remote', 'remote/content', 'remote/http', 'system'], types: ['agent/ports'] },
-  'remote/rest': { values: ['remote', 'remote/content', 'remote/http', 'system'], types: ['agent/ports'] },
-  'remote/signin': { values: ['remote', 'remote/http', 'remote/rest/releases.ts', 'system'], types: ['agent/ports'] },
-  direct: { values: ['system'], types: ['agent/ports'] },
-  config: { values: ['system', 'remote/rest/contract.ts', 'remote/rest/releases.ts'] },
-  fleet: { values: ['agent', 'store', 'system'], types: ['config'] },
-  notify: {
-    values: ['agent/patterns.ts', 'remote/http', 'search', 'store', 'system'],
-    types: ['agent/ports', 'config'],
-  },
-  daemon: { values: ['agent', 'remote', 'direct', 'store', 'config', 'system', 'fleet', 'notify', 'view', 'http'] },
-  http: { values: ['system'] },
-  view: { values: ['view/content', 'view/events', 'view/http', 'http', 'store', 'system'] },
-  'view/content': { values: ['view', 'http', 'search', 'system'], types: ['store'] },
-  'view/events': { values: ['view', 'view/content', 'store', 'system'] },
-  'view/http': { values: ['view', 'view/content', 'view/events', 'http', 'search', 'store', 'system'] },
-  'view/page': { types: ['view/contract'] },
-  cli: {
-    values: ['agent', 'remote', 'direct', 'store', 'config', 'system', 'daemon', 'fleet', 'notify', 'view', 'search'],
-  },
-  api: {
-    values: ['cli', 'daemon', 'agent', 'notify', 'store', 'config', 'system', 'http'],
-  },
-  simulator: { values: ['system', 'remote/soap/contract.ts', 'remote/rest/contract.ts', 'remote/rest/releases.ts'] },
-  'simulator/demo': {
-    values: ['simulator', 'cli', 'daemon', 'agent', 'store', 'system'],
-    types: ['remote/rest/releases.ts'],
-  },
-  'simulator/commands': { values: ['simulator', 'simulator/demo', 'cli'] },
-};
+/**
+ * By layer, a folder or one within it that has a rule of its own: the folders or files whose values it may use; after a
+ * semicolon, those of which it may use only types. Files at the root may always be used.
+ */
+const RULES = new Map(
+  `system:
+  search: system
+  store: system
+  agent: system; store
+  agent/loop: agent agent/poll agent/pass agent/results agent/live agent/tasks agent/schedule agent/requests system; store
+  agent/schedule: system
+  agent/requests: agent system; agent/pass store
+  agent/tasks: agent system; store
+  agent/pass: agent agent/poll agent/results agent/live system; store
+  agent/poll: agent agent/live system; store
+  agent/live: agent system; store
+  agent/results: agent agent/live/mirror system; store
+  remote/http: system
+  remote: remote/http remote/rest/releases.ts system; agent/ports
+  remote/content: remote remote/http system; agent/ports
+  remote/text: system; agent/ports
+  remote/soap: remote remote/content remote/http system; agent/ports
+  remote/rest: remote remote/content remote/http system; agent/ports
+  remote/signin: remote remote/http remote/rest/releases.ts system; agent/ports
+  direct: system; agent/ports
+  config: system remote/rest/contract.ts remote/rest/releases.ts
+  fleet: agent store system; config
+  notify: agent/patterns.ts remote/http search store system; agent/ports config
+  daemon: agent remote direct store config system fleet notify view http
+  http: system
+  view: view/content view/events view/http http store system
+  view/content: view http search system; store
+  view/events: view view/content store system
+  view/http: view view/content view/events http search store system
+  view/page: ; view/contract
+  cli: agent remote direct store config system daemon fleet notify view search
+  api: cli daemon agent notify store config system http
+  simulator: system remote/soap/contract.ts remote/rest/contract.ts remote/rest/releases.ts
+  simulator/demo: simulator cli daemon agent store system; remote/rest/releases.ts
+  simulator/commands: simulator simulator/demo cli`
+    .split('\n')
+    .map((line) => line.trim().split(':') as [string, string])
+    .map(([layer, named]) => [layer, named.split(';').map((names) => names.trim().split(' '))] as const),
+);
 
 /** The one way from the product to its simulator: these two commands are loaded when they are called. */
 const CALLS_OF_SIMULATOR = [
@@ -121,12 +101,14 @@ const files = ['src', 'simulator'].flatMap((folder) =>
     .filter((file) => /\.tsx?$/.test(file))
     .map((file) => nameOf(path.posix.join(folder, file.split(path.sep).join('/')))),
 );
-const imports = files.flatMap((file) => importsIn(file, fs.readFileSync(path.join(ROOT, fileOf(file)), 'utf8')));
+const texts = new Map(files.map((file) => [file, fs.readFileSync(path.join(ROOT, fileOf(file)), 'utf8')]));
+const product = [...texts].filter(([file]) => !file.startsWith('simulator/'));
+const imports = [...texts].flatMap(([file, text]) => importsIn(file, text));
 
 const isOfProject = ({ to }: Import) => files.includes(to);
 /** The layers that a file is in, the innermost first. */
 const layersOf = (file: string) => {
-  const within = Object.keys(RULES).filter((layer) => file.startsWith(`${layer}/`));
+  const within = [...RULES.keys()].filter((layer) => file.startsWith(`${layer}/`));
   return within.sort((a, b) => b.length - a.length);
 };
 const isOfFolder = (specifier: string) => /^\.\/[^/]*$/.test(specifier);
@@ -144,7 +126,7 @@ function isAllowed({ from, to, typeOnly }: Import): boolean {
   const [source = ''] = layersOf(from);
   const [target] = layersOf(to);
   if (isAtRoot(to) || target === source) return true;
-  const { values = [], types = [] } = RULES[source] ?? {};
+  const [values = [], types = []] = RULES.get(source) ?? [];
   const named = typeOnly ? [...values, ...types] : values;
   // A file that may use a layer may use the layers within it, too.
   const within = layersOf(to).filter((layer) => !from.startsWith(`${layer}/`) || layer === target);
@@ -152,7 +134,7 @@ function isAllowed({ from, to, typeOnly }: Import): boolean {
 }
 
 /** `remote` holds layers and no files. */
-const isFolderOf = (folder: string, file: string) => RULES[folder] === undefined && file.startsWith(`${folder}/`);
+const isFolderOf = (folder: string, file: string) => !RULES.has(folder) && file.startsWith(`${folder}/`);
 
 /** Files that lead back to themselves, each cycle once, as `a -> b -> a`. */
 function cyclesIn(edges: ReadonlyMap<string, readonly string[]>): string[] {
@@ -216,27 +198,21 @@ describe('the import rule', () => {
   });
 
   it('computes no type of another folder by Pick or Omit', () => {
-    const computed = files
-      .filter((file) => !file.startsWith('simulator/'))
-      .flatMap((file) => {
-        const text = fs.readFileSync(path.join(ROOT, fileOf(file)), 'utf8');
-        const foreign = [...text.matchAll(NAMED)].flatMap(([, names = '', from = '']) =>
-          isOfFolder(from) ? [] : names.split(',').map((name) => name.trim().split(/\s/).at(-1)),
-        );
-        const found = [...text.matchAll(COMPUTED)].map(([, name]) => name);
-        return found.filter((name) => foreign.includes(name)).map((name) => `${file}: ${name}`);
-      });
+    const computed = product.flatMap(([file, text]) => {
+      const foreign = [...text.matchAll(NAMED)].flatMap(([, names = '', from = '']) =>
+        isOfFolder(from) ? [] : names.split(',').map((name) => name.trim().split(/\s/).at(-1)),
+      );
+      const found = [...text.matchAll(COMPUTED)].map(([, name]) => name);
+      return found.filter((name) => foreign.includes(name)).map((name) => `${file}: ${name}`);
+    });
     expect(computed).toEqual([]);
   });
 
   it('names each type once in the product', () => {
-    const named = files
-      .filter((file) => !file.startsWith('simulator/'))
-      .flatMap((file) => {
-        const text = fs.readFileSync(path.join(ROOT, fileOf(file)), 'utf8');
-        const declared = text.matchAll(/^(?:export )?(?:abstract )?(?:interface|type|class|enum) (\w+)/gm);
-        return [...declared].map(([, name = '']) => ({ name, file }));
-      });
+    const declared = /^(?:export )?(?:abstract )?(?:interface|type|class|enum) (\w+)/gm;
+    const named = product.flatMap(([file, text]) =>
+      [...text.matchAll(declared)].map(([, name = '']) => ({ name, file })),
+    );
     const twice = named.filter(({ name }, index) => named.findIndex((one) => one.name === name) !== index);
     expect(named.length).toBeGreaterThan(500);
     expect(twice).toEqual([]);

@@ -4,7 +4,7 @@ import type { LeasedJob } from '../../src/fleet/agents/agents.ts';
 import type { Store } from '../../src/store/store.ts';
 import { systemClock } from '../../src/system/clock.ts';
 import { until } from '../support/e2e-until.ts';
-import { type FleetParts, fastClock, fleetTest, orderFor, watches } from '../support/fleet-parts.ts';
+import { type FleetParts, fastClock, fleetTest, type Line, LOCKED, orderFor, watches } from '../support/fleet-parts.ts';
 
 async function fleetWith(fleet: FleetParts, jobs: number) {
   const joined = await fleet.ordered('command', ...Array.from({ length: jobs }, (_, index) => index + 1));
@@ -171,7 +171,7 @@ fleetTest('an agent that stops writes its last rows, and leaves with its connect
   expect(log.filter(({ level }) => level !== 'info')).toEqual([]);
 });
 
-fleetTest('the next process of an agent continues at once with its jobs', async (fleet) => {
+fleetTest('the next process of an agent continues at once, with a lease from its request to join', async (fleet) => {
   await fleetWith(fleet, 1);
   const { claims } = await fleet.join('anna');
   const [job] = await claims.take(1);
@@ -179,8 +179,20 @@ fleetTest('the next process of an agent continues at once with its jobs', async 
     jobs.watch(orderFor(1), 0);
     fleetLeases.save(job as LeasedJob);
   };
+  const session = await fleet.session();
+  await session.query('BEGIN');
+  await session.query('LOCK TABLE jobtail.agents IN SHARE MODE');
+  let aheadMs = 0;
+  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs };
   // The lease is longer than the test.
-  await fleet.following(1, 'anna', { heartbeatMs: 600_000, prepare });
+  const { member, log, followed } = fleet.start('anna', { clock, heartbeatMs: 600_000, prepare });
+  const ages = new Map<string, number>();
+  Object.assign(log, { push: ({ message }: Line) => void ages.set(message, member.numbers.leaseAgeSeconds) });
+  await until('the request', async () => (await fleet.query(LOCKED)).length > 0);
+  aheadMs = 5_000;
+  await session.query('COMMIT');
+  await until('it to follow', () => followed.size === 1);
+  expect(ages.get('joined the fleet'), 'before the first heartbeat').toBeGreaterThanOrEqual(5);
 });
 
 fleetTest('an agent whose lease may be over writes nothing, and its last rows when it stops', async (fleet) => {
