@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { asJobtailError } from '../errors.ts';
+import { undefinedIfMissing } from './files.ts';
 import { inTheWay } from './regular-files.ts';
 
 export interface RemovedFiles {
@@ -40,11 +41,12 @@ export function renameDirectory(parent: string, from: string, to: string): void 
 
 /** Names that are not UTF-8 stay bytes. */
 async function count(directory: Buffer, removed: { files: number; bytes: number }): Promise<void> {
-  for (const name of await fs.promises.readdir(directory, { encoding: 'buffer' })) {
+  const names = await fs.promises.readdir(directory, { encoding: 'buffer' }).catch(undefinedIfMissing);
+  for (const name of names ?? []) {
     const file = Buffer.concat([directory, Buffer.from('/'), name]);
-    const stat = await fs.promises.lstat(file);
-    if (stat.isDirectory()) await count(file, removed);
-    else removed.files += 1;
-    if (stat.isFile()) removed.bytes += stat.size;
+    const stat = await fs.promises.lstat(file).catch(undefinedIfMissing);
+    if (stat?.isDirectory()) await count(file, removed);
+    else if (stat !== undefined) removed.files += 1;
+    if (stat?.isFile()) removed.bytes += stat.size;
   }
 }

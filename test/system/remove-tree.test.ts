@@ -1,7 +1,7 @@
 /** What is removed with a directory. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { removeTree, renameDirectory } from '../../src/system/remove-tree.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
@@ -22,6 +22,21 @@ it('a directory is removed with names that are not UTF-8, and without what its l
   expect(fs.readdirSync(parent)).toEqual(['other']);
   expect(fs.readdirSync(path.join(parent, 'other'))).toEqual(['kept']);
   expect(await removeTree(parent, '501'), 'what is gone').toEqual({ files: 0, bytes: 0 });
+});
+
+it.each(['lstat', 'readdir'] as const)('what another process removes before %s is no failure', async (before) => {
+  const parent = temporaryDirectory();
+  const inner = path.join(parent, '501', 'inner');
+  fs.mkdirSync(inner, { recursive: true });
+  fs.writeFileSync(path.join(parent, '501', 'file'), 'four');
+  const call = fs.promises[before] as (file: Buffer, options?: object) => Promise<never>;
+  const spy = vi.spyOn(fs.promises, before).mockImplementation((async (file: Buffer, options?: object) => {
+    if (file.toString() === inner) fs.rmSync(inner, { recursive: true });
+    return await call(file, options);
+  }) as never);
+  onTestFinished(() => spy.mockRestore());
+  expect(await removeTree(parent, '501')).toEqual({ files: 1, bytes: 4 });
+  expect(fs.readdirSync(parent)).toEqual([]);
 });
 
 it('a file or a link in the place of a directory is neither removed nor renamed', async () => {
