@@ -47,18 +47,26 @@ it('a job that is not proven changes no exit code of a failure before it', async
   }
 });
 
-it.each(['SIGINT', 'SIGTERM'] as const)('%s between two steps of a command stops the next one', async (name) => {
-  const [stopped, tried]: [boolean[], string[]] = [[], []];
-  await forEach(['1', '2'] as JobId[], async (jobId) => {
-    tried.push(jobId);
-    process.emit(name, name);
-    await untilStopped(async (signal) => void stopped.push(signal.aborted));
-    throw new JobtailError('aborted', 'the command was interrupted');
-  });
-  expect([stopped, tried]).toEqual([[true], ['1']]);
-  expect(process.exitCode).toBe(name === 'SIGINT' ? EXIT.interrupted : EXIT.terminated);
-  expect(process.listenerCount(name)).toBe(0);
-});
+it.each(['SIGINT', 'SIGTERM'] as const)(
+  '%s between two steps of a command stops the next one, and a second one ends it',
+  async (name) => {
+    const code = name === 'SIGINT' ? EXIT.interrupted : EXIT.terminated;
+    const exit = vi.spyOn(process, 'exit').mockReturnValue(undefined as never);
+    const [stopped, tried]: [boolean[], string[]] = [[], []];
+    await forEach(['1', '2'] as JobId[], async (jobId) => {
+      tried.push(jobId);
+      process.emit(name, name);
+      expect(exit).not.toHaveBeenCalled();
+      process.emit(name, name);
+      expect(exit).toHaveBeenCalledExactlyOnceWith(code);
+      await untilStopped(async (signal) => void stopped.push(signal.aborted));
+      throw new JobtailError('aborted', 'the command was interrupted');
+    });
+    expect([stopped, tried]).toEqual([[true], ['1']]);
+    expect(process.exitCode).toBe(code);
+    expect(process.listenerCount(name)).toBe(0);
+  },
+);
 
 it('a signal ends agent check also while it waits for a server that says nothing, and is no finding', async () => {
   const server = net.createServer();

@@ -62,6 +62,15 @@ async function followedJob(tasks: readonly TaskId[] | null, sections = {}) {
   };
 }
 
+/** The limits of a command are over so many times as soon. */
+function withoutPatience(times: number) {
+  const [now, { within }] = [performance.now.bind(performance), LinkedAbort.prototype];
+  vi.spyOn(performance, 'now').mockImplementation(() => now() * times);
+  return vi.spyOn(LinkedAbort.prototype, 'within').mockImplementation(function (this: LinkedAbort, ms) {
+    return within.call(this, ms / times);
+  });
+}
+
 it('tail --follow prints each error and each state once, below the line that has no end yet', async () => {
   const job = await followedJob([TASK]);
   // Room for a line of eight, and for the cursor after it.
@@ -115,6 +124,17 @@ it('watch of a job that was settled reports that, and fetches no results where n
     expect(job.store.jobs.get(JOB)).toMatchObject({ state: 'watched', results: false });
     job.store.jobs.setState(JOB, 'settled');
   }
+});
+
+it('watch of several jobs asks for all at once, and ends although the agent answers nothing', async () => {
+  const { file, store } = await ownState();
+  captured();
+  withoutPatience(20);
+  const jobIds = ['601', '602', '603'] as JobId[];
+  const watching = watchEach(jobIds, { config: file, task: [], file: [], results: true, wait: true });
+  await until('all to be asked for', () => store.requests.open('service').length === jobIds.length);
+  await watching;
+  expect(jobIds.map((jobId) => store.jobs.get(jobId)?.state)).toEqual(['watched', 'watched', 'watched']);
 });
 
 it('watch --foreground prints each line and each state once, while its last row shows the progress', async () => {
@@ -279,16 +299,21 @@ it('wait asks a service that hangs for the first of its jobs only', async () => 
   const { port } = server.address() as net.AddressInfo;
   const { file } = await restConfig({ service: { protocol: 'rest', baseUrl: `http://127.0.0.1:${port}` } });
   captured();
-  const [now, { within }] = [performance.now.bind(performance), LinkedAbort.prototype];
-  // Ten seconds of the command are over in a moment.
-  vi.spyOn(performance, 'now').mockImplementation(() => now() * 1_000);
-  const limits = vi.spyOn(LinkedAbort.prototype, 'within').mockImplementation(function (this: LinkedAbort, ms) {
-    return within.call(this, ms / 1_000);
-  });
+  const limits = withoutPatience(1_000);
   onTestFinished(() => void server.close());
   await wait(['501', '502', '503'] as JobId[], { config: file, timeout: 60_000 });
   expect(process.exitCode).toBe(12);
   expect(limits.mock.calls.filter(([ms]) => ms === 10_000)).toHaveLength(1);
+});
+
+it('a command that makes calls itself warns of an address without TLS', async () => {
+  const { config } = await restConfig({ service: { protocol: 'rest', baseUrl: 'http://middleware.invalid' } });
+  const printed = captured();
+  const warning = 'http://middleware.invalid is not encrypted: passwords and session codes are sent unencrypted';
+  await withServedState(config, async () => {
+    await until('the warning', () => printed().includes(warning));
+    return () => {};
+  });
 });
 
 it('a command waits out two minutes of failures to take over, anew after each time that another process served', async () => {

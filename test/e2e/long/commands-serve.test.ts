@@ -1,7 +1,6 @@
 /** Commands without a running agent: whichever holds the lock serves all, and the next one takes its place. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, type TestContext } from 'vitest';
 import { loadConfig } from '../../../src/config/load.ts';
 import { openSharedStore } from '../../../src/daemon/state.ts';
@@ -134,26 +133,6 @@ it.concurrent('what the configuration names is neither followed nor changed by c
   expect(await foreground.ended).toMatchObject({ code: 130 });
   expect(await place.agent('wait', named.jobId, '--timeout', '2s')).toMatchObject({ code: 12 });
   expect(shown(named.jobId)).toMatchObject({ state: 'watched', source: 'config' });
-});
-
-it.concurrent('agent run takes the state from a command that waits, which outlives an absence of the agent', async (context) => {
-  const { place, sandbox, submit, holds, holder } = await placeOfCommands(context);
-  const job = await submit();
-  const wait = place.start(['wait', job.jobId]);
-  await holds(wait);
-  const agent = await place.run();
-  expect(holder()).toMatchObject({ pid: agent.pid, role: 'agent' });
-  expect((await place.agent('watch', job.jobId)).stderr).toContain('the running agent follows it');
-  await agent.kill();
-  await holds(wait);
-  // For longer than a service manager waits before it starts the agent again.
-  await sleep(10_000);
-  expect(wait.end).toBeUndefined();
-  const again = await place.run();
-  expect(wait.end).toBeUndefined();
-  await sandbox.change(job.jobId, 'finish');
-  expect(await wait.ended).toMatchObject({ code: 0 });
-  await again.kill();
 });
 
 it.concurrent('a state that is removed under a command that waits is made anew, and the job watched again', async (context) => {

@@ -2,7 +2,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import tls from 'node:tls';
-import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { mirroredJob, requestOf, submitQuietJob } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
@@ -100,27 +99,5 @@ describe.concurrent('a state', () => {
     await until('the state to be there again', () => fs.existsSync(database));
     await expectItGoesOn(found, inode);
     expect(agent.end).toBeUndefined();
-  });
-
-  it('that another process locks is said, and waited for', async (context) => {
-    const found = await leftJob(context);
-    const { place, stdout, mirror, database, job } = found;
-    const inode = fs.statSync(mirror).ino;
-    const agent = await place.run();
-    const other = new Database(database);
-    other.exec('BEGIN IMMEDIATE');
-    fs.appendFileSync(stdout, CONTENT);
-    const said = await agent.logs('operation failed', { err: 'is locked by another process' });
-    expect(said).toMatchObject({ level: 'error', code: 'store', hint: expect.stringContaining('fuser') });
-    const sync = await place.agent('sync', job.jobId);
-    expect(sync).toMatchObject({ code: 8, stdout: '' });
-    expect(sync.stderr).toContain(`${database} is locked by another process`);
-    other.exec('ROLLBACK');
-    other.close();
-    await expectItGoesOn(found, inode);
-    await until(
-      'the end of it to be said',
-      () => agent.logged('operation recovered', { scope: 'the state' }).length > 0,
-    );
   });
 });

@@ -1,6 +1,5 @@
 /** A disk without room: the agent waits, says so with what to do, goes on when there is room; nothing wrong on the disk. */
 import fs from 'node:fs';
-import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { requestOf, submitQuietJob, taskOf } from '../../support/e2e-job.ts';
 import { SmallDisk } from '../../support/e2e-mount.ts';
@@ -28,42 +27,6 @@ const isPrefix = (mirror: string, file: string) => {
 };
 
 describe.concurrent('a full disk', () => {
-  it('under the mirrors', async (context) => {
-    const place = Place.make(context);
-    const disk = SmallDisk.mount(context, place.mirror, 512);
-    const { sandbox, job, task, mirror } = await startJob(place, text(700));
-    fs.writeFileSync(path.join(task.directory, 'out.bin'), 'a small result');
-    place.configure(sandbox, { watch: [requestOf(job)], mirror: { directory: place.mirror, minFreeBytes: '100 KiB' } });
-    const agent = await place.run();
-
-    const said = await agent.logs('operation failed', { err: 'no space left on device' });
-    expect(said).toMatchObject({ level: 'error', code: 'disk-full', hint: expect.stringContaining('free some space') });
-    expect(said['err']).toContain(mirror);
-    // It fills what there is, the reserve of the results too, and tries again.
-    await until('another try', () => agent.log.some(({ msg }) => msg === 'operation still failing'));
-    const { size } = fs.statSync(mirror);
-    expect(size).toBeGreaterThan(450 * 1024);
-    expect(isPrefix(mirror, task.files.stdout)).toBe(true);
-    const [shown] = (await place.status()).jobs;
-    const stdout = shown?.files.find(({ file }) => file === 'stdout');
-    expect(stdout).toMatchObject({ generation: 1, error: { code: 'disk-full' } });
-    expect(stdout?.bytes).toBeLessThanOrEqual(size);
-    expect((await place.agent('status', job.jobId)).stdout).toContain('no space left on device');
-    expect(
-      fs.existsSync(path.join(path.join(place.mirror, job.jobId, 'results'), task.specificationId, 'out.bin')),
-    ).toBe(false);
-
-    disk.resize(4_096);
-    await place.mirrored(job, 'stdout');
-    await agent.logs('operation recovered', { scope: `job ${job.jobId} ${task.taskId}/stdout` });
-    const result = path.join(path.join(place.mirror, job.jobId, 'results'), task.specificationId, 'out.bin');
-    await until('the result', () => fs.existsSync(result));
-    expect(agent.log.filter(({ level }) => level === 'error')).toHaveLength(1);
-    expect(await place.agent('unwatch', job.jobId)).toMatchObject({ code: 0 });
-    await place.verified(job.jobId);
-    expect(fs.readdirSync(path.dirname(mirror)).filter((name) => name.startsWith('stdout'))).toEqual(['stdout.log']);
-  });
-
   it('under the state', async (context) => {
     const place = Place.make(context);
     const disk = SmallDisk.mount(context, place.state, 1_024);
