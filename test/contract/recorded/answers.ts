@@ -5,41 +5,34 @@ import type { ReleaseName } from '../../../src/remote/rest/releases.ts';
 export interface RecordedAnswer {
   readonly name: string;
   readonly method: 'GET' | 'POST';
-  /** With `…` in the place of the session code. */
+  /** With `…` in the place of the session code, and `OTHER` in that of another user; so is the body that was sent. */
   readonly path: string;
+  readonly asked?: string;
   readonly status: number;
   readonly type: string | null;
   readonly body: string;
 }
 
-/** A release that was asked, with the ids of its job and what else its questions take for granted. */
+/** A release that was asked, with the ids of its job, and of one that is not submitted. */
 export interface RecordedRelease {
   readonly version: string;
   readonly release: ReleaseName;
   readonly jobId: string;
   readonly taskId: string;
   readonly specificationId: string;
-  /** A job that is not submitted. */
   readonly heldJobId?: string;
-  /** Keys that the job had before. */
-  readonly keysBefore: number;
 }
 
 export const LATEST: RecordedRelease = {
-  version: '6.3.2',
-  release: '6.3',
-  jobId: '5',
-  taskId: '5',
-  specificationId: '5',
-  heldJobId: '1',
-  keysBefore: 1,
+  ...{ version: '6.3.2', release: '6.3', jobId: '5', taskId: '5', specificationId: '5', heldJobId: '1' },
 };
+const FIRST = { jobId: '1', taskId: '1', specificationId: '1' };
 
 export const RECORDED: readonly RecordedRelease[] = [
-  { version: '2.0.0', release: '2.0', jobId: '4', taskId: '83', specificationId: '63', keysBefore: 0 },
-  { version: '3.1.0', release: '3.1', jobId: '1', taskId: '1', specificationId: '1', keysBefore: 0 },
-  { version: '4.3.0', release: '4.3', jobId: '1', taskId: '1', specificationId: '1', heldJobId: '41', keysBefore: 0 },
-  { version: '5.0.0', release: '5.0', jobId: '1', taskId: '1', specificationId: '1', keysBefore: 0 },
+  { version: '2.0.0', release: '2.0', jobId: '4', taskId: '83', specificationId: '63' },
+  { ...FIRST, version: '3.1.0', release: '3.1' },
+  { ...FIRST, version: '4.3.0', release: '4.3', heldJobId: '41' },
+  { ...FIRST, version: '5.0.0', release: '5.0' },
   LATEST,
 ];
 
