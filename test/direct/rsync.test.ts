@@ -48,18 +48,39 @@ describe('a transfer by rsync', needs('rsync'), () => {
     expect(fs.statSync(path.join(place.results, name)).mode & 0o777).toBe(0o640);
   });
 
-  it('goes on where it was cut off, and counts the bytes over all attempts', async () => {
+  it.each<[how: string, cuts: Parameters<SshPlace['hostCuts']>, idleMs: number, runs: number, error?: object]>([
+    ['that is cut off goes on where it was', [500_000, 2], 60_000, 3],
+    [
+      'that falls silent in the middle is not tried again',
+      [500_000, undefined, true],
+      700,
+      1,
+      { code: 'interrupted', message: expect.stringContaining('stood still') },
+    ],
+    [
+      'that is cut off again and again ends, and keeps what came',
+      [500_000],
+      60_000,
+      5,
+      { code: 'interrupted', message: expect.stringMatching(/^the transfer from cluster\.example broke off: rsync: /) },
+    ],
+  ])('%s', async (_, cuts, idleMs, times, error) => {
     const { place, runs } = placeWith();
-    place.hostCuts(2_000_000, 2);
-    const content = randomBytes(6_000_000);
+    place.hostCuts(...cuts);
+    const content = randomBytes(3_000_000);
     place.put('11/large', content);
     place.put('11/small', 'small');
-    await place.fetch(place.transfer(), await place.lend(), ['11/small', '11/large']);
-    expect(runs()).toHaveLength(3);
-    expect(place.came.get('11/large')?.equals(content)).toBe(true);
-    expect(place.came.get('11/small')?.toString()).toBe('small');
-    expect(place.reached).toBe(3);
+    const fetched = place.fetch(place.transfer({ idleMs }), await place.lend(), ['11/small', '11/large']);
+    await (error === undefined ? fetched : expect(fetched).rejects.toMatchObject(error));
+    expect([runs().length, place.came.has('11/large')]).toEqual([times, error === undefined]);
     expect(place.progress).toEqual([...place.progress].sort((a, b) => a - b));
+    if (times > 1) expect(place.reached).toBe(times);
+    if (error !== undefined)
+      return expect(place.files(place.arrival).join()).toMatch(times > 1 ? /partial\/large$/ : '');
+    expect([place.came.get('11/large')?.equals(content), place.came.get('11/small')?.toString()]).toEqual([
+      true,
+      'small',
+    ]);
     expect(place.files(place.arrival)).toEqual([]);
   });
 
@@ -76,30 +97,6 @@ describe('a transfer by rsync', needs('rsync'), () => {
     await place.fetch(place.transfer(), await place.lend(), ['11/a']);
     expect(place.progress).toEqual([500, 700, 700, 1_700]);
     expect([place.batches, place.reached]).toEqual([[1], 2]);
-  });
-
-  it('that falls silent in the middle is not tried again', async () => {
-    const { place, runs } = placeWith();
-    place.hostCuts(1_000_000, undefined, true);
-    place.put('11/large', randomBytes(9_000_000));
-    const fetched = place.fetch(place.transfer({ idleMs: 700 }), await place.lend(), ['11/large']);
-    await expect(fetched).rejects.toMatchObject({
-      code: 'interrupted',
-      message: expect.stringContaining('stood still'),
-    });
-    expect([runs().length, place.came.size]).toEqual([1, 0]);
-  });
-
-  it('that is cut off again and again ends, and keeps what came', async () => {
-    const { place, runs } = placeWith();
-    place.hostCuts(1_000_000);
-    place.put('11/large', randomBytes(9_000_000));
-    await expect(place.fetch(place.transfer(), await place.lend(), ['11/large'])).rejects.toMatchObject({
-      code: 'interrupted',
-      message: expect.stringMatching(/^the transfer from cluster\.example broke off: rsync: /),
-    });
-    expect([runs().length, place.reached]).toEqual([5, 5]);
-    expect(place.files(place.arrival)).toEqual([expect.stringMatching(/partial\/large$/)]);
   });
 
   const ROOM = 'rsync: write failed: No space left on device (28)';

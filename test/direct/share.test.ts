@@ -193,7 +193,7 @@ it('files of a mounted share are handed over together, at least every two second
   }
 });
 
-/** A place with a share, and with a state and a secret beside it. */
+/** A place with a share, and with a state and a secret beside it; `~` in a path is its directory. */
 function guardedPlace() {
   const place = new TransferPlace();
   const at = (name: string) => path.join(place.directory, name);
@@ -205,110 +205,72 @@ function guardedPlace() {
   place.put('11/a', 'a');
   const guarded = [at('state'), secret, at('not-there-yet')];
   const shareOf = (roots: Record<string, string>) => shareTransfer({ roots, guarded });
-  return { place, at, secret, shareOf };
+  const written = (paths: readonly string[]) => paths.map((each) => each.replace('~', place.directory));
+  return { place, at, secret, shareOf, written };
 }
 
-describe('what no root covers is not read, whatever the service names', () => {
-  const names = ['token', 'agent.db', 'passwd', 'hostname', 'environ', '11/a', '501/11/a', 'state/agent.db'];
+const SECRETS = ['token', 'agent.db', 'passwd', 'hostname', 'environ', '11/a', '501/11/a', 'state/agent.db'];
 
-  it.each<[string, (at: (name: string) => string) => string]>([
-    ['the directory itself', (at) => at('cluster/jobs/501')],
-    ['the state', (at) => at('state')],
-    ['a secret', (at) => at('secrets')],
-    ['everything', () => '/'],
-    ['/etc', () => '/etc'],
-    ['a process', () => '/proc/self'],
-    ['a way up', (at) => `/scratch/jobs/..${'/..'.repeat(20)}${at('secrets')}`],
-    ['a way up to a neighbour', () => '/scratch/../secrets'],
-    ['a longer name', () => '/scratch-more/jobs/501'],
-    ['slashes', (at) => `//${at('secrets')}`],
-    ['a path of Windows', () => '\\\\scratch\\jobs'],
-    ['a relative path', () => 'scratch/jobs/501'],
-    ['a NUL', () => '/scratch/\0/jobs'],
-    ['a line break', () => '/scratch\n/jobs'],
-    ['nothing', () => ''],
-  ])('%s', async (_, basePathOf) => {
-    const { place, at, shareOf } = guardedPlace();
-    const transfer = shareOf({ '/scratch': at('cluster') });
-    const basePath = basePathOf(at);
-    const isPath = /^\/[^\0\n]*$/.test(basePath);
-    await expect(place.fetch(transfer, methodOf(basePath), names)).rejects.toThrow(
-      isPath ? 'results.shareRoots does not cover it' : 'the transfer method of the service names no path of a share',
+it('what no root covers is not read, whatever the service names, and it is said what to configure', async () => {
+  const { place, at, shareOf, written } = guardedPlace();
+  const said = async (roots: Record<string, string>, basePath: string) => {
+    const fetched = place.fetch(shareOf(roots), methodOf(basePath), SECRETS);
+    return await fetched.catch(({ code, message, hint }) => `${code}: ${message} (${hint})`);
+  };
+  const paths = written([
+    ...['~/cluster/jobs/501', '~/state', '~/secrets', '/', '/etc', '/proc/self', '/scratch/../secrets', '//~/secrets'],
+    ...['/scratch-more/jobs/501', `/scratch/jobs/..${'/..'.repeat(20)}~/secrets`],
+  ]);
+  for (const each of paths) expect(await said({ '/scratch': at('cluster') }, each)).toContain('does not cover it');
+  for (const each of ['\\\\scratch\\jobs', 'scratch/jobs/501', '/scratch/\0/jobs', '/scratch\n/jobs', ''])
+    expect(await said({ '/scratch': at('cluster') }, each)).toContain('the service names no path of a share');
+  const name = `/${'x'.repeat(199)}`;
+  for (const [given, shown] of Object.entries({ [name]: name, [`${name}y`]: `${name}...` }))
+    expect(await said({}, given)).toMatch(
+      `config: the service names the share ${shown}, and results.shareRoots does not cover it (`,
     );
-    expect(place.files(place.jobDirectory)).toEqual([]);
-  });
-
-  it('and what the longest root covers is read there', () => {
-    const roots = { '/': 'all', '/scratch/of/': 'the longest', '/scratch': 'another' };
-    expect(coveringRoot('/scratch/of/501', roots)).toEqual({ there: '/scratch/of', here: 'the longest' });
-    expect(coveringRoot('/scratch/office', roots)).toMatchObject({ here: 'another' });
-    expect(coveringRoot('/', roots)).toEqual({ there: '', here: 'all' });
-    expect(coveringRoot('/', { '/scratch': 'another' })).toBeUndefined();
-  });
-
-  it('nor what is not mounted', async () => {
-    const { place, at, shareOf } = guardedPlace();
-    for (const [root, missing] of Object.entries({ gone: 'gone', cluster: 'cluster/jobs/999' })) {
-      const fetched = place.fetch(shareOf({ '/scratch': at(root) }), methodOf('/scratch/jobs/999'), []);
-      const message = `the share ${at(missing)} is not mounted here`;
-      await expect(fetched).rejects.toMatchObject({
-        code: 'local-io',
-        message,
-        hint: expect.stringMatching('mount it'),
-      });
-    }
-  });
-
-  it('says what to configure', async () => {
-    const { place, shareOf } = guardedPlace();
-    await expect(place.fetch(shareOf({}), SHARED, ['11/a'])).rejects.toMatchObject({
-      code: 'config',
-      message: 'the service names the share /scratch/jobs/501, and results.shareRoots does not cover it',
-      hint: expect.stringContaining('results.shareRoots: {PATH OF THE CLUSTER: PATH OF THIS MACHINE}'),
-    });
-    const path200 = `/${'x'.repeat(199)}`;
-    for (const [given, shown] of Object.entries({ [path200]: path200, [`${path200}y`]: `${path200}...` })) {
-      const message = `the service names the share ${shown}, and`;
-      await expect(place.fetch(shareOf({}), methodOf(given), ['11/a'])).rejects.toThrow(message);
-    }
-  });
+  expect(await said({}, name)).toContain('results.shareRoots: {PATH OF THE CLUSTER: PATH OF THIS MACHINE}');
+  for (const [root, missing] of Object.entries({ gone: 'gone', cluster: 'cluster/jobs/999' }))
+    expect(await said({ '/scratch': at(root) }, '/scratch/jobs/999')).toMatch(
+      `local-io: the share ${at(missing)} is not mounted here (mount it`,
+    );
+  fs.symlinkSync(at('secrets'), at('cluster/jobs/502'));
+  expect(await said({ '/scratch': at('cluster') }, '/scratch/jobs/502')).toMatch(
+    /leads out of .*cluster, and is not read \(.*name the directory that it leads to/,
+  );
+  expect(place.files(place.jobDirectory)).toEqual([]);
 });
 
-describe('a root is not read if it leads', () => {
-  it.each<[string, (at: (name: string) => string) => string]>([
-    ['to the whole machine', () => '/'],
-    ['to /etc', () => '/etc'],
-    ['to /proc', () => '/proc'],
-    ['into /proc', () => '/proc/self'],
-    ['to the state', (at) => at('state')],
-    ['to what holds the state', (at) => at('')],
-    ['to what holds a secret', (at) => at('secrets')],
-    ['up to it', (at) => `${at('cluster')}/../secrets`],
-  ])('%s, as it is and by a link', async (_, rootOf) => {
-    const { place, at, shareOf } = guardedPlace();
-    fs.symlinkSync(rootOf(at), at('link'));
-    for (const root of [rootOf(at), at('link')]) {
+it('the longest root that covers a path is that of its share', () => {
+  const roots = { '/': 'all', '/scratch/of/': 'the longest', '/scratch': 'another' };
+  expect(coveringRoot('/scratch/of/501', roots)).toEqual({ there: '/scratch/of', here: 'the longest' });
+  expect(coveringRoot('/scratch/office', roots)).toMatchObject({ here: 'another' });
+  expect(coveringRoot('/', roots)).toEqual({ there: '', here: 'all' });
+  expect(coveringRoot('/', { '/scratch': 'another' })).toBeUndefined();
+});
+
+it('a root is not read if it leads to files of the machine, a state or a secret, as it is and by a link', async () => {
+  const { place, at, shareOf, written } = guardedPlace();
+  const roots = ['/', '/etc', '/proc', '/proc/self', '~/state', '~/', '~/secrets', '~/cluster/../secrets'];
+  for (const [index, direct] of written(roots).entries()) {
+    fs.symlinkSync(direct, at(`link${index}`));
+    for (const root of [direct, at(`link${index}`)]) {
       const real = fs.realpathSync(root);
       const led = root === real ? '' : `, which leads to ${real},`;
-      const fetched = place.fetch(shareOf({ '/scratch': root }), methodOf('/scratch'), ['token', 'agent.db', 'passwd']);
-      await expect(fetched).rejects.toMatchObject({
+      await expect(place.fetch(shareOf({ '/scratch': root }), methodOf('/scratch'), SECRETS)).rejects.toMatchObject({
         code: 'config',
         message: expect.stringContaining(`the share ${root}${led} is not read: it `),
         hint: expect.stringContaining('with files of the cluster and nothing else'),
       });
     }
-    expect(place.files(place.jobDirectory)).toEqual([]);
-  });
-
-  it('to what holds a state that is reached by a link', async () => {
-    const { place, at } = guardedPlace();
-    fs.symlinkSync(at('secrets'), at('state-link'));
-    // The directory with the link, too.
-    for (const root of [at('secrets'), at('')]) {
-      const transfer = shareTransfer({ roots: { '/scratch': root }, guarded: [at('state-link')] });
-      await expect(place.fetch(transfer, methodOf('/scratch'), ['token'])).rejects.toThrow('is not read: it ');
-    }
-  });
+  }
+  // A state that is reached by a link is guarded with the directory of the link, too.
+  fs.symlinkSync(at('secrets'), at('state-link'));
+  for (const root of [at('secrets'), at('')]) {
+    const transfer = shareTransfer({ roots: { '/scratch': root }, guarded: [at('state-link')] });
+    await expect(place.fetch(transfer, methodOf('/scratch'), ['token'])).rejects.toThrow('is not read: it ');
+  }
+  expect(place.files(place.jobDirectory)).toEqual([]);
 });
 
 it('links and odd files that a job plants on the share lead to nothing beyond it, and are no file only if that is certain', async () => {
@@ -358,17 +320,6 @@ it('links and odd files that a job plants on the share lead to nothing beyond it
   });
 });
 
-it('a directory of a job that is a link out of the share is refused, with words', async () => {
-  const { place, at, shareOf } = guardedPlace();
-  fs.symlinkSync(at('secrets'), at('cluster/jobs/502'));
-  const fetched = place.fetch(shareOf({ '/scratch': at('cluster') }), methodOf('/scratch/jobs/502'), ['token']);
-  await expect(fetched).rejects.toMatchObject({
-    message: expect.stringMatching(/leads out of .*cluster, and is not read/),
-    hint: expect.stringContaining('name the directory that it leads to'),
-  });
-  expect(place.came.size).toBe(0);
-});
-
 it('a file that is swapped for a link while it is opened is not read', async () => {
   const { place, at, secret, shareOf } = guardedPlace();
   const file = path.join(place.cluster, '11', 'a');
@@ -389,56 +340,47 @@ it('a file that is swapped for a link while it is opened is not read', async () 
 });
 
 describe('the list of a mounted share', () => {
-  function rootWith(files: number): { readonly root: string; readonly task: string } {
+  function setUp(files: Readonly<Record<string, string>>) {
     const place = new TransferPlace();
-    const root = path.join(place.directory, 'cluster');
-    const task = path.join(root, '501/9001');
-    fs.mkdirSync(path.join(task, 'deep'), { recursive: true });
-    fs.writeFileSync(path.join(task, 'out.dat'), 'a result');
-    for (let file = 0; file < files; file++) fs.writeFileSync(path.join(task, 'deep', `tmp${file}`), '');
-    return { root, task };
+    for (const [name, content] of Object.entries(files)) place.put(name, content);
+    const list = (signal = new AbortController().signal) => transferOf(place).list({ method: SHARED, signal });
+    return { place, list, at: (name: string) => path.join(place.cluster, name) };
   }
 
-  const list = (root: string, signal = new AbortController().signal) =>
-    shareTransfer({ roots: { '/scratch': root }, guarded: [] }).list({ method: methodOf('/scratch/501'), signal });
-
   it('has all regular files with their sizes, in any directory and by any name, and follows no link', async () => {
-    const { root, task } = rootWith(0);
-    const latin1 = Buffer.concat([Buffer.from(`${task}/gr`), Buffer.from([0xf6, 0xdf]), Buffer.from('e.txt')]);
-    fs.writeFileSync(latin1, 'x');
-    fs.writeFileSync(path.join(task, 'deep', 'two\nlines'), 'four');
-    fs.symlinkSync('/etc', path.join(task, 'link'));
-    const { files, links } = await list(root);
-    const sizes = Object.fromEntries(files.map(({ name, bytes }) => [name, bytes]));
+    const { list, at } = setUp({ '11/out.dat': 'a result', '11/deep/two\nlines': 'four' });
     // A name that is not UTF-8 is no name here.
-    expect(sizes).toEqual({ '9001/gr\uFFFD\uFFFDe.txt': 1, '9001/out.dat': 8, '9001/deep/two\nlines': 4 });
-    expect(links).toBe(1);
+    fs.writeFileSync(Buffer.concat([Buffer.from(`${at('11')}/gr`), Buffer.from([0xf6, 0xdf])]), 'x');
+    fs.symlinkSync('/etc', at('11/link'));
+    const { files, links } = await list();
+    const sizes = Object.fromEntries(files.map(({ name, bytes }) => [name, bytes]));
+    expect([sizes, links]).toEqual([{ '11/gr\uFFFD\uFFFD': 1, '11/out.dat': 8, '11/deep/two\nlines': 4 }, 1]);
   });
 
   it.each([
-    ['a file', 'out.dat', false, ['9001/deep/tmp0']],
-    ['a directory', 'deep', false, ['9001/out.dat']],
-    ['a directory for a file', 'deep', true, ['9001/out.dat']],
+    ['a file', '11/a', false, ['11/deep/b']],
+    ['a directory', '11/deep', false, ['11/a']],
+    ['a directory for a file', '11/deep', true, ['11/a']],
   ])('leaves out what is removed while it is made: %s', async (_, removed, isFile, left) => {
-    const { root, task } = rootWith(1);
+    const { list, at } = setUp({ '11/a': '', '11/deep/b': '' });
     const lstat = vi.spyOn(fs.promises, 'lstat');
     lstat.mockImplementationOnce(async (file) => {
       lstat.mockRestore();
-      fs.rmSync(path.join(task, removed), { recursive: true });
-      if (isFile) fs.writeFileSync(path.join(task, removed), '');
+      fs.rmSync(at(removed), { recursive: true });
+      if (isFile) fs.writeFileSync(at(removed), '');
       return await fs.promises.lstat(file);
     });
-    expect((await list(root)).files.map(({ name }) => name)).toEqual(left);
+    expect((await list()).files.map(({ name }) => name)).toEqual(left);
   });
 
   it('is none of a file, where something cannot be read, and after a stop', async () => {
-    const { root, task } = rootWith(3);
-    await expect(list(root, AbortSignal.abort())).rejects.toMatchObject({ code: 'aborted' });
+    const { place, list } = setUp({ a: '', b: '' });
+    await expect(list(AbortSignal.abort())).rejects.toMatchObject({ code: 'aborted' });
     vi.spyOn(fs.promises, 'lstat').mockRejectedValueOnce(Object.assign(new Error('EIO'), { code: 'EIO' }));
     onTestFinished(() => void vi.restoreAllMocks());
-    await expect(list(root)).rejects.toThrow('EIO');
-    fs.rmSync(path.dirname(task), { recursive: true });
-    fs.writeFileSync(path.dirname(task), '');
-    await expect(list(root)).rejects.toThrow('ENOTDIR');
+    await expect(list()).rejects.toThrow('EIO');
+    fs.rmSync(place.cluster, { recursive: true });
+    fs.writeFileSync(place.cluster, '');
+    await expect(list()).rejects.toThrow('ENOTDIR');
   });
 });

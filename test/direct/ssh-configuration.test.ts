@@ -122,35 +122,22 @@ it('a locked key is written without its passphrase, if that is the right one', n
 });
 
 const CREDENTIALS = { username: 'hpc$', privateKey: 'PRIVATE KEY-----', publicKey: 'key' };
-
-const HOSTS = [null, '', '-oProxyCommand=id', 'host\nProxyCommand id', 'root@host', '%h', '$(id)', '[::1', '[h]'];
-const PORTS = ['host:-1', 'host:0', 'host:1x', 'host -oProxyCommand=id', 'host:65536'];
+const lent = (of: 'username' | 'privateKey' | 'certificate', values: readonly unknown[]) =>
+  values.map((value) => ({ credentials: { ...CREDENTIALS, [of]: value } }));
+const HOSTS = [
+  ...[null, '', '-oProxyCommand=id', 'host\nProxyCommand id', 'root@host', '%h', '$(id)', '[::1', '[h]'],
+  ...['host:-1', 'host:0', 'host:1x', 'host -oProxyCommand=id', 'host:65536'],
+];
 const USERS = [
-  'a\nProxyCommand id',
-  '-oProxyCommand=id',
-  'a b',
-  '$(id)',
-  '`id`',
-  '%u',
-  'a;id',
-  'a"b',
-  '../a',
-  '',
-  'u$$',
-  5,
+  ...['a\nProxyCommand id', '-oProxyCommand=id', 'a b', '$(id)', '`id`', '%u', 'a;id', 'a"b', '../a', '', 'u$$', 5],
 ];
 
 it.each<[what: string, methods: readonly object[]]>([
-  ['host name', [...[...HOSTS, ...PORTS].map((serverHostname) => ({ serverHostname })), { port: 0 }]],
+  ['host name', [...HOSTS.map((serverHostname) => ({ serverHostname })), { port: 0 }]],
   ['base path', [null, '', '--delete', '/a\nb', ':module'].map((sharedBasepath) => ({ sharedBasepath }))],
-  ['user name', [{ credentials: null }, ...USERS.map((username) => ({ credentials: { ...CREDENTIALS, username } }))]],
-  ['private key', ['PUBLIC KEY-----', null].map((privateKey) => ({ credentials: { ...CREDENTIALS, privateKey } }))],
-  [
-    'certificate',
-    [`${CERTIFICATE}\nmore`, ` ${CERTIFICATE}`].map((certificate) => ({
-      credentials: { ...CREDENTIALS, certificate },
-    })),
-  ],
+  ['user name', [{ credentials: null }, ...lent('username', USERS)]],
+  ['private key', lent('privateKey', ['PUBLIC KEY-----', null])],
+  ['certificate', lent('certificate', [`${CERTIFICATE}\nmore`, ` ${CERTIFICATE}`])],
 ])('a transfer method without a usable %s is refused', (what, methods) => {
   const usable = { serverHostname: 'h', sharedBasepath: '/', protocol: 'SftpScp', credentials: CREDENTIALS } as const;
   const message = `the transfer method of the service has no usable ${what}`;

@@ -1,7 +1,8 @@
-import { readdirSync, readlinkSync, statfsSync, truncateSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { readdirSync, statfsSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { ResponseTexts, readParts } from '../../../src/remote/content/response-texts.ts';
 import type { Value } from '../../../src/remote/content/values.ts';
 import { SmallDisk } from '../../support/e2e-mount.ts';
@@ -11,59 +12,64 @@ import { spillTo, TASK } from '../../support/wire-remote.ts';
 
 const directory = directoryOfFile();
 
+/** Texts of a response, of which so many bytes stay in memory; what is left of them at the end of the test is removed. */
+function hold(memoryBytes: number, { at = directory, enoughBytes }: { at?: string; enoughBytes?: number } = {}) {
+  const held = new ResponseTexts(spillTo(at, memoryBytes), enoughBytes);
+  onTestFinished(async () => {
+    await held.discard();
+    await held.close();
+    expect(openFilesIn(at)).toBe(0);
+  });
+  const begin = async (...pieces: readonly (Uint8Array | string | number)[]) => {
+    held.begin();
+    for (const piece of pieces) {
+      held.bytes(typeof piece === 'number' ? Buffer.alloc(piece, 'x') : Buffer.from(piece));
+      await held.flush();
+    }
+  };
+  const put = async (...pieces: Parameters<typeof begin>) => {
+    await begin(...pieces);
+    held.end();
+  };
+  return { held, begin, put };
+}
+
 test('texts are what was put in, wherever they are held', async () => {
   const text = fc.array(fc.uint8Array({ maxLength: 60 }), { maxLength: 5 });
+  const parts = fc.array(fc.nat(200), { minLength: 2, maxLength: 2 });
   await fc.assert(
     fc.asyncProperty(
       fc.array(text, { maxLength: 5 }),
       fc.nat(40),
-      fc.nat(200),
-      fc.nat(200),
-      async (texts, memoryBytes, start, end) => {
-        const held = new ResponseTexts(spillTo(directory, memoryBytes));
-        for (const pieces of texts) {
-          held.begin();
-          for (const piece of pieces) {
-            held.bytes(Buffer.from(piece));
-            await held.flush();
-          }
-          held.end();
-        }
+      parts,
+      async (texts, memoryBytes, [start = 0, end = 0]) => {
+        const { held, put } = hold(memoryBytes);
+        for (const pieces of texts) await put(...pieces);
         await held.close();
         expect(held.texts.length).toBe(texts.length);
         for (const [index, content] of held.texts.entries()) {
           const expected = Buffer.concat(texts[index] ?? []);
           expect(content.length).toBe(expected.length);
           expect(await content.read(0, content.length)).toEqual(expected);
-          const part = expected.subarray(start, Math.max(start, end));
-          expect(await content.read(start, end)).toEqual(part);
+          expect(await content.read(start, end)).toEqual(expected.subarray(start, Math.max(start, end)));
+          await content.release();
         }
-        await Promise.all(held.texts.map((content) => content.release()));
       },
     ),
     numRuns(500),
   );
-  expect(openFilesIn(directory)).toBe(0);
-  expect(readdirSync(directory)).toEqual([]);
+  expect([openFilesIn(directory), readdirSync(directory)]).toEqual([0, []]);
 });
 
 test('many texts of one answer fill neither the memory nor the table of open files', async () => {
-  const held = new ResponseTexts(spillTo(directory, 200_000));
-  for (let index = 0; index < 400; index += 1) {
-    held.begin();
-    held.bytes(Buffer.alloc(190_000, index));
-    await held.flush();
-    held.end();
-  }
+  const { held, put } = hold(200_000);
+  for (let index = 0; index < 400; index += 1) await put(Buffer.alloc(190_000, index));
   expect(openFilesIn(directory)).toBe(1);
   expect(await held.texts[399]?.read(189_999, 190_000)).toEqual(Buffer.from([399 % 256]));
-  await held.discard();
-  await held.close();
-  expect(openFilesIn(directory)).toBe(0);
 });
 
 test('so many short texts that no memory is enough are refused', async () => {
-  const held = new ResponseTexts(spillTo(directory, 1_000));
+  const { held } = hold(1_000);
   let texts = 0;
   const more = async () => {
     for (; texts < 1_000; texts += 1) {
@@ -75,106 +81,64 @@ test('so many short texts that no memory is enough are refused', async () => {
   };
   await expect(more()).rejects.toMatchObject({ code: 'answer-too-large' });
   expect(texts * 900).toBeLessThanOrEqual(64 * 1_000);
-  await held.discard();
-  await held.close();
 });
 
 test('a directory that is not there is told', async () => {
-  const held = new ResponseTexts(spillTo(join(directory, 'none'), 1));
-  held.begin();
-  held.bytes(Buffer.from('ab'));
-  await expect(held.flush()).rejects.toMatchObject({ code: 'local-io', message: expect.stringContaining('none') });
-  await held.discard();
-  await held.close();
+  const { begin } = hold(1, { at: join(directory, 'none') });
+  await expect(begin('ab')).rejects.toMatchObject({ code: 'local-io', message: expect.stringContaining('none') });
 });
 
 test('a disk that is full is named, and has its space again', async (context) => {
   const { directory: at } = SmallDisk.mount(context, join(directory, 'disk'), 64);
-  const held = new ResponseTexts(spillTo(at, 1));
-  held.begin();
-  held.bytes(Buffer.alloc(100_000));
+  const { held, begin } = hold(1, { at });
   const message = `no space left on device: ${at} (write ENOSPC)`;
-  await expect(held.flush()).rejects.toMatchObject({ code: 'disk-full', message });
+  await expect(begin(100_000)).rejects.toMatchObject({ code: 'disk-full', message });
   await held.discard();
   await held.close();
   const { bfree, blocks } = statfsSync(at);
   expect(bfree).toBe(blocks);
 });
 
-test('a text that is ended early keeps those before it', async () => {
-  const held = new ResponseTexts(spillTo(directory, 10), 50);
-  held.begin();
-  held.bytes(Buffer.alloc(100, 'x'));
-  await held.flush();
-  held.end();
-  held.begin();
-  held.bytes(Buffer.from(`\ufffd${'y'.repeat(100)}`));
-  await held.flush();
-  expect(held.hasEnough).toBe(true);
-  const text = held.endEarly();
+test('a text that is ended early keeps those before it; only one under way may be enough', async () => {
+  const { held, begin, put } = hold(10, { enoughBytes: 50 });
+  for (const [length, isEnough] of [
+    [100, true],
+    [49, false],
+  ] as const) {
+    expect(held.hasEnough).toBe(false);
+    await begin(length);
+    expect(held.hasEnough).toBe(isEnough);
+    held.end();
+  }
+  await put(50);
+  expect(held.hasEnough).toBe(false);
+  await begin(`\ufffd${'y'.repeat(100)}`);
+  held.endEarly();
   await held.close();
-  const [first] = held.texts;
-  expect((await first?.read(0, first.length))?.toString()).toBe('x'.repeat(100));
-  await first?.release();
-  expect((await text.read(0, text.length)).toString()).toBe(`\ufffd${'y'.repeat(100)}`);
-  await text.release();
-  expect(openFilesIn(directory)).toBe(0);
+  const read = await Promise.all(held.texts.map((each) => each.read(0, each.length)));
+  expect(read.map(String)).toEqual([...[100, 49, 50].map((length) => 'x'.repeat(length)), `\ufffd${'y'.repeat(100)}`]);
 });
 
 test('what was released cannot be read', async () => {
-  const held = new ResponseTexts(spillTo(directory, 1));
-  held.begin();
-  held.end();
+  const { held, put } = hold(1);
+  await put();
   await held.close();
   await held.texts[0]?.release();
   await expect(held.texts[0]?.read(0, 1)).rejects.toMatchObject({ code: 'internal' });
 });
 
 test('a temporary file that another process makes shorter is an error, not a shorter text', async () => {
-  const held = new ResponseTexts(spillTo(directory, 10));
-  held.begin();
-  held.bytes(Buffer.alloc(100, 'x'));
-  await held.flush();
-  held.end();
+  const { held, put } = hold(10);
+  await put(100);
   await held.close();
-  const fds = readdirSync('/proc/self/fd').map((fd) => `/proc/self/fd/${fd}`);
-  const file = fds.find((fd) => linkOf(fd).startsWith(join(directory, '.answer-')));
-  truncateSync(file ?? '', 50);
+  const open = execFileSync('find', [`/proc/${process.pid}/fd`, '-lname', `${directory}/.answer-*`], {
+    encoding: 'utf8',
+  });
+  truncateSync(open.trim(), 50);
   const [text] = held.texts;
   expect(await text?.read(0, 50)).toEqual(Buffer.alloc(50, 'x'));
-  await expect(text?.read(0, 100)).rejects.toMatchObject({
-    code: 'local-io',
-    hint: expect.stringMatching(/truncates/),
-  });
-  await held.discard();
-});
-
-function linkOf(fd: string): string {
-  try {
-    return readlinkSync(fd);
-  } catch {
-    // It was that of the directory.
-    return '';
-  }
-}
-
-test('only a text that is under way may be enough, after one that was longer', async () => {
-  const held = new ResponseTexts(spillTo(directory, 10), 50);
-  for (const length of [100, 49]) {
-    expect(held.hasEnough).toBe(false);
-    held.begin();
-    held.bytes(Buffer.alloc(length));
-    await held.flush();
-    expect(held.hasEnough).toBe(length >= 50);
-    held.end();
-    expect(held.hasEnough).toBe(false);
-  }
-  held.begin();
-  held.bytes(Buffer.alloc(50));
-  expect(held.hasEnough).toBe(true);
-  held.end();
-  await held.discard();
-  await held.close();
+  const error = { code: 'local-io', hint: expect.stringMatching(/truncates/) };
+  await expect(text?.read(0, 100)).rejects.toMatchObject(error);
 });
 
 test('the entries of an answer, and their paths, have limits', async () => {

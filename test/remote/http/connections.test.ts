@@ -1,7 +1,8 @@
 /** Connections between requests: how long they stay, what a closed one costs, what they measure; and attempts. */
 import { getEventListeners } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { asJobtailError } from '../../../src/errors.ts';
 import { Exchange } from '../../../src/remote/http/exchange.ts';
 import { HttpClient, readBody } from '../../../src/remote/http/http-client.ts';
 import { SPACING_MS, Spacing } from '../../../src/remote/http/spacing.ts';
@@ -45,77 +46,45 @@ test('a connection without a request is used again after a minute, and closed be
   expect(server.connections()).toBe(2);
 });
 
-describe('a connection that the server closes when a request arrives', () => {
-  const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello';
+const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello';
+const WAYS: Readonly<Record<string, (socket: Socket) => void>> = {
+  'in order': (socket) => void socket.end(),
+  'with a reset': (socket) => void socket.resetAndDestroy(),
+  'in the middle of an answer': (socket) => void socket.end(OK.slice(0, -2)),
+};
 
-  /** Answers the first request of each connection if it is `live`, and closes it at the next one. */
-  function stale(asked: number[], live: (connection: number) => boolean, end: (socket: Socket) => void) {
-    return serve(
-      startTcpServer((socket) => {
-        const connection = asked.push(0) - 1;
-        socket.on('data', () => {
-          const requests = (asked[connection] ?? 0) + 1;
-          asked[connection] = requests;
-          if (requests === 1 && live(connection)) socket.write(OK);
-          else end(socket);
-        });
-      }),
-    );
-  }
+/** The first requests of so many connections are answered; any other request is what a connection is closed at. */
+type Stale = [how: string, what: string, live: number, calls: (boolean | undefined)[], done: string, asked: number[]];
 
-  const ways: [string, (socket: Socket) => void][] = [
-    ['in order', (socket) => void socket.end()],
-    ['with a reset', (socket) => void socket.resetAndDestroy()],
-  ];
-
-  test.each(ways)('%s costs no error: the request is sent once more on a new one', async (_, end) => {
-    const asked: number[] = [];
-    const server = await stale(asked, () => true, end);
-    const ask = newClient();
-    for (let request = 0; request < 3; request++) expect(await ask(server.url, true)).toBe('hello');
-    // The new ones are not kept: the first one may have been closed for a reason that holds for them, too.
-    expect(asked[0]).toBe(2);
-    expect(Math.max(...asked)).toBe(2);
-  });
-
-  test.each(ways)('%s is an error if the request must not be sent twice', async (_, end) => {
-    const asked: number[] = [];
-    const server = await stale(asked, () => true, end);
-    const ask = newClient();
-    // One of which nothing is said must not, either: a sign-in, a notification.
-    expect(await ask(server.url)).toBe('hello');
-    await expect(ask(server.url)).rejects.toMatchObject({ code: 'interrupted' });
-    expect(await ask(server.url, false)).toBe('hello');
-    await expect(ask(server.url, false)).rejects.toMatchObject({ code: 'interrupted' });
-    expect(asked).toEqual([2, 2]);
-  });
-
-  test.each(ways)('%s is an error if it was new, or the second one, too', async (_, end) => {
-    const asked: number[] = [];
-    const server = await stale(asked, (connection) => connection === 0, end);
-    const ask = newClient();
-    expect(await ask(server.url, true)).toBe('hello');
-    await expect(ask(server.url, true)).rejects.toMatchObject({ code: 'interrupted' });
-    expect(asked).toEqual([2, 1]);
-    await expect(ask(server.url, true)).rejects.toMatchObject({ code: 'interrupted' });
-    expect(asked).toEqual([2, 1, 1]);
-  });
-
-  test('in the middle of an answer is an error: the request was answered', async () => {
-    const asked: number[] = [];
-    const server = await stale(
-      asked,
-      () => true,
-      (socket) => {
-        socket.write(OK.slice(0, -2));
-        socket.end();
-      },
-    );
-    const ask = newClient();
-    expect(await ask(server.url, true)).toBe('hello');
-    await expect(ask(server.url, true)).rejects.toMatchObject({ code: 'interrupted' });
-    expect(asked).toEqual([2]);
-  });
+test.each<Stale>([
+  ...['in order', 'with a reset'].flatMap((how) => [
+    [how, 'costs no error: the request is sent once more', 9, [true, true], 'hello, hello', [2, 1]] as Stale,
+    [how, 'is an error if it was new', 1, [true, true, true], 'hello, interrupted, interrupted', [2, 1, 1]] as Stale,
+  ]),
+  // One of which nothing is said must not, either: a sign-in, a notification.
+  ...Object.keys(WAYS).map((how) => {
+    const calls = [undefined, undefined, false, false];
+    return [how, 'is an error if not repeatable', 9, calls, 'hello, interrupted, hello, interrupted', [2, 2]] as Stale;
+  }),
+  ['in the middle of an answer', 'is an error: it was answered', 9, [true, true], 'hello, interrupted', [2]],
+])('a connection that the server closes %s when a request arrives %s', async (how, _, live, calls, done, counts) => {
+  const asked: number[] = [];
+  const server = await serve(
+    startTcpServer((socket) => {
+      const connection = asked.push(0) - 1;
+      socket.on('data', () => {
+        const requests = (asked[connection] ?? 0) + 1;
+        asked[connection] = requests;
+        if (requests === 1 && connection < live) socket.write(OK);
+        else WAYS[how]?.(socket);
+      });
+    }),
+  );
+  const ask = newClient();
+  const found: string[] = [];
+  for (const isRepeatable of calls)
+    found.push(await ask(server.url, isRepeatable).catch((error: unknown) => asJobtailError(error).code));
+  expect([found.join(', '), asked]).toEqual([done, counts]);
 });
 
 describe('what is measured, in a time that the test sets', () => {
@@ -176,72 +145,42 @@ describe('what is measured, in a time that the test sets', () => {
   });
 });
 
-describe('while a server does not answer', () => {
-  beforeEach(() => void vi.useFakeTimers());
-
-  /** Each attempt has its own, as in the client. */
-  const newSignal = () => new AbortController().signal;
-
-  function attempts(spacing: Spacing, count: number) {
-    const begun = { count: 0 };
-    for (let made = 0; made < count; made += 1) void spacing.turn(newSignal()).then(() => (begun.count += 1));
-    return begun;
+/** Attempts at a server: what happens, the milliseconds that pass, and how many have begun by then. */
+test.each([
+  ['one after the other, while it has not answered', 'begin 10, 1, +1200, 4'],
+  ['all at once, after its first answer', 'begin 10, 1, responded, begin 5, 15'],
+  [
+    'late after a failure, and after the first one behind a broken connection',
+    'responded, doubted, begin 2, +399, 1, +1, failed, begin 1, +399, 2, +1, 3',
+  ],
+  ['late after a failure, which is a doubt as well', 'responded, failed, begin 1, +399, 0'],
+])('attempts begin %s', async (_, story) => {
+  vi.useFakeTimers();
+  const spacing = new Spacing(() => Date.now());
+  let begun = 0;
+  for (const step of story.split(', ')) {
+    const [word = '', count = word] = step.split(' ');
+    // Each attempt has a signal of its own, as in the client.
+    for (let made = 0; word === 'begin' && made < Number(count); made++)
+      void spacing.turn(new AbortController().signal).then(() => begun++);
+    if (word === 'responded' || word === 'doubted' || word === 'failed') spacing[word]();
+    await vi.advanceTimersByTimeAsync(word.startsWith('+') ? Number(word) : 0);
+    if (/^\d/.test(word)) expect(begun, step).toBe(Number(word));
   }
+});
 
-  const newSpacing = () => new Spacing(() => Date.now());
-
-  test('many attempts at a server that has not answered yet begin one after the other', async () => {
-    const begun = attempts(newSpacing(), 10);
-    await vi.advanceTimersByTimeAsync(0);
-    expect(begun.count).toBe(1);
-    await vi.advanceTimersByTimeAsync(3 * SPACING_MS);
-    expect(begun.count).toBe(4);
-  });
-
-  test('the first answer lets all of them begin, and those after it', async () => {
-    const spacing = newSpacing();
-    const begun = attempts(spacing, 10);
-    await vi.advanceTimersByTimeAsync(0);
-    spacing.responded();
-    const next = attempts(spacing, 5);
-    await vi.advanceTimersByTimeAsync(0);
-    expect([begun.count, next.count]).toEqual([10, 5]);
-  });
-
-  test('a failed attempt delays the next one; a broken open connection delays only the one after that', async () => {
-    const spacing = newSpacing();
-    spacing.responded();
-    spacing.doubted();
-    const afterDoubt = attempts(spacing, 2);
-    await vi.advanceTimersByTimeAsync(SPACING_MS - 1);
-    expect(afterDoubt.count).toBe(1);
-    await vi.advanceTimersByTimeAsync(1);
-    spacing.failed();
-    const afterFailure = attempts(spacing, 1);
-    await vi.advanceTimersByTimeAsync(SPACING_MS - 1);
-    expect([afterDoubt.count, afterFailure.count]).toEqual([2, 0]);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(afterFailure.count).toBe(1);
-    // A failure is a doubt as well.
-    spacing.responded();
-    spacing.failed();
-    const afterResponse = attempts(spacing, 1);
-    await vi.advanceTimersByTimeAsync(SPACING_MS - 1);
-    expect(afterResponse.count).toBe(0);
-  });
-
-  test('an attempt that waits for its turn is stopped at once', async () => {
-    const spacing = newSpacing();
-    await spacing.turn(newSignal());
-    const stop = new AbortController();
-    const waiting = expect(spacing.turn(stop.signal)).rejects.toThrow('stopped');
-    stop.abort(new Error('stopped'));
-    await waiting;
-    expect(vi.getTimerCount()).toBe(0);
-    const { signal } = new AbortController();
-    const next = spacing.turn(signal);
-    await vi.advanceTimersByTimeAsync(SPACING_MS);
-    await next;
-    expect(getEventListeners(signal, 'abort')).toEqual([]);
-  });
+test('an attempt that waits for its turn is stopped at once', async () => {
+  vi.useFakeTimers();
+  const spacing = new Spacing(() => Date.now());
+  await spacing.turn(new AbortController().signal);
+  const stop = new AbortController();
+  const waiting = expect(spacing.turn(stop.signal)).rejects.toThrow('stopped');
+  stop.abort(new Error('stopped'));
+  await waiting;
+  expect(vi.getTimerCount()).toBe(0);
+  const { signal } = new AbortController();
+  const next = spacing.turn(signal);
+  await vi.advanceTimersByTimeAsync(SPACING_MS);
+  await next;
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
 });

@@ -3,131 +3,100 @@
 import { getEventListeners } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Grant } from '../../../src/agent/ports/server.ts';
 import type { AuthSettings } from '../../../src/auth.ts';
-import { JobtailError } from '../../../src/errors.ts';
+import { asJobtailError, JobtailError } from '../../../src/errors.ts';
 import { expectCases } from '../../support/errors.ts';
 import { until } from '../../support/wire-server.ts';
 import { secretDirectory } from './files.ts';
-import { type Answer, CODE, expectNoSecret, failureOf, NEVER, passwordSettings, signInService } from './server.ts';
+import { CODE, expectNoSecret, failureOf, NEVER, passwordSettings, signInService } from './server.ts';
 
 const { path, write } = secretDirectory();
 const { service, signIn } = signInService();
 const SECRET = 'correct-horse-battery-staple';
 const settings = async () => passwordSettings(await write('password', SECRET));
 
-/** Lets the service wait with its answers until `go` is called. */
-function heldAnswers(answer: Answer = { body: `"${CODE}"` }) {
+/** Callers ask (A), leave (-A) and report a lost grant (!A, or ! one that never was); `wait`: for a request; `go`: all are answered. */
+it.each([
+  ['is got once for all who ask at the same time', 'A B C wait D go', 'A1 B1 C1 D1, 1 requests, 0 given up, 1 events'],
+  ['comes to the others when one who waits goes', 'A B wait -A go', 'Aaborted B1, 1 requests, 0 given up, 1 events'],
+  [
+    'is given up when all who wait have gone, without a pause for the next',
+    'A B wait -A -B C wait go',
+    'Aaborted Baborted C1, 2 requests, 1 given up, 1 events',
+  ],
+  [
+    'is got once after a sign-in that was given up, however late that one ends',
+    'A wait -A B wait C go',
+    'Aaborted B1 C1, 2 requests, 1 given up, 1 events',
+  ],
+  ['is not asked for by who has gone already', '-A A', 'Aaborted, 0 requests, 0 given up, 0 events, no session'],
+  [
+    'is renewed when it is lost, also if the same code comes again',
+    'A !A B !A C !B !B D',
+    'A1 B2 C2 D3, 3 requests, 0 given up, 3 events',
+  ],
+  ['is none when it is lost', 'A !A', 'A1, 1 requests, 0 given up, 1 events, no session'],
+  [
+    'is not lost by word of a grant it never had, nor while it is renewed',
+    'A wait ! go ! B',
+    'A1 B1, 1 requests, 0 given up, 1 events',
+  ],
+])('the session %s', async (_, story, outcome) => {
+  const { session, events, clock } = signIn(await settings());
   const held: (() => void)[] = [];
-  service.answer = () => new Promise((resolve) => held.push(() => resolve(answer)));
-  return { held, go: () => held.splice(0).forEach((release) => void release()) };
-}
-
-describe('the session', () => {
-  it('is got once for all who ask at the same time', async () => {
-    const { held, go } = heldAnswers();
-    const { session, events } = signIn(await settings());
-    const { signal } = new AbortController();
-    const all = Promise.all(Array.from({ length: 5 }, () => session.current(signal)));
-    await until(() => held.length > 0);
-    const late = session.current(NEVER);
-    go();
-    expect(new Set([...(await all), await late]).size).toBe(1);
-    expect(getEventListeners(signal, 'abort')).toEqual([]);
-    expect(service.received).toHaveLength(1);
-    expect(events).toHaveLength(1);
+  let waits = 0;
+  let isHeld = story.includes('go');
+  service.answer = () =>
+    new Promise(
+      (resolve) => void (isHeld ? held : { push: (go: () => void) => go() }).push(() => resolve({ body: `"${CODE}"` })),
+    );
+  const stops: Record<string, AbortController> = {};
+  const results: Record<string, Promise<Grant | string>> = {};
+  const grants: (Grant | string)[] = [];
+  for (const step of story.split(' ')) {
+    const name = step.slice(-1);
+    stops[name] ??= new AbortController();
+    if (step === 'wait') {
+      waits += 1;
+      await until(() => held.length === waits && service.givenUp === waits - 1);
+    } else if (step === 'go') {
+      isHeld = false;
+      for (const answer of held) answer();
+      await Promise.all(Object.values(results));
+    } else if (step.startsWith('-')) stops[name].abort();
+    else if (step.startsWith('!')) session.lost(((await results[name]) as Grant) ?? { kind: 'session', code: CODE });
+    else {
+      results[name] = session.current(stops[name].signal).catch((thrown: unknown) => asJobtailError(thrown).code);
+      if (!isHeld) await results[name];
+    }
+  }
+  const numbers = Object.entries(results).map(async ([name, result]) => {
+    const grant = await result;
+    if (typeof grant === 'string') return `${name}${grant}`;
+    expect(grant).toEqual({ kind: 'session', code: CODE });
+    if (!grants.includes(grant)) grants.push(grant);
+    return `${name}${grants.indexOf(grant) + 1}`;
   });
+  const had = [`${(await Promise.all(numbers)).join(' ')}, ${service.received.length} requests`];
+  await until(() => service.givenUp === Number(/(\d) given/.exec(outcome)?.[1]));
+  had.push(`${service.givenUp} given up, ${events.length} events`);
+  if (session.signedInAt !== clock.nowMs) had.push('no session');
+  expect(had.join(', ')).toBe(outcome);
+  for (const stop of Object.values(stops)) expect(getEventListeners(stop.signal, 'abort')).toEqual([]);
+});
 
-  it('is opened after a failure of any kind', async () => {
-    await write('cluster', SECRET);
-    const env: Record<string, string> = {};
-    const auth: AuthSettings = { ...(await settings()), secret: { kind: 'credential', name: 'cluster' } };
-    const { session, clock } = signIn(auth, { env });
-    for (let time = 0; time < 2; time += 1)
-      expect((await failureOf(session.current(NEVER), [SECRET])).code).toBe('secret-unavailable');
-    env['CREDENTIALS_DIRECTORY'] = path('');
-    clock.nowMs += 3_600_000;
-    expect(await session.current(NEVER)).toEqual({ kind: 'session', code: CODE });
-  });
-
-  it('comes to the others when one who waits goes', async () => {
-    const { held, go } = heldAnswers();
-    const { session } = signIn(await settings());
-    const leaving = new AbortController();
-    const first = failureOf(session.current(leaving.signal), [SECRET]);
-    const second = session.current(NEVER);
-    await until(() => held.length > 0);
-    leaving.abort();
-    expect((await first).code).toBe('aborted');
-    go();
-    expect(await second).toEqual({ kind: 'session', code: CODE });
-    expect(service.givenUp).toBe(0);
-  });
-
-  it('is given up when all who wait have gone, without a pause for the next', async () => {
-    const { held } = heldAnswers();
-    const { session, events } = signIn(await settings());
-    const leaving = new AbortController();
-    const both = [session.current(leaving.signal), session.current(leaving.signal)].map((one) => failureOf(one, []));
-    await until(() => held.length > 0);
-    leaving.abort();
-    expect((await Promise.all(both)).map((error) => error.code)).toEqual(['aborted', 'aborted']);
-    await until(() => service.givenUp === 1);
-    service.answer = () => ({ body: `"${CODE}"` });
-    expect(await session.current(NEVER)).toEqual({ kind: 'session', code: CODE });
-    expect(events).toHaveLength(1);
-  });
-
-  it('is got once after a sign-in that was given up, however late that one ends', async () => {
-    const { held, go } = heldAnswers();
-    const { session } = signIn(await settings());
-    const leaving = new AbortController();
-    const first = failureOf(session.current(leaving.signal), []);
-    await until(() => held.length > 0);
-    leaving.abort();
-    const second = session.current(NEVER);
-    await first;
-    await until(() => service.givenUp === 1 && held.length === 2);
-    const third = session.current(NEVER);
-    go();
-    expect(await third).toBe(await second);
-    expect(service.received).toHaveLength(2);
-  });
-
-  it('is not asked for by who has gone already', async () => {
-    const { session } = signIn(await settings());
-    expect((await failureOf(session.current(AbortSignal.abort()), [])).code).toBe('aborted');
-    expect(service.received).toHaveLength(0);
-  });
-
-  it('is renewed when it is lost, also if the same code comes again', async () => {
-    const { session, clock } = signIn(await settings());
-    const first = await session.current(NEVER);
-    session.lost(first);
-    expect(session.signedInAt).toBe(Number.POSITIVE_INFINITY);
-    const second = await session.current(NEVER);
-    expect(second).toEqual(first);
-    session.lost(first);
-    expect(session.signedInAt).toBe(clock.nowMs);
-    expect(await session.current(NEVER)).toBe(second);
-    session.lost(second);
-    session.lost(second);
-    await session.current(NEVER);
-    expect(service.received).toHaveLength(3);
-  });
-
-  it('is not lost by word of a grant it never had, nor while it is renewed', async () => {
-    const { held, go } = heldAnswers();
-    const { session } = signIn(await settings());
-    const waiting = session.current(NEVER);
-    await until(() => held.length > 0);
-    session.lost({ kind: 'session', code: CODE });
-    go();
-    const grant = await waiting;
-    session.lost({ kind: 'session', code: CODE });
-    expect(await session.current(NEVER)).toBe(grant);
-  });
+it('the session is opened after a failure of any kind', async () => {
+  await write('cluster', SECRET);
+  const env: Record<string, string> = {};
+  const auth: AuthSettings = { ...(await settings()), secret: { kind: 'credential', name: 'cluster' } };
+  const { session, clock } = signIn(auth, { env });
+  for (let time = 0; time < 2; time += 1)
+    expect((await failureOf(session.current(NEVER), [SECRET])).code).toBe('secret-unavailable');
+  env['CREDENTIALS_DIRECTORY'] = path('');
+  clock.nowMs += 3_600_000;
+  expect(await session.current(NEVER)).toEqual({ kind: 'session', code: CODE });
 });
 
 it('each failure of a sign-in is followed by the pause that is written', async () => {

@@ -51,7 +51,7 @@ function setUp(bytes: Buffer, how: ModelRemote['decoding'], learned: string | un
       expect(remote.held).toBe(0);
     }
   };
-  return { remote, source, ask, learned: () => known.get(DECODING_CAPABILITY), known };
+  return { remote, source, ask, known };
 }
 
 async function all(answer: LiveBytes, step = 100): Promise<{ bytes: Buffer; rest: WhatFollows }> {
@@ -64,131 +64,124 @@ async function all(answer: LiveBytes, step = 100): Promise<{ bytes: Buffer; rest
   }
 }
 
+/** The raw file, as it is received, and how the download of it ends. */
+async function download({ raw }: LiveBytes) {
+  const received: Buffer[] = [];
+  const end = await raw.download(() => (bytes) => void received.push(Buffer.from(bytes)));
+  return { end, received: Buffer.concat(received) };
+}
+
+/** Runs the property over files of such content, each with a decoder. */
+const ofFiles = async <T>(
+  [runs, atoms]: readonly [number, readonly Buffer[]],
+  more: fc.Arbitrary<T>,
+  check: (file: Buffer, how: ModelRemote['decoding'], more: T) => Promise<void>,
+  examples: [Buffer, ModelRemote['decoding'], T][] = [],
+) => fc.assert(fc.asyncProperty(contentOf(atoms), decoding, more, check), { ...numRuns(runs), examples });
+
 describe('certain bytes', () => {
   test('are those of the file, from its start, and to its end if nothing follows', async () => {
-    const learned = fc.constantFrom('utf-8', undefined, 'other');
-    await fc.assert(
-      fc.asyncProperty(contentOf(ALL_ATOMS), decoding, learned, fc.boolean(), async (file, how, known, isThorough) => {
-        const { ask } = setUp(file, how, known);
-        const { bytes, rest } = await ask({ ...START, isThorough }, all);
-        expect(bytes).toEqual(file.subarray(0, bytes.length));
-        const isMark = ['efbbbf', 'fffe', 'feff'].includes(file.toString('hex'));
-        if (rest === 'nothing' && !(isMark && !isThorough)) expect(bytes.length).toBe(file.length);
-        if (rest === 'incomplete-character') expect(file.length - bytes.length).toBeGreaterThan(0);
-      }),
-      numRuns(600),
-    );
+    const more = fc.tuple(fc.constantFrom('utf-8', undefined, 'other'), fc.boolean());
+    await ofFiles([600, ALL_ATOMS], more, async (file, how, [known, isThorough]) => {
+      const { bytes, rest } = await setUp(file, how, known).ask({ ...START, isThorough }, all);
+      expect(bytes).toEqual(file.subarray(0, bytes.length));
+      const isMark = ['efbbbf', 'fffe', 'feff'].includes(file.toString('hex'));
+      if (rest === 'nothing' && !(isMark && !isThorough)) expect(bytes.length).toBe(file.length);
+      if (rest === 'incomplete-character') expect(file.length - bytes.length).toBeGreaterThan(0);
+    });
   });
 
   test('are those of the file behind each mirror, and the overlap shows the end of the mirror', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        contentOf(ALL_ATOMS),
-        decoding,
-        fc.nat(),
-        fc.constantFrom(24, 256, 1020),
-        async (file, how, cut, overlap) => {
-          const { source, ask } = setUp(file, how);
-          const length = cut % (file.length + 1);
-          const start = Math.max(0, length - overlap);
-          const from = start + source.overlapStart(file.subarray(start, length));
-          const { bytes } = await ask({ ...START, from, known: length - from }, all);
-          expect(bytes).toEqual(file.subarray(from, from + bytes.length));
-          // With whole reads, no edge of a block lies in the overlap.
-          const isShown = how.readLengths === undefined && 2 * (length - from) >= Math.min(overlap, length);
-          const hidden = file.subarray(from, length).toString();
-          // It proves enough, or shows that it hides something, or there is none.
-          const isEnough = 2 * (length - from) >= Math.min(overlap, length) || from === length;
-          expect(isEnough || /[\ufffd-\uffff\ufeff]/.test(hidden)).toBe(true);
-          if (isShown && !hidden.includes('\ufffd')) expect(bytes.length).toBeGreaterThanOrEqual(length - from);
-        },
-      ),
-      numRuns(600),
-    );
+    const more = fc.tuple(fc.nat(), fc.constantFrom(24, 256, 1020));
+    await ofFiles([600, ALL_ATOMS], more, async (file, how, [cut, overlap]) => {
+      const { source, ask } = setUp(file, how);
+      const length = cut % (file.length + 1);
+      const start = Math.max(0, length - overlap);
+      const from = start + source.overlapStart(file.subarray(start, length));
+      const { bytes } = await ask({ ...START, from, known: length - from }, all);
+      expect(bytes).toEqual(file.subarray(from, from + bytes.length));
+      const hidden = file.subarray(from, length).toString();
+      // It proves enough, or shows that it hides something, or there is none.
+      const isEnough = 2 * (length - from) >= Math.min(overlap, length);
+      expect(isEnough || from === length || /[\ufffd-\uffff\ufeff]/.test(hidden)).toBe(true);
+      // With whole reads, no edge of a block lies in the overlap.
+      if (how.readLengths === undefined && isEnough && !hidden.includes('\ufffd'))
+        expect(bytes.length).toBeGreaterThanOrEqual(length - from);
+    });
   });
 
   test('are all bytes of a text, with two responses besides the one that shows its start', async () => {
-    await fc.assert(
-      fc.asyncProperty(contentOf(TEXT_ATOMS), decoding, async (text, how) => {
-        const file = Buffer.concat([Buffer.from('ab'), text]);
-        const { ask, remote } = setUp(file, how);
-        const { bytes, rest } = await ask(START, all);
-        // A short read may cut the last character. The edge of a block does, if blocks are decoded one by one: nothing
-        // after it shows that both go on alike.
-        const last = characterStart(file, file.length - 1);
-        const isAtEdge = Math.floor(last / 1_024) !== Math.floor((file.length - 1) / 1_024);
-        const isCut = how.readLengths === undefined ? isAtEdge && how.stream !== true : rest === 'incomplete-character';
-        if (isCut)
-          expect({ rest, left: file.length - bytes.length }).toEqual({
-            rest: 'incomplete-character',
-            left: file.length - last,
-          });
-        expect({ bytes, rest }).toEqual(
-          isCut ? { bytes: file.subarray(0, bytes.length), rest } : { bytes: file, rest: 'nothing' },
-        );
-        expect(remote.calls).toBeLessThanOrEqual(3);
-      }),
-      { ...numRuns(300), examples: DECODINGS.map((how) => [Buffer.from(`${'x'.repeat(1_021)}é`), how]) },
+    const check = async (text: Buffer, how: ModelRemote['decoding']) => {
+      const file = Buffer.concat([Buffer.from('ab'), text]);
+      const { ask, remote } = setUp(file, how);
+      const { bytes, rest } = await ask(START, all);
+      // A short read may cut the last character. The edge of a block does, if blocks are decoded one by one: nothing
+      // after it shows that both go on alike.
+      const last = characterStart(file, file.length - 1);
+      const isAtEdge = Math.floor(last / 1_024) !== Math.floor((file.length - 1) / 1_024);
+      const isCut = how.readLengths === undefined ? isAtEdge && how.stream !== true : rest === 'incomplete-character';
+      const expected = isCut ? [file.subarray(0, last), 'incomplete-character'] : [file, 'nothing'];
+      expect([bytes, rest]).toEqual(expected);
+      expect(remote.calls).toBeLessThanOrEqual(3);
+    };
+    const edge = Buffer.from(`${'x'.repeat(1_021)}é`);
+    await ofFiles(
+      [300, TEXT_ATOMS],
+      fc.constant(0),
+      check,
+      DECODINGS.map((how) => [edge, how, 0]),
     );
   });
 
   test('are of one content if the file is rewritten between the responses', async () => {
     const change = fc.record({ call: fc.nat(2), to: contentOf(ALL_ATOMS), share: fc.nat(100) });
-    await fc.assert(
-      fc.asyncProperty(contentOf(ALL_ATOMS), change, decoding, async (rest, { call, to, share }, how) => {
-        const before = Buffer.concat([Buffer.from('A'), rest]);
-        const common = before.subarray(0, Math.floor((share / 100) * before.length));
-        const after = Buffer.concat([common, Buffer.from('B'), to]);
-        const { ask, remote } = setUp(before, how);
-        let calls = 0;
-        remote.beforeCall = () => void (calls++ === call && remote.files.set(NAME, after));
-        const { bytes } = await ask(START, all);
-        const isOf = (file: Buffer) => file.subarray(0, bytes.length).equals(bytes);
-        expect(isOf(before) || isOf(after)).toBe(true);
-      }),
-      numRuns(1_000),
-    );
+    await ofFiles([1_000, ALL_ATOMS], change, async (rest, how, { call, to, share }) => {
+      const before = Buffer.concat([Buffer.from('A'), rest]);
+      const common = before.subarray(0, Math.floor((share / 100) * before.length));
+      const after = Buffer.concat([common, Buffer.from('B'), to]);
+      const { ask, remote } = setUp(before, how);
+      let calls = 0;
+      remote.beforeCall = () => void (calls++ === call && remote.files.set(NAME, after));
+      const { bytes } = await ask(START, all);
+      const isOf = (file: Buffer) => file.subarray(0, bytes.length).equals(bytes);
+      expect(isOf(before) || isOf(after)).toBe(true);
+    });
   });
 
-  test('end before a character that two responses show with another text after it', async () => {
-    const zeros = '0'.repeat(1_021);
-    const { ask, remote } = setUp(Buffer.from(`AA${zeros}éA${zeros}`), {});
-    // The third call is the response that shows the character at the edge of the block.
-    let calls = 0;
-    remote.beforeCall = () => void (++calls === 3 && remote.files.set(NAME, Buffer.from(`BB${zeros}řB${zeros}`)));
-    expect(await ask(START, all)).toEqual({ bytes: Buffer.from(`AA${zeros}`), rest: 'unclear' });
-    expect(calls).toBe(3);
-  });
-
-  test('end before a character at the end that only a response of another content shows whole', async () => {
-    const euro = Buffer.from('€');
-    const euros = Buffer.concat(Array<Buffer>(200).fill(euro));
-    const before = Buffer.concat([Buffer.from('A'), euros, euro.subarray(0, 2)]);
-    const after = Buffer.concat([before.subarray(0, 300), Buffer.from('B'), euros.subarray(1), euro]);
+  const zeros = '0'.repeat(1_021);
+  const euro = Buffer.from('€');
+  const euros = Buffer.concat(Array<Buffer>(200).fill(euro));
+  const cut = Buffer.concat([Buffer.from('A'), euros, euro.subarray(0, 2)]);
+  const whole = Buffer.concat([cut.subarray(0, 300), Buffer.from('B'), euros.subarray(1), euro]);
+  test.each<[what: string, before: Buffer, after: Buffer, certain: number, WhatFollows]>([
+    // At the edge of a block.
+    [
+      'with another text after it',
+      Buffer.from(`AA${zeros}éA${zeros}`),
+      Buffer.from(`BB${zeros}řB${zeros}`),
+      1_023,
+      'unclear',
+    ],
+    ['whole only with another content', cut, whole, cut.length - 2, 'incomplete-character'],
+  ])('end before a character that the third response shows %s', async (_, before, after, certain, rest) => {
     const { ask, remote } = setUp(before, {});
     let calls = 0;
     remote.beforeCall = () => void (++calls === 3 && remote.files.set(NAME, after));
-    expect(await ask(START, all)).toEqual({ bytes: before.subarray(0, -2), rest: 'incomplete-character' });
+    expect(await ask(START, all)).toEqual({ bytes: before.subarray(0, certain), rest });
     expect(calls).toBe(3);
   });
 
-  test.each([
-    ['efbbbf', ''],
-    ['efbbbf', 'text'],
-    ['fffe', ''],
-    ['fffe', 'a\0b\0'],
-    ['feff', '\0a\0b'],
-  ])('do not begin a file that begins with the mark %s where the server strips it', async (mark, text) => {
-    const file = Buffer.concat([Buffer.from(mark, 'hex'), Buffer.from(text)]);
-    const { ask } = setUp(file, { stream: true });
-    await ask({ ...START, isThorough: true }, async (answer) => {
-      expect(await all(answer)).toEqual({ bytes: Buffer.alloc(0), rest: 'hidden' });
-      const received: Buffer[] = [];
-      const end = await answer.raw.download(() => (bytes) => void received.push(Buffer.from(bytes)));
-      expect(end).toEqual({ isThere: true, isListed: false });
-      expect(Buffer.concat(received)).toEqual(file);
-    });
-  });
+  test.each(['efbbbf', 'efbbbf74657874', 'fffe', 'fffe61006200', 'feff', 'feff00610062'])(
+    'do not begin a file that begins with a mark where the server strips it: %s',
+    async (mark) => {
+      const file = Buffer.from(mark, 'hex');
+      const { ask } = setUp(file, { stream: true });
+      await ask({ ...START, isThorough: true }, async (answer) => {
+        expect(await all(answer)).toEqual({ bytes: Buffer.alloc(0), rest: 'hidden' });
+        expect(await download(answer)).toEqual({ end: { isThere: true, isListed: false }, received: file });
+      });
+    },
+  );
 });
 
 test.each([
@@ -229,52 +222,42 @@ test.each<[bytes: string, from: number]>([
 
 describe('the raw file', () => {
   test('of any content is proven by its text, and no byte comes before', async () => {
-    await fc.assert(
-      fc.asyncProperty(contentOf(ALL_ATOMS), decoding, fc.nat(), async (file, how, cut) => {
-        // A mark in the middle of a file is not requested, and some files of marks alone show nothing.
-        const { source, ask } = setUp(Buffer.concat([Buffer.from('A'), file]), how);
-        const bytes = Buffer.concat([Buffer.from('A'), file]);
-        const length = cut % (bytes.length + 1);
-        const from = source.overlapStart(bytes.subarray(0, length));
-        await ask({ ...START, from, known: length - from }, async (answer) => {
-          const received: Buffer[] = [];
-          const end = await answer.raw.download(() => (piece) => void received.push(Buffer.from(piece)));
-          if (answer.size > 0 || from === bytes.length) expect(end.isThere).toBe(true);
-          if (end.isThere) expect(Buffer.concat(received)).toEqual(bytes);
-        });
-      }),
-      numRuns(400),
-    );
+    await ofFiles([400, ALL_ATOMS], fc.nat(), async (file, how, cut) => {
+      // A mark in the middle of a file is not requested, and some files of marks alone show nothing.
+      const bytes = Buffer.concat([Buffer.from('A'), file]);
+      const { source, ask } = setUp(bytes, how);
+      const length = cut % (bytes.length + 1);
+      const from = source.overlapStart(bytes.subarray(0, length));
+      await ask({ ...START, from, known: length - from }, async (answer) => {
+        const { end, received } = await download(answer);
+        if (answer.size > 0 || from === bytes.length) expect(end.isThere).toBe(true);
+        if (end.isThere) expect(received).toEqual(bytes);
+      });
+    });
   });
 
   test.each(DECODINGS)('is no other file: what its text does not show is not sent (%o)', async (how) => {
-    const line = 'příliš žluťoučký kůň \u{1f40e}\n';
-    const file = Buffer.from(`${line.repeat(100)}A${line.repeat(100)}`);
-    const other = Buffer.from(`${line.repeat(100)}B${line.repeat(100)}`);
-    const { ask, remote } = setUp(file, how);
+    const lines = 'příliš žluťoučký kůň \u{1f40e}\n'.repeat(100);
+    const { ask, remote } = setUp(Buffer.from(`${lines}A${lines}`), how);
     await ask(START, async (answer) => {
-      remote.files.set(NAME, other);
-      const received: Buffer[] = [];
-      const end = await answer.raw.download(() => (bytes) => void received.push(Buffer.from(bytes)));
-      expect(end).toEqual({ isThere: false, reason: 'no file on the server has the bytes that its text shows' });
-      expect(received).toEqual([]);
+      remote.files.set(NAME, Buffer.from(`${lines}B${lines}`));
+      const reason = 'no file on the server has the bytes that its text shows';
+      expect(await download(answer)).toEqual({ end: { isThere: false, reason }, received: Buffer.alloc(0) });
     });
   });
 
   test.each(['text', ''])('shows where those of tasks are, if it has bytes: %j', async (text) => {
     const { ask, known } = setUp(Buffer.from(text), {});
-    await ask({ ...START, isThorough: true }, async (answer) => {
-      expect(await answer.raw.download(() => () => {})).toMatchObject({ isThere: true });
-    });
-    expect(known.get(SHIFT_CAPABILITY)).toBe(text === '' ? undefined : '0');
+    const { end } = await ask({ ...START, isThorough: true }, download);
+    expect([end.isThere, known.get(SHIFT_CAPABILITY)]).toEqual([true, text === '' ? undefined : '0']);
   });
 
   test('shows how the server decodes: a server of another decoder is found at once', async () => {
-    const { ask, learned } = setUp(Buffer.from('řeka\n'), { latin1: true }, undefined);
+    const { ask, known } = setUp(Buffer.from('řeka\n'), { latin1: true }, undefined);
     await ask({ ...START, from: 0, known: 0 }, async (answer) => {
       expect(await all(answer)).toEqual({ bytes: Buffer.alloc(0), rest: 'hidden' });
-      await answer.raw.download(() => () => {});
-      expect(learned()).toBe('other');
+      await download(answer);
+      expect(known.get(DECODING_CAPABILITY)).toBe('other');
     });
   });
 });
