@@ -3,7 +3,6 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { problemOf } from '../../src/remote/problem.ts';
 import { refusalOf } from '../../src/remote/refusals.ts';
-import { growthOf } from '../support/cpu-cost.ts';
 import { expectCases } from '../support/errors.ts';
 import { remoteParts } from '../support/wire-remote.ts';
 
@@ -17,15 +16,3 @@ test('each refusal is read, and reported with a hint, as is written in refusals.
     return [JSON.stringify(problem), `${error.code}: ${error.message}`, `(${error.hint})`];
   });
 });
-
-test.each([": No such file. Path: '", ": No such file. Path: ''.", "Exception message: 'Failure'."])(
-  'the refusal of a file that repeats "%s" is examined in a time that grows no faster than its length',
-  (words) => {
-    const growth = growthOf(8_000, (size) => {
-      const problem = problemOf(JSON.stringify(`${words.repeat(size / words.length)}x`));
-      const refused = { operation: 'DownloadFileFromCluster', status: 500, retryAfterMs: undefined } as const;
-      return () => refusalOf({ ...refused, problem, urlKey: 'the.url' }, remoteParts([]));
-    });
-    expect(growth).toMatchObject({ isLinear: true });
-  },
-);

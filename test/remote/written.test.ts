@@ -8,7 +8,7 @@ import type { Operation } from '../../src/operations.ts';
 import { Secrets } from '../../src/redact.ts';
 import type { Value } from '../../src/remote/content/values.ts';
 import { SoapJobService } from '../../src/remote/soap/client.ts';
-import { expectCases } from '../support/errors.ts';
+import { expectCases, writtenBytes } from '../support/errors.ts';
 import { openFilesIn, temporaryDirectory } from '../support/temp-directory.ts';
 import * as wire from '../support/wire-envelopes.ts';
 import { createRemote, GivenSession, JOB, remoteParts, spillTo, TASK, taskId } from '../support/wire-remote.ts';
@@ -52,19 +52,6 @@ const NAMESPACES = { SOAP11: wire.SOAP_1_1, SOAP12: wire.SOAP_1_2, NAMESPACE: wi
 const named = (text: string) =>
   text.replaceAll(/SOAP1[12]|NAMESPACE/g, (name) => NAMESPACES[name as keyof typeof NAMESPACES]);
 
-/** The bytes of a written document: `%0D` is a byte, `x{70}` and `(x y){70}` are repeated. */
-function bytesOf(written: string): Buffer {
-  const repeated = (_: string, words: string, times: string) => words.repeat(Number(times));
-  const text = written.replaceAll(/([^\s()])\{(\d+)\}/g, repeated).replaceAll(/\(([^()]*)\)\{(\d+)\}/g, repeated);
-  const byte = (_: string, code: string) => String.fromCharCode(Number.parseInt(code, 16));
-  return Buffer.from(
-    Buffer.from(text)
-      .toString('latin1')
-      .replaceAll(/%([0-9A-F]{2})/g, byte),
-    'latin1',
-  );
-}
-
 const plain = (value: Value): unknown =>
   value instanceof Map
     ? Object.fromEntries([...value].map(([name, inner]) => [name, plain(inner)]))
@@ -93,7 +80,7 @@ test('each document is read or refused, wherever it is cut, as is written in doc
   hint = undefined;
   await expectCases(path.join(import.meta.dirname, 'documents.txt'), (written) => {
     const [, json, word = '', text = ''] = /^(json )?(\w+)(?: (.*))?$/.exec(written) ?? [];
-    const document = bytesOf(json === undefined ? (ENVELOPES[word]?.(named(text)) ?? '') : text);
+    const document = writtenBytes(json === undefined ? (ENVELOPES[word]?.(named(text)) ?? '') : text);
     const scanned = (cuts: Cuts) => {
       try {
         const { rest, items, contents, texts } =
@@ -201,7 +188,8 @@ function responseOf(written: string): Response | undefined {
     /^(?:(open|broken) )?(?:at (\S+): )?(\d{3})(?: ([\w.+-]+\/\S*))?(?: (?:(\w+):(?: |$))?(.*))?$/.exec(written) ?? [];
   if (status === undefined) return undefined;
   const body = word === undefined || word === 'base64' ? text : (ENVELOPES[word]?.(named(text)) ?? '');
-  const bytes = word === 'base64' ? Buffer.from(JSON.stringify(bytesOf(text).toString('base64'))) : bytesOf(body);
+  const bytes =
+    word === 'base64' ? Buffer.from(JSON.stringify(writtenBytes(text).toString('base64'))) : writtenBytes(body);
   return { how, at, status: Number(status), type: type?.replaceAll('_', ' '), body: bytes };
 }
 
@@ -301,7 +289,9 @@ test('each call makes the requests, and brings what it returns or throws, as is 
       isNew = true;
       const [word = '', ...words] = segment.split(' ');
       expect(Object.keys(STEPS), written).toContain(word);
-      const asked = Promise.resolve().then(() => STEPS[word]?.(world, ...words.map((each) => String(bytesOf(each)))));
+      const asked = Promise.resolve().then(() =>
+        STEPS[word]?.(world, ...words.map((each) => String(writtenBytes(each)))),
+      );
       const result = await asked.then(
         (value) => (Array.isArray(value) ? value.map(resultText) : value === undefined ? [] : [resultText(value)]),
         errorLines,

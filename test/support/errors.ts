@@ -1,4 +1,4 @@
-/** An error that must come, cases in a file of text, and a log that nothing is written to. */
+/** An error that must come, cases in a file of text and their bytes, and a log that nothing is written to. */
 import fs from 'node:fs';
 import { expect } from 'vitest';
 import { JobtailError } from '../../src/errors.ts';
@@ -40,6 +40,15 @@ export async function expectCases(
     all += `${[line, ...result.map((each) => `  ${each}`)].join('\n')}\n`;
   }
   await expect(all.replace(/\n$/, '')).toMatchFileSnapshot(file);
+}
+
+/** The bytes of a written case: `%0D` is a byte, `x{70}` and `(x y){70}` are repeated. */
+export function writtenBytes(written: string): Buffer {
+  const repeated = (_: string, words: string, times: string) => words.repeat(Number(times));
+  const text = written.replaceAll(/([^\s()])\{(\d+)\}/g, repeated).replaceAll(/\(([^()]*)\)\{(\d+)\}/g, repeated);
+  const byte = (_: string, code: string) => String.fromCharCode(Number.parseInt(code, 16));
+  const bytes = Buffer.from(text).toString('latin1');
+  return Buffer.from(bytes.replaceAll(/%([0-9A-F]{2})/g, byte), 'latin1');
 }
 
 const nothing = () => {};

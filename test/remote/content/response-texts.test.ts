@@ -12,6 +12,8 @@ import { spillTo, TASK } from '../../support/wire-remote.ts';
 
 const directory = directoryOfFile();
 
+type Piece = Uint8Array | string | number;
+
 /** Texts of a response, of which so many bytes stay in memory; what is left of them at the end of the test is removed. */
 function hold(memoryBytes: number, { at = directory, enoughBytes }: { at?: string; enoughBytes?: number } = {}) {
   const held = new ResponseTexts(spillTo(at, memoryBytes), enoughBytes);
@@ -20,14 +22,14 @@ function hold(memoryBytes: number, { at = directory, enoughBytes }: { at?: strin
     await held.close();
     expect(openFilesIn(at)).toBe(0);
   });
-  const begin = async (...pieces: readonly (Uint8Array | string | number)[]) => {
+  const begin = async (...pieces: Piece[]) => {
     held.begin();
     for (const piece of pieces) {
       held.bytes(typeof piece === 'number' ? Buffer.alloc(piece, 'x') : Buffer.from(piece));
       await held.flush();
     }
   };
-  const put = async (...pieces: Parameters<typeof begin>) => {
+  const put = async (...pieces: Piece[]) => {
     await begin(...pieces);
     held.end();
   };

@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import type { AuthSettings } from '../../../src/auth.ts';
-import { expectCases } from '../../support/errors.ts';
+import { expectCases, writtenBytes } from '../../support/errors.ts';
 import { secretDirectory } from './files.ts';
 import { CODE, expectNoSecret, failureOf, NEVER, passwordSettings, signInService } from './server.ts';
 
@@ -21,17 +21,9 @@ const HIDDEN = [...Object.values(SECRETS), 'Tajné'];
 
 const settings = async (): Promise<AuthSettings> => passwordSettings(await write('password', SECRETS.SECRET));
 
-/** The bytes of a written body: `%0D` is a byte, `x{70}` and `(x y){70}` are repeated, and names stand for secrets. */
-function bodyOf(written: string): Buffer {
-  const text = written
-    .replaceAll(/(?:\(([^()]*)\)|([[\w]))\{(\d+)\}/g, (_, words, one, times) => (words ?? one).repeat(Number(times)))
-    .replaceAll(/CODE|SECRET|PART|CAPITALS|JWT/g, (name) => SECRETS[name as keyof typeof SECRETS]);
-  const bytes = Buffer.from(text).toString('latin1');
-  return Buffer.from(
-    bytes.replaceAll(/%([0-9A-F]{2})/g, (_, byte) => String.fromCharCode(Number.parseInt(byte, 16))),
-    'latin1',
-  );
-}
+/** The bytes of a written body, in which names stand for secrets. */
+const bodyOf = (written: string) =>
+  writtenBytes(written.replaceAll(/CODE|SECRET|PART|CAPITALS|JWT/g, (name) => SECRETS[name as keyof typeof SECRETS]));
 
 async function authOf(word: string): Promise<AuthSettings> {
   const [, name, field, method, at, operation = null] =

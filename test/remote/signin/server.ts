@@ -1,6 +1,4 @@
 /** A sign-in service on 127.0.0.1 that answers as a test wants, and a SignIn against it. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import type { AuthSettings } from '../../../src/auth.ts';
@@ -9,6 +7,7 @@ import { Secrets } from '../../../src/redact.ts';
 import { HttpClient } from '../../../src/remote/http/http-client.ts';
 import { SignIn, type SignInEvent, type SignInOptions } from '../../../src/remote/signin/sign-in.ts';
 import { failureOf as anyFailureOf } from '../../support/errors.ts';
+import { bodyOf, startHttpServer, type WireServer } from '../../support/wire-server.ts';
 
 export interface Received {
   readonly method: string;
@@ -37,28 +36,20 @@ export function signInService() {
   };
   const usual = service.answer;
   const http = new HttpClient({ limits: { connectMs: 10_000, headersMs: 20_000, idleMs: 20_000, totalMs: 20_000 } });
-  const server = createServer((request, response) => void serve(request, response));
-
-  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    response.on('close', () => {
-      if (!response.writableFinished) service.givenUp += 1;
-    });
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const { method = '', url = '', rawHeaders } = request;
-    const received = { method, url, rawHeaders, body: Buffer.concat(chunks).toString() };
-    service.received.push(received);
-    const {
-      status = 200,
-      headers = { 'Content-Type': 'application/json' },
-      body = '',
-    } = await service.answer(received);
-    response.writeHead(status, headers).end(body);
-  }
+  let server: WireServer | undefined;
 
   beforeAll(async () => {
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    service.baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    server = await startHttpServer(async (request, response) => {
+      response.on('close', () => {
+        if (!response.writableFinished) service.givenUp += 1;
+      });
+      const { method = '', url = '', rawHeaders } = request;
+      const received = { method, url, rawHeaders, body: await bodyOf(request) };
+      service.received.push(received);
+      const { status = 200, headers = { 'Content-Type': 'application/json' }, body } = await service.answer(received);
+      response.writeHead(status, headers).end(body);
+    });
+    service.baseUrl = `http://127.0.0.1:${server.port}`;
   });
   afterEach(() => {
     service.received = [];
@@ -67,8 +58,7 @@ export function signInService() {
   });
   afterAll(async () => {
     await http.close();
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
+    await server?.close();
   });
 
   /** A SignIn with a clock that stands still until a test moves it, and pauses of their full nominal length. */

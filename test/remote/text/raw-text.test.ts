@@ -7,17 +7,12 @@ import { asJobtailError, type ErrorCode, JobtailError } from '../../../src/error
 import { type JobId, keyText } from '../../../src/job.ts';
 import { textSources } from '../../../src/remote/text/text-source.ts';
 import { JOB, STDOUT } from '../../support/engine.ts';
-import { expectCases } from '../../support/errors.ts';
+import { expectCases, writtenBytes } from '../../support/errors.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 
+/** `_` is a blank. */
 const bytesOf = (written: string) =>
-  Buffer.from(
-    Buffer.from(written.replaceAll(/(\S)\{(\d+)\}/g, (_, one, times) => one.repeat(Number(times))))
-      .toString('latin1')
-      .replaceAll(/%([0-9A-F]{2})/g, (_, code) => String.fromCharCode(Number.parseInt(code, 16)))
-      .replaceAll('_', ' '),
-    'latin1',
-  );
+  Buffer.from(writtenBytes(written).toString('latin1').replaceAll('_', ' '), 'latin1');
 
 /** Its whole files are at paths of their own, and may fail. */
 class RawRemote extends ModelRemote {

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import type { Operation } from '../../../../src/operations.ts';
 import { watchTurns } from '../../../support/cpu-cost.ts';
@@ -14,22 +14,19 @@ const MAX_GROWTH_BYTES = 150 * MIB;
 
 const signal = new AbortController().signal;
 
-/** Writes `block` again and again between the two halves of `envelope`. */
-async function stream(response: ServerResponse, envelope: string, block: Buffer, times: number): Promise<void> {
-  const [before, after] = envelope.split('|');
-  response.writeHead(200, { 'content-type': 'text/xml' }).write(before);
-  for (let count = 0; count < times && !response.destroyed; count += 1) {
-    if (!response.write(block)) await new Promise<void>((resolve) => void response.once('drain', resolve));
-  }
-  response.end(after);
-}
-
 /** A remote whose service answers with `times` times `block`. */
 async function serve(operation: Operation, block: Buffer, times: number): Promise<TestRemote> {
   const envelope = operation === 'DownloadFileFromCluster' ? fileResponse('|') : partsResponse(entry('|'));
+  const [before = '', after = ''] = envelope.split('|').map((part) => Buffer.from(part));
+  const blocks = function* () {
+    yield before;
+    for (let count = 0; count < times; count += 1) yield block;
+    yield after;
+  };
   const server = await startHttpServer(async (request, response) => {
     await bodyOf(request);
-    await stream(response, envelope, block, times);
+    response.writeHead(200, { 'content-type': 'text/xml' });
+    Readable.from(blocks()).pipe(response);
   });
   return closedAtEnd(createRemote(closedAtEnd(server).url));
 }

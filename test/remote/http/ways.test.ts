@@ -1,13 +1,21 @@
-import { createServer as createHttpsServer } from 'node:https';
+/** How a host is reached: by TLS, and by proxies. */
+import { createServer as createHttpsServer, type ServerOptions } from 'node:https';
 import { connect, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
-import { HttpClient, type HttpWay, readBody } from '../../../src/remote/http/http-client.ts';
+import { HttpClient, type HttpTls, type HttpWay, readBody } from '../../../src/remote/http/http-client.ts';
 import { needs } from '../../support/needs.ts';
 import { directoryOfFile } from '../../support/temp-directory.ts';
 import { type Certificates, makeCertificates } from '../../support/wire-certificates.ts';
 import { BAD_PEERS, type BadPeer, startProxy } from '../../support/wire-peers.ts';
-import { answer, closedAtEnd, listen, startHttpServer, startTcpServer } from '../../support/wire-server.ts';
+import {
+  answer,
+  closedAtEnd,
+  listen,
+  startHttpServer,
+  startTcpServer,
+  type WireServer,
+} from '../../support/wire-server.ts';
 
 const proxyThat = async (asked: string[], status: number, headers: Record<string, string> = {}) =>
   closedAtEnd(await startProxy(asked, status, headers));
@@ -114,11 +122,84 @@ describe('a peer that', () => {
       });
 });
 
-describe('a proxy of https://', needs('openssl'), () => {
-  const directory = directoryOfFile();
-  let certificates: Certificates;
+const directory = directoryOfFile();
+let certificates: Certificates;
+
+describe('TLS', needs('openssl'), () => {
   beforeAll(() => {
     certificates = makeCertificates(directory);
+  });
+
+  async function secured(options: ServerOptions): Promise<WireServer> {
+    const server = createHttpsServer(options, (request, response) => {
+      const socket = request.socket as import('node:tls').TLSSocket;
+      response.end(`hello ${socket.getPeerCertificate().subject?.CN ?? 'nobody'}`);
+    });
+    // A refused handshake is what the test is about.
+    server.on('tlsClientError', () => undefined);
+    return closedAtEnd(await listen(server, 'connection', 'https'));
+  }
+  const greet = (server: WireServer, tls?: HttpTls, proxy?: string) =>
+    fetchFrom(server.url, { ...(tls && { tls }), ...(proxy && { proxy }) });
+
+  test('trusts nobody else, whatever the environment says', async () => {
+    const server = await secured(certificates.server);
+    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
+    try {
+      await expect(greet(server)).rejects.toMatchObject({
+        code: 'tls',
+        message: expect.stringContaining(`no secure connection to 127.0.0.1:${server.port}: unable to verify`),
+        hint: expect.stringContaining('root CA of the server into service.tls.caFile'),
+      });
+    } finally {
+      Reflect.deleteProperty(process.env, 'NODE_TLS_REJECT_UNAUTHORIZED');
+    }
+  });
+
+  test('checks the host name', async () => {
+    const server = await secured(certificates.otherHost);
+    await expect(greet(server, { ca: certificates.ca })).rejects.toMatchObject({
+      code: 'tls',
+      message: expect.stringContaining('ERR_TLS_CERT_ALTNAME_INVALID'),
+      hint: 'use a host name of the certificate in the address',
+    });
+  });
+
+  test('shows a client certificate', async () => {
+    const server = await secured({ ...certificates.server, ca: certificates.ca, requestCert: true });
+    const { cert, key } = certificates.client;
+    expect(await greet(server, { ca: certificates.ca, cert, key })).toBe('200 hello client');
+  });
+
+  test('fails without the client certificate that the server wants', async () => {
+    const strict = await secured({ ...certificates.server, ca: certificates.ca, requestCert: true });
+    const refused = await greet(strict, { ca: certificates.ca }).catch((error: unknown) => error);
+    // TLS 1.3 tells it after the handshake; the alert may be overtaken by the end of the connection.
+    expect(['tls', 'interrupted']).toContain((refused as { code: string }).code);
+  });
+
+  test('through a proxy is checked end to end', async () => {
+    const server = await secured({ ...certificates.server, ca: certificates.ca, requestCert: true });
+    const asked: string[] = [];
+    const proxy = await proxyThat(asked, 200);
+    const address = `http://127.0.0.1:${proxy.port}`;
+    expect(await greet(server, { ca: certificates.ca, ...certificates.client }, address)).toBe('200 hello client');
+    await expect(greet(server, undefined, address)).rejects.toMatchObject({ code: 'tls' });
+    expect(asked).toEqual([`CONNECT 127.0.0.1:${server.port}`, `CONNECT 127.0.0.1:${server.port}`]);
+  });
+
+  test('fails with a key that is none', async () => {
+    const server = await secured(certificates.server);
+    const key = Buffer.from('no key');
+    const call = greet(server, { ca: certificates.ca, cert: certificates.client.cert, key });
+    await expect(call).rejects.toMatchObject({ code: 'tls' });
+  });
+
+  test('fails at a server that speaks plain HTTP', async () => {
+    const server = closedAtEnd(await startHttpServer((_, response) => response.end()));
+    const secure = { ...server, url: server.url.replace('http:', 'https:') };
+    const refused = { code: 'tls', message: expect.stringContaining('it does not speak TLS') };
+    await expect(greet(secure, { ca: certificates.ca })).rejects.toMatchObject(refused);
   });
 
   /** Passes decrypted bytes on to the plain proxy at `port`. */
@@ -133,20 +214,19 @@ describe('a proxy of https://', needs('openssl'), () => {
     return closedAtEnd(await listen(server as unknown as Server, 'connection', 'https'));
   }
 
-  test('may have the private CA of the service', async () => {
+  test('of a proxy may have the private CA of the service', async () => {
     const asked: string[] = [];
     const proxy = await overTls((await proxyThat(asked, 200)).port);
     const plain = await startTarget();
-    const secure = createHttpsServer(certificates.server, (_, response) => response.end('secret'));
-    const target = closedAtEnd(await listen(secure, 'connection', 'https'));
+    const target = await secured(certificates.server);
     const way = { proxy: `https://127.0.0.1:${proxy.port}`, proxyUser: 'alice:x', tls: { ca: certificates.ca } };
     expect(await fetchFrom(plain.url, way)).toBe('200 hello');
-    expect(await fetchFrom(target.url, way)).toBe('200 secret');
+    expect(await fetchFrom(target.url, way)).toBe('200 hello nobody');
     const user = `Basic ${Buffer.from('alice:x').toString('base64')}`;
     expect(asked).toEqual([`GET ${plain.url} ${user}`, `CONNECT 127.0.0.1:${target.port} ${user}`]);
   });
 
-  test('with a CA that is not trusted is named as what is not trusted', async () => {
+  test('of a proxy with a CA that is not trusted is named as what is not trusted', async () => {
     const [proxy, target] = [await overTls((await proxyThat([], 200)).port), await startTarget()];
     for (const url of [target.url, target.url.replace('http:', 'https:')])
       await expect(fetchFrom(url, { proxy: `https://127.0.0.1:${proxy.port}` })).rejects.toMatchObject({
