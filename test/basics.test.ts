@@ -1,30 +1,27 @@
-/** Small parts that many modules use: numbers for people, the pause after failures, work in turn, states of a line. */
-import { describe, expect, it } from 'vitest';
+/** Small parts that many modules use: texts for people, the pause after failures, work in turn, states of a line. */
+import path from 'node:path';
+import { expect, it } from 'vitest';
 import { BackOff } from '../src/back-off.ts';
 import { asJobtailError, ERROR_POLICIES } from '../src/errors.ts';
 import { InTurn } from '../src/in-turn.ts';
+import { jobTimeOf, latestMsOf, phaseOf, startedEarlyMs } from '../src/job-information.ts';
 import { lastState, rowsOf, statesOf, withLastState } from '../src/line-states.ts';
 import { showAge, showBytes } from '../src/numbers.ts';
+import { printable } from '../src/printable.ts';
+import { safeText } from '../src/redact.ts';
+import { expectCases } from './support/errors.ts';
 
-describe('a number for people', () => {
-  it.each([
-    [1023, '1023 B'],
-    [1024, '1.0 KiB'],
-    [2 ** 40, '1.0 TiB'],
-    [2 ** 51, '2048.0 TiB'],
-  ])('%i bytes are shown as %s', (bytes, shown) => {
-    expect(showBytes(bytes)).toBe(shown);
-  });
+const FUNCTIONS: Readonly<Record<string, (...args: never[]) => unknown>> = {
+  ...{ showBytes, showAge, lastState, withLastState, rowsOf, printable, safeText, phaseOf, jobTimeOf },
+  latestMsOf: (text: string) => latestMsOf(jobTimeOf(text)),
+  startedEarlyMs: (submitTime: string, startTime: string) =>
+    startedEarlyMs({ submitTime: jobTimeOf(submitTime), startTime: jobTimeOf(startTime) }),
+};
 
-  it.each([
-    [89, '89 s'],
-    [90, '2 min'],
-    [90 * 60 - 1, '90 min'],
-    [90 * 60, '2 h'],
-    [48 * 3600 - 1, '48 h'],
-    [48 * 3600, '2 d'],
-  ])('an age of %i seconds is shown as %s', (seconds, shown) => {
-    expect(showAge(seconds * 1000)).toBe(shown);
+it('each function returns what is written in basics.txt', async () => {
+  await expectCases(path.join(import.meta.dirname, 'basics.txt'), (written) => {
+    const [, name = '', args] = /^(\w+) (.*)$/.exec(written) ?? [];
+    return [`${JSON.stringify(FUNCTIONS[name]?.(...(JSON.parse(`[${args}]`) as never[])))}`];
   });
 });
 
@@ -56,15 +53,6 @@ it('work on one thing waits for its turn, and work on another one does not', asy
   await turns.run('a', signal, () => turns.run('b', signal, async () => {}));
 });
 
-it.each([
-  ['10%\r20%', '20%', '20%'],
-  ['10%\r20%\r', '20%', '20%\r'],
-  ['10%\b\b\b20%', '20%', '10%\b\b\b20%'],
-  ['\r\r', '', '\r\r'],
-])('the last state of the line %j is %j', (line, last, withEnd) => {
-  expect([lastState(line), withLastState(line)]).toEqual([last, withEnd]);
-});
-
 it('a long state of a line comes in pieces that overlap, without a gap', () => {
   const state = Array.from({ length: 1_000 }, (_, index) => String.fromCharCode(0x4e00 + index)).join('');
   const pieces = statesOf(`10%\r${state}`, 400);
@@ -88,10 +76,10 @@ it('each error code leads to what the table says', async () => {
     ].join(', ');
   });
   // What Node.js throws where the system fails.
-  const [path, at] = [{ path: '/x' }, { address: '127.0.0.1', port: 80 }];
+  const [place, at] = [{ path: '/x' }, { address: '127.0.0.1', port: 80 }];
   const failed = [
-    ...['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EFBIG', 'ENAMETOOLONG'].map((code) => [code, path] as const),
-    ...['EIO', 'ESTALE', 'ENOENT', 'ENOTDIR', 'EMFILE', 'EEXIST', 'EXDEV'].map((code) => [code, path] as const),
+    ...['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EFBIG', 'ENAMETOOLONG'].map((code) => [code, place] as const),
+    ...['EIO', 'ESTALE', 'ENOENT', 'ENOTDIR', 'EMFILE', 'EEXIST', 'EXDEV'].map((code) => [code, place] as const),
     ...[['EADDRINUSE', at] as const, ['EACCES', { address: '/s' }] as const, ['EIO', {}] as const],
   ].map(([code, where]) => {
     const of = 'path' in where ? `, open '/x'` : ` ${Object.values(where).join(':')}`;
@@ -105,12 +93,4 @@ it('each error code leads to what the table says', async () => {
   const known = asJobtailError(failed[0]);
   expect(asJobtailError(known)).toBe(known);
   await expect(`${rows.join('\n')}\n`).toMatchFileSnapshot('error-codes.txt');
-});
-
-it.each([
-  ['one\ntwo', ['one', 'two']],
-  ['one\ntwo\n\x1b[2Aeins\n\x1b[Bend', ['one\reins', 'two\r', 'end']],
-  ['one\ntwo\x1b[Fein\x1b[9As\x1b[7Eend', ['one\rein\rs', 'two', 'end']],
-])('the rows of %j are %j', (text, rows) => {
-  expect(rowsOf(text)).toEqual(rows);
 });

@@ -13,20 +13,6 @@ const anything = fc.string({
 });
 
 describe('text from outside', () => {
-  it.each([
-    ['a\u001B[2Jb', 'a\\u{001B}[2Jb'],
-    ['a\u009b2Jb', 'a\\u{009B}2Jb'],
-    ['a\nb', 'a\\u{000A}b'],
-    ['\u202Egnp', '\\u{202E}gnp'],
-    ['a\u2066b\u2069', 'a\\u{2066}b\\u{2069}'],
-    ['\u{E0001}', '\\u{E0001}'],
-    ['a\u3164b', 'a\\u{3164}b'],
-    ['\uD800', '\\u{D800}'],
-    ['plain ü 日本', 'plain ü 日本'],
-  ])('%j is shown so that a terminal stays as it is', (text, shown) => {
-    expect(printable(text)).toBe(shown);
-  });
-
   it('has nothing left that acts, whatever it was', () => {
     fc.assert(
       fc.property(anything, (text) => {

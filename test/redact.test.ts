@@ -85,16 +85,6 @@ describe('nothing of a secret is shown', () => {
     fc.assert(property, numRuns(200));
   });
 
-  it.each([
-    ['a password of eight', 'Ab3$xy9!', 'you sent Ab3$ or 3$xy or xy9!', 'you sent *** or *** or ***'],
-    ['a short one', 'ab1', 'it is ab1', 'it is ***'],
-    ['39 of 40', '0123456789ABCDEFGHIJ0123456789klmnopqrst', '0123456789abcdefghij0123456789klmnopqrs!', '***!'],
-    ['of 16, seven', 'aB3dE6gH9jK2mN5p', 'begins aB3dE6g', 'begins aB3dE6g'],
-    ['of 16, eight', 'aB3dE6gH9jK2mN5p', 'begins aB3dE6gH', 'begins ***'],
-  ])('%s', (_, secret, text, shown) => {
-    expect(safeText(text, [secret])).toBe(shown);
-  });
-
   it('nor of the sessions before', () => {
     const known = new Secrets();
     const codes = Array.from(
@@ -109,16 +99,6 @@ describe('nothing of a secret is shown', () => {
     expect(known.hide(`${codes[0]} `), 'one that is used again is not the oldest').toBe('*** ');
     expect(known.hide('the password of alice'), 'it is of another kind').toBe('***');
   });
-
-  it('nor of what looks like one', () => {
-    const guid = '8f14e45f-ceea-467f-a0e6-1b1a8d2a8a11';
-    expect(safeText(`a ${guid} b ${guid.replaceAll('-', '')} c`, [])).toBe('a *** b *** c');
-    expect(safeText('Bearer abc.def', [])).toBe('Bearer ***');
-    expect(safeText('-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNz\nAAAA\n-----END OPENSSH PRIVATE KEY-----', [])).toBe(
-      '***',
-    );
-    expect(safeText('-----BEGIN RSA PRIVATE KEY-----\nb3BlbnNz', [])).toBe('***');
-  });
 });
 
 describe('safeText', () => {
@@ -130,13 +110,6 @@ describe('safeText', () => {
         expect([...shown].length).toBeLessThanOrEqual(203);
       }),
     );
-  });
-
-  it('leaves harmless text as it is', () => {
-    expect(safeText('Wrong user name or password', ['hunter2'])).toBe('Wrong user name or password');
-    expect(safeText('a short secret: ab', ['ab'])).toBe('a short secret: ***');
-    expect(safeText('nothing', [''])).toBe('nothing');
-    expect(safeText('50% of &amp; C:\\new\\x \\u12', ['hunter2'])).toBe('50% of &amp; C:\\new\\x \\u12');
   });
 
   it('takes milliseconds for whatever is quoted', () => {
