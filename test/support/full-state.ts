@@ -8,19 +8,14 @@ import type { JobId, TaskId } from '../../src/job.ts';
 import { jobTimeOf, type TaskInformation } from '../../src/job-information.ts';
 import { newEvent } from '../../src/notify/events.ts';
 import { Rule } from '../../src/notify/rules.ts';
-import type { JobRow, ResultRow, TaskSearchRow, WatchRequest } from '../../src/store/rows.ts';
+import type { JobRow, LiveFileRow, ResultRow, TaskSearchRow, WatchRequest } from '../../src/store/rows.ts';
 import { SILENT } from './errors.ts';
 import { NEW_RESULT } from './live-place.ts';
 import { jobOf, tasksOf } from './model-remote.ts';
 
 export const NOW = Date.parse('2026-03-01T12:00:00Z');
 const minutes = (count: number) => NOW - count * 60_000;
-export const [FAILING, SEARCHED, ENDED, SETTLED] = ['501', '502', '503', '504'] as JobId[] as [
-  JobId,
-  JobId,
-  JobId,
-  JobId,
-];
+export const [FAILING, SEARCHED, ENDED, SETTLED] = ['501' as JobId, '502' as JobId, '503' as JobId, '504' as JobId];
 export const TASK = '9001' as TaskId;
 
 /** What the agent of this directory has stored, and its configuration; the store is closed with the test. */
@@ -42,13 +37,8 @@ export async function writeState(directory: string) {
   const config = await loadConfig(configFile);
   const { store, close } = openOwnStore(config, SILENT);
   onTestFinished(close);
-  const usual: Omit<WatchRequest, 'jobId'> = {
-    tasks: [TASK],
-    files: ['stdout', 'stderr'],
-    results: true,
-    settleAfterMs: null,
-    source: 'command',
-  };
+  const order = { tasks: [TASK], files: ['stdout', 'stderr'], results: true, settleAfterMs: null } as const;
+  const usual: Omit<WatchRequest, 'jobId'> = { ...order, source: 'command' };
   const error = { code: 'timeout', message: 'no answer', hint: 'look at the network', since: minutes(7) } as const;
   store.transaction(() => {
     store.jobs.watch({ ...usual, jobId: FAILING, stallAfterMs: 60_000 }, minutes(60));
@@ -62,65 +52,37 @@ export async function writeState(directory: string) {
     });
     store.jobs.unwatch(ENDED, 'ended');
     store.jobs.setState(SETTLED, 'settled');
-    for (const row of store.liveFiles.ofJob(FAILING))
-      store.liveFiles.save(
-        row.file === 'stdout'
-          ? {
-              ...row,
-              position: 12_345,
-              generation: 3,
-              grownAt: minutes(3),
-              verified: 12_345,
-              mismatches: [
-                { kind: 'rewritten', at: 17, reason: 'other bytes at 17', generation: 2, seenAt: minutes(9) },
-              ],
-            }
-          : { ...row, position: 11, error: { ...error, message: 'the mirror is read-only', hint: null } },
-      );
+    const [stderr, stdout] = store.liveFiles.ofJob(FAILING) as [LiveFileRow, LiveFileRow];
+    const rewritten = {
+      kind: 'rewritten',
+      at: 17,
+      reason: 'other bytes at 17',
+      generation: 2,
+      seenAt: minutes(9),
+    } as const;
+    const grown = { position: 12_345, generation: 3, grownAt: minutes(3), verified: 12_345, mismatches: [rewritten] };
+    store.liveFiles.save({ ...stdout, ...grown });
+    const readOnly = { ...error, message: 'the mirror is read-only', hint: null };
+    store.liveFiles.save({ ...stderr, position: 11, error: readOnly });
     for (const row of store.liveFiles.ofJob(SETTLED))
       store.liveFiles.save({ ...row, position: 5, verified: row.file === 'stdout' ? 5 : null, grownAt: minutes(20) });
     const [first, second] = tasksOf('9001', '9002') as [TaskInformation, TaskInformation];
-    store.jobInformation.save({
-      jobId: FAILING,
-      information: jobOf(FAILING, 'Running', {
-        name: 'heat',
-        submitTime: jobTimeOf('2026-03-01T10:00:00'),
-        startTime: jobTimeOf('2026-03-01T10:30:00'),
-        tasks: [
-          { ...second, state: 'Running', name: 'solve' },
-          { ...first, state: 'Failed', errorMessage: 'out of memory' },
-        ],
-      }),
-      ...{ since: minutes(80), reportedAt: minutes(1) },
-    });
-    store.jobInformation.save({
-      jobId: SETTLED,
-      information: jobOf(SETTLED, 'Canceled', { tasks: tasksOf('9004') }),
-      since: minutes(25),
-      reportedAt: minutes(25),
-    });
-    store.taskSearches.save({
-      ...(store.taskSearches.get(SEARCHED) as TaskSearchRow),
-      searchedAt: minutes(2),
-      nextSearchAt: NOW + 45_000,
-      hint: 'no probe found a file',
-    });
-    store.jobInformation.saveListing({
-      requestedAt: minutes(1),
-      nextRequestAt: NOW + 30_000,
-      failures: 2,
-      error: { ...error, message: 'the list is broken' },
-      listed: 4,
-      waiting: 8,
-    });
-    store.watchMine.save({
-      source: 'command',
-      since: minutes(90),
-      include: ['**'],
-      exclude: [],
-      maxAgeMs: 86_400_000,
-      maxJobs: 3,
-    });
+    const times = { submitTime: jobTimeOf('2026-03-01T10:00:00'), startTime: jobTimeOf('2026-03-01T10:30:00') };
+    const tasks: TaskInformation[] = [
+      { ...second, state: 'Running', name: 'solve' },
+      { ...first, state: 'Failed', errorMessage: 'out of memory' },
+    ];
+    const reported = { since: minutes(80), reportedAt: minutes(1) };
+    const running = jobOf(FAILING, 'Running', { name: 'heat', ...times, tasks });
+    store.jobInformation.save({ jobId: FAILING, information: running, ...reported });
+    const canceled = jobOf(SETTLED, 'Canceled', { tasks: tasksOf('9004') });
+    store.jobInformation.save({ jobId: SETTLED, information: canceled, since: minutes(25), reportedAt: minutes(25) });
+    const search = { searchedAt: minutes(2), nextSearchAt: NOW + 45_000, hint: 'no probe found a file' };
+    store.taskSearches.save({ ...(store.taskSearches.get(SEARCHED) as TaskSearchRow), ...search });
+    const listing = { requestedAt: minutes(1), nextRequestAt: NOW + 30_000, failures: 2, listed: 4, waiting: 8 };
+    store.jobInformation.saveListing({ ...listing, error: { ...error, message: 'the list is broken' } });
+    const rule = { source: 'command', include: ['**'], exclude: [], maxAgeMs: 86_400_000, maxJobs: 3 } as const;
+    store.watchMine.save({ ...rule, since: minutes(90) });
     const result = (name: string, more: Partial<ResultRow>): ResultRow => ({
       ...{ ...NEW_RESULT, jobId: FAILING, name, bytes: 2_048, sha256: 'aa' },
       ...{ listedAt: minutes(6), fetchedAt: minutes(5), dueAt: NOW, intervalMs: 1_000, ...more },
@@ -135,40 +97,18 @@ export async function writeState(directory: string) {
       result('/9001/g.dat', { state: 'in-flux', reason: 'changed meanwhile' }),
       result('/9001/h.txt', { state: 'linked', bytes: null, sha256: null, live: '9001/stdout' }),
     ]);
-    store.resultSyncs.save({
-      jobId: FAILING,
-      startedAt: minutes(6),
-      updatedAt: minutes(5),
-      endedAt: minutes(5),
-      wanted: 9,
-      done: 7,
-      wantedBytes: null,
-      bytes: 6_144_000,
-      way: 'rsync',
-      fallback: 'the key was refused',
-      arriving: [],
-    });
+    const ended = { startedAt: minutes(6), updatedAt: minutes(5), endedAt: minutes(5), wanted: 9, done: 7 };
+    const way = { wantedBytes: null, bytes: 6_144_000, way: 'rsync', fallback: 'the key was refused', arriving: [] };
+    store.resultSyncs.save({ jobId: FAILING, ...ended, ...way });
     const [mail, hook] = config.notify.map((settings) => new Rule(settings).id);
     const delivery = { jobId: FAILING, event: newEvent('failed', minutes(8), {}), madeAt: minutes(8), lastError: null };
     const givenUp = { ...delivery, deliveryId: 'b', rule: hook ?? '', attempts: 20, lastError: 'status 500' };
     store.outbox.save({ ...givenUp, jobId: null, dueAt: null });
+    const waiting = { rule: mail ?? '', dueAt: NOW + 120_000, attempts: 3, lastError: 'no mail server' };
+    const others = { rule: 'of a former configuration', dueAt: minutes(1), attempts: 0 };
     store.outbox.add([
-      {
-        ...delivery,
-        deliveryId: 'a',
-        rule: mail ?? '',
-        dueAt: NOW + 120_000,
-        attempts: 3,
-        lastError: 'no mail server',
-      },
-      {
-        ...delivery,
-        deliveryId: 'c',
-        rule: 'of a former configuration',
-        dueAt: minutes(1),
-        attempts: 0,
-        event: { ...delivery.event, count: 4, jobId: FAILING },
-      },
+      { ...delivery, deliveryId: 'a', ...waiting },
+      { ...delivery, deliveryId: 'c', ...others, event: { ...delivery.event, count: 4, jobId: FAILING } },
     ]);
   });
   for (const [jobId, task, name, text] of [
