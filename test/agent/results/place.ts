@@ -232,7 +232,7 @@ export class ModelTransfer implements DirectTransfer {
   readonly orders: string[] = [];
   /** After the first file. */
   failure: JobtailError | undefined;
-  onFetch: () => void = () => {};
+  onFetch: (directory: string) => void = () => {};
   /** Names that cannot be had this way, and contents that can be had only this way. */
   readonly passesOver = new Set<string>();
   readonly contents = new Map<string, string>();
@@ -248,12 +248,24 @@ export class ModelTransfer implements DirectTransfer {
   }
 
   async fetch<File extends DirectFile>(request: DirectRequest<File>): Promise<void> {
-    const { files, directory, maxFileBytes, onFiles, onIrregular, onTooLarge, onBytes, onReached } = request;
+    const {
+      files,
+      directory,
+      maxFileBytes,
+      largestPresentBytes,
+      onFiles,
+      onIrregular,
+      onTooLarge,
+      onBytes,
+      onReached,
+    } = request;
     const nameOf = ({ parts }: File) => `/${parts.join('/')}`;
     const limit = request.bytesPerSecond === null ? '' : ` at ${request.bytesPerSecond}/s`;
-    this.orders.push(`${files.map(nameOf).join(' ')}${limit}`);
+    const room = largestPresentBytes === 0 ? '' : ` with room for ${largestPresentBytes} bytes`;
+    const left = fs.existsSync(directory) ? fs.readdirSync(directory).map((name) => ` after ${name}`) : [];
+    this.orders.push(`${files.map(nameOf).join(' ')}${limit}${room}${left.join('')}`);
     await fs.promises.mkdir(directory, { recursive: true });
-    this.onFetch();
+    this.onFetch(directory);
     const arrivals: DirectArrival<File>[] = [];
     let bytes = 0;
     for (const [index, file] of files.entries()) {
@@ -314,6 +326,7 @@ export class ResultsStory {
   #saved = 0;
   #before: Record<string, string> = {};
   #orders = 0;
+  #stop = new AbortController();
 
   constructor() {
     this.place = new ResultsPlace();
@@ -349,7 +362,7 @@ export class ResultsStory {
     const contentOf = (file: string) =>
       file.includes(' -> ')
         ? file.replace(place.directory, 'DIR')
-        : `${file} ${place.read(file).slice(0, 20).trimEnd()}`;
+        : `${file} ${place.read(file).slice(0, 20).trimEnd()}${fs.statSync(place.path(file)).mtimeMs === 1_000 ? ' (untouched)' : ''}`;
     return {
       ...Object.fromEntries(rows),
       counts: counts.map((count) => count.join(' ')).join(', '),
@@ -382,7 +395,7 @@ export class ResultsStory {
     this.#saved = 0;
     this.#waits.length = 0;
     const { listings } = place.remote;
-    const end = await place.sync(step.startsWith('final')).then(
+    const end = await place.sync(step.startsWith('final'), this.#stop.signal).then(
       ({ tookMs: _, ...counts }) =>
         Object.entries(counts)
           .map(([name, count]) => (count > 0 ? `${count} ${name}` : ''))
@@ -519,6 +532,30 @@ export class ResultsStory {
           first === 'refused' ? new KeyRefused('h') : new JobtailError(first as ErrorCode, text, { hint: 'ask them' });
         Object.assign(this.transfer ?? {}, { failure: first === 'works' ? undefined : failure });
       },
+      // What a transfer leaves, that then may be stopped.
+      leaves: () => {
+        this.#brings({}).onFetch = (directory) => {
+          fs.writeFileSync(path.join(directory, 'partial'), 'so far');
+          if (first === 'stopped') this.#stop.abort();
+        };
+      },
+      goes: () => {
+        this.#stop = new AbortController();
+        this.#brings({}).onFetch = () => {};
+      },
+      untouched: () => fs.utimesSync(place.path(first), 1, 1),
+      // The service is seen to refuse the name when the file is requested.
+      odd: () => {
+        const refusal = new JobtailError('usage', 'this file cannot be requested: the service hands out no such name');
+        const name = JSON.parse(`"${first}"`) as string;
+        remote.files.set(name, refusal);
+        const download = remote.downloadFile.bind(remote);
+        remote.downloadFile = async (...call) => {
+          if (call[1] === name) remote.reasons.set(name, refusal.message);
+          return await download(...call);
+        };
+      },
+      over: () => store.jobs.setState(JOB, 'ended'),
       other: () => this.#syncOther(first as JobId),
       many: () => {
         for (let at = 0; at < Number(first); at++) remote.set(`/11/${at}`, `${at}`);
