@@ -2,12 +2,14 @@
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { DirectRequest } from '../../src/agent/ports/transfer.ts';
 import { coveringRoot, shareTransfer } from '../../src/direct/share.ts';
 import { Throttle } from '../../src/system/clock.ts';
 import { openFilesIn } from '../support/temp-directory.ts';
 import { type NamedFile, SHARED, TransferPlace } from './transfers.ts';
+
+afterEach(() => void vi.restoreAllMocks());
 
 const methodOf = (sharedBasepath: string) => ({ ...SHARED, sharedBasepath });
 
@@ -22,8 +24,7 @@ const fetchShared = (
 /** Each time that bytes are reported, so many milliseconds have passed. */
 function passing() {
   let now = 0;
-  const spy = vi.spyOn(performance, 'now').mockImplementation(() => now);
-  onTestFinished(() => spy.mockRestore());
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
   return (ms: number) => {
     now += ms;
   };
@@ -34,7 +35,6 @@ it('a copy keeps to the bandwidth, over all its files together', async () => {
   const names = ['11/a', '11/b', '11/c', '11/d'];
   for (const name of names) place.put(name, Buffer.alloc(150_000, name));
   const pay = vi.spyOn(Throttle.prototype, 'pay');
-  onTestFinished(() => pay.mockRestore());
   const startedMs = performance.now();
   await fetchShared(place, names, { bytesPerSecond: 4_000_000 });
   expect(pay.mock.calls.map(([bytes]) => bytes)).toEqual(Array(4).fill(150_000));
@@ -48,7 +48,7 @@ it('a file that cannot be read keeps none of the others from coming', async () =
   const place = new TransferPlace();
   for (const name of ['11/a', '11/bad', '11/c']) place.put(name, Buffer.from(name));
   const { open } = fs.promises;
-  const spy = vi.spyOn(fs.promises, 'open').mockImplementation(async (...call) => {
+  vi.spyOn(fs.promises, 'open').mockImplementation(async (...call) => {
     const handle = await open(...call);
     if (String(call[0]).endsWith('/11/bad'))
       handle.read = async () => {
@@ -56,7 +56,6 @@ it('a file that cannot be read keeps none of the others from coming', async () =
       };
     return handle;
   });
-  onTestFinished(() => spy.mockRestore());
   await fetchShared(place, ['11/a', '11/bad', '11/c']);
   expect([...place.came.keys()]).toEqual(['11/a', '11/c']);
 });
@@ -78,7 +77,6 @@ describe('a share whose server does not answer', () => {
       if (read) handle.read = ((...of: Parameters<typeof read>) => released.then(() => read(...of))) as typeof read;
       return found;
     }) as never);
-    onTestFinished(() => spy.mockRestore());
     return () => {
       spy.mockRestore();
       release();
@@ -301,11 +299,10 @@ it('links and odd files that a job plants on the share lead to nothing beyond it
   for (const [name, to] of Object.entries(links)) fs.symlinkSync(to, path.join(place.cluster, '11', name));
   execFileSync('mkfifo', [path.join(place.cluster, '11', 'pipe')]);
   const { lstat } = fs.promises;
-  const spy = vi.spyOn(fs.promises, 'lstat').mockImplementation(async (of) => {
+  vi.spyOn(fs.promises, 'lstat').mockImplementation(async (of) => {
     if (String(of).endsWith('/stale')) throw Object.assign(new Error('ESTALE: stale'), { code: 'ESTALE' });
     return await lstat(of);
   });
-  onTestFinished(() => spy.mockRestore());
   const others = ['neighbour/agent.db', 'pipe', 'folder/11/model', 'folder/11/gone', 'a'];
   const names = [...Object.keys(links), ...others].map((name) => `11/${name}`);
   await place.fetch(shareOf({ '/scratch': at('cluster') }), SHARED, names);
@@ -324,7 +321,7 @@ it('a file that is swapped for a link while it is opened is not read', async () 
   const { place, at, secret, shareOf } = guardedPlace();
   const file = path.join(place.cluster, '11', 'a');
   const lstat = fs.promises.lstat;
-  const spy = vi.spyOn(fs.promises, 'lstat').mockImplementation(async (of: fs.PathLike) => {
+  vi.spyOn(fs.promises, 'lstat').mockImplementation(async (of: fs.PathLike) => {
     const found = await lstat(of);
     if (path.basename(String(of)) === 'a') {
       fs.renameSync(path.dirname(file), `${path.dirname(file)}.aside`);
@@ -333,7 +330,6 @@ it('a file that is swapped for a link while it is opened is not read', async () 
     }
     return found;
   });
-  onTestFinished(() => spy.mockRestore());
   await place.fetch(shareOf({ '/scratch': at('cluster') }), SHARED, ['11/a']);
   expect([...place.came.values()].map(String)).toEqual([]);
   expect(openFilesIn(path.dirname(secret))).toBe(0);
@@ -377,7 +373,6 @@ describe('the list of a mounted share', () => {
     const { place, list } = setUp({ a: '', b: '' });
     await expect(list(AbortSignal.abort())).rejects.toMatchObject({ code: 'aborted' });
     vi.spyOn(fs.promises, 'lstat').mockRejectedValueOnce(Object.assign(new Error('EIO'), { code: 'EIO' }));
-    onTestFinished(() => void vi.restoreAllMocks());
     await expect(list()).rejects.toThrow('EIO');
     fs.rmSync(place.cluster, { recursive: true });
     fs.writeFileSync(place.cluster, '');

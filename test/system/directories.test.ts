@@ -2,19 +2,23 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import { flushAll, makeDirectories, temporaryDirectory as newDirectory } from '../../src/system/directories.ts';
 import { fileCalls } from '../../src/system/files.ts';
 import { leaveRemovedDirectory } from '../../src/system/working-directory.ts';
 import { until } from '../support/e2e-until.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.unstubAllEnvs();
+});
+
 /** The files and directories that are opened, to flush each. */
 function opened(): string[] {
   const files: string[] = [];
   const { openSync } = fs;
   const { open } = fs.promises;
-  onTestFinished(() => void vi.restoreAllMocks());
   vi.spyOn(fs, 'openSync').mockImplementation((file, ...more) => {
     files.push(String(file));
     return openSync(file, ...more);
@@ -58,7 +62,6 @@ it.each([
   const program = `#!/bin/sh\necho "$@" >> ${calls}\n${script}\n`;
   if (script !== null) fs.writeFileSync(path.join(programs, 'sync'), program, { mode: 0o755 });
   vi.stubEnv('PATH', script === null ? programs : `${programs}:${process.env['PATH']}`);
-  onTestFinished(() => void vi.unstubAllEnvs());
   const files = Array.from({ length: count }, (__, index) => path.join(directory, String(index)));
   for (const file of files) fs.writeFileSync(file, '');
   const flushed = opened();
@@ -88,7 +91,6 @@ it('a flush that fails is reported, and closes what it opened', async () => {
     },
     close: async () => void open--,
   } as unknown as fs.promises.FileHandle;
-  onTestFinished(() => void vi.restoreAllMocks());
   vi.spyOn(fs.promises, 'open').mockImplementation(async () => file);
   const files = Array.from({ length: 20 }, (_, index) => path.join(directory, String(index)));
   await expect(flushAll(files, true, new AbortController().signal)).rejects.toBe(failure);
@@ -98,8 +100,7 @@ it('a flush that fails is reported, and closes what it opened', async () => {
 
 it('a temporary directory is in /tmp where the usual place is gone, and is for this process alone', () => {
   const absent = path.join(temporaryDirectory(), 'absent');
-  const place = vi.spyOn(os, 'tmpdir').mockReturnValue(absent);
-  onTestFinished(() => place.mockRestore());
+  vi.spyOn(os, 'tmpdir').mockReturnValue(absent);
   const made = newDirectory('jobtail-test-');
   onTestFinished(() => fs.rmSync(made, { recursive: true }));
   expect([path.dirname(made), fs.statSync(made).mode & 0o777]).toEqual(['/tmp', 0o700]);
@@ -109,7 +110,6 @@ it('a temporary directory is in /tmp where the usual place is gone, and is for t
 
 it('a process leaves its working directory only if that is removed', () => {
   const left = vi.spyOn(process, 'chdir').mockImplementation(() => {});
-  onTestFinished(() => void vi.restoreAllMocks());
   leaveRemovedDirectory();
   expect(left).not.toHaveBeenCalled();
   vi.spyOn(process, 'cwd').mockImplementation(() => {

@@ -115,6 +115,7 @@ it('each failure of a sign-in is followed by the pause that is written', async (
           word === 'answer' || request.body.includes(SECRET) ? answer : { body: `"${CODE}"` };
       } else if (word === 'secret') await write('password', first);
       else if (word === 'none') await rm(path('password'));
+      else if (word === 'changed') result.push(`another secret: ${await session.hasOtherSecret()}`);
       else if (word.startsWith('+')) clock.nowMs += Math.round(Number(word) * 1_000);
       else if (word === 'ask' || word === 'lose') {
         const outcome = await session
