@@ -6,18 +6,16 @@ import { PassThrough, Readable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { freePort } from '../../simulator/free-port.ts';
-import { jobsUrlBeside, namespaceOf } from '../../src/cli/check/description.ts';
 import { check } from '../../src/cli/commands/check.ts';
 import { init } from '../../src/cli/commands/init.ts';
-import { answersOf, configText } from '../../src/cli/init/answers.ts';
-import { serviceAt } from '../../src/cli/init/service.ts';
+import { answersOf, configText, type InitFlags } from '../../src/cli/init/answers.ts';
 import { putFile } from '../../src/cli/put-file.ts';
 import { readYaml } from '../../src/config/yaml.ts';
-import { EXIT } from '../../src/errors.ts';
+import { EXIT, type JobtailError } from '../../src/errors.ts';
 import { packageFile } from '../../src/system/package-file.ts';
 import { SmallDisk } from '../support/e2e-mount.ts';
 import { until } from '../support/e2e-until.ts';
-import { failureOf } from '../support/errors.ts';
+import { expectCases } from '../support/errors.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { closedAtEnd, startHttpServer } from '../support/wire-server.ts';
 
@@ -30,104 +28,54 @@ async function originOf(answer: http.RequestListener): Promise<string> {
   return `http://127.0.0.1:${closedAtEnd(await startHttpServer(answer)).port}`;
 }
 
-it.each([
-  ['http://middleware.example.org/', 'http://middleware.example.org/'],
-  ['urn:x:y-1', 'urn:x:y-1'],
-  ['http://a/\u001b[31m', undefined],
-  ['http://a/\u009b2J', undefined],
-  ['http://a/\u202eb', undefined],
-  ['http://a/ b', undefined],
-  ['http://a/\n  baseUrl: http://b/', undefined],
-  ['', undefined],
-])('the namespace %j of a service is suggested only if it can be one', async (written, suggested) => {
-  const wsdl = `<wsdl:definitions targetNamespace="${written}">`;
-  const origin = await originOf((_, response) => response.end(wsdl));
-  expect(await namespaceOf(`${origin}/Ws`, UNSTOPPED)).toBe(suggested);
-});
+const wsdl = (operation: string, namespace = 'urn:x') =>
+  `<wsdl:definitions targetNamespace="${namespace}"><operation name="${operation}"/>`;
+const [FILES, JOBS] = ['DownloadPartsOfJobFilesFromCluster', 'ListJobsForCurrentUser'];
+const NO_JSON = `{"status":400,"errors":{"$":["'not JSON' is an invalid JSON literal."]}}`;
+/** Responses of releases, and of what stands before them. */
+const ANSWERS: Readonly<Record<string, readonly [status: number, text: string]>> = {
+  files: [200, wsdl(FILES)],
+  jobs: [200, wsdl(JOBS)],
+  'jobs-of-another': [200, wsdl(JOBS, 'urn:y')],
+  'no-json': [400, NO_JSON],
+  400: [400, 'Welcome'],
+  401: [401, ''],
+  405: [405, ''],
+  'V5.0.0': [404, 'Status Code: 404; Not Found'],
+  'V6.3.2': [500, ''],
+  form: [200, '<!DOCTYPE html>\n<html><form><input name="p" type="password"></form></html>'],
+  welcome: [200, '<!-- site -->\n<HTML><h1>It works!</h1></HTML>'],
+  300: [300, ''],
+  301: [301, ''],
+};
 
-describe('the job service', () => {
-  /** A server that describes what it has by the paths that it has. */
-  async function beside(path: string, described: Readonly<Record<string, string>>): Promise<string | undefined> {
-    const origin = await originOf(({ url = '' }, response) => {
-      const text = described[url.replace('?wsdl', '')];
-      response.writeHead(text === undefined ? 404 : 200).end(text);
+/** A case has the path of the address, or `nothing`; a namespace of a flag; and what methods and paths answer, or all others. */
+it('each address is the service that answers there, or the reason why it is none', async () => {
+  await expectCases(path.join(import.meta.dirname, 'init.txt'), async (written) => {
+    const [at = '', ...words] = written.split(' ');
+    const routes = new Map(words.map((word) => word.split(/=(.*)/) as [string, string]));
+    const origin = await originOf(({ method, url }, response) => {
+      const [name = '', namespace] = (routes.get(`${method}${url}`) ?? routes.get('*') ?? '').split(/:(.*)/);
+      const [status, text] = ANSWERS[name] ?? [404, ''];
+      const location = status < 400 && status >= 300 ? { location: `https://final.example.org${url}` } : {};
+      response
+        .writeHead(status, location)
+        .end(namespace === undefined ? text : wsdl(FILES, JSON.parse(`"${namespace}"`)));
     });
-    const service = { fileTransferUrl: `${origin}${path}`, namespace: 'urn:x' };
-    return (await jobsUrlBeside(service, UNSTOPPED))?.replace(origin, '');
-  }
-  const wsdl = '<wsdl:definitions targetNamespace="urn:x"><operation name="ListJobsForCurrentUser"/>';
-
-  it.each([
-    ['/FileTransferWs', '/JobManagementWs'],
-    ['/a.b/FileTransferWs/', '/a.b/JobManagementWs/'],
-    ['/FileTransferWs.asmx?v=1', '/JobManagementWs.asmx'],
-    ['/FileTransferWs.svc/soap', '/JobManagementWs.svc/soap'],
-    ['/ws/files', '/ws/JobManagementWs'],
-    ['/ws/files.asmx', '/ws/JobManagementWs.asmx'],
-  ])('is looked for beside %s', async (path, found) => {
-    expect(await beside(path, { [found]: wsdl })).toBe(found);
-  });
-
-  it('is none that answers with something else, or is of another namespace', async () => {
-    expect(await beside('/FileTransferWs', {})).toBeUndefined();
-    expect(await beside('/FileTransferWs', { '/JobManagementWs': '<html>Welcome</html>' })).toBeUndefined();
-    const another = wsdl.replace('urn:x', 'urn:y');
-    expect(await beside('/FileTransferWs', { '/JobManagementWs': another })).toBeUndefined();
-  });
-});
-
-describe('the protocol of an address', () => {
-  const SIGN_IN = 'UserAndLimitationManagement/AuthenticateUserPassword';
-  const wsdl = '<definitions targetNamespace="urn:x"><operation name="DownloadPartsOfJobFilesFromCluster"/>';
-  const NO_JSON =
-    '{"title":"One or more validation errors occurred.","status":400,"errors":{"$":["\'not JSON\' is an invalid JSON literal."]}}';
-  /** Answers to other paths and verbs, of releases and of what stands before them. */
-  const ELSEWHERE = [
-    ['V6.3.2', 500, ''],
-    ['V5.0.0', 404, 'Status Code: 404; Not Found'],
-    ['a proxy with a page', 200, '<html>Welcome</html>'],
-    ['a proxy that wants a sign-in', 401, ''],
-    ['a proxy that refuses', 405, ''],
-  ] as const;
-
-  /** A server that answers each path and verb with a status and a text. */
-  async function found(
-    answer: (path: string, method: string) => readonly [number, string?],
-    path = '',
-  ): Promise<unknown> {
-    const origin = await originOf(({ url = '', method = '' }, response) => {
-      const [status, text] = answer(url, method);
-      response.writeHead(status).end(text);
-    });
-    const service = await serviceAt(`${origin}${path}`, UNSTOPPED);
-    return service && JSON.parse(JSON.stringify(service).replaceAll(origin, ''));
-  }
-
-  it('is SOAP where the file transfer describes itself', async () => {
-    const soap = { protocol: 'soap', fileTransferUrl: '/ws/FileTransferWs', namespace: 'urn:x' };
-    expect(await found((url) => (url === '/ws/FileTransferWs?wsdl' ? [200, wsdl] : [404]), '/ws/')).toEqual(soap);
-    expect(await found((url) => (url === '/ws/FileTransferWs?wsdl' ? [200, wsdl.replace('Parts', '')] : [404]))).toBe(
-      undefined,
+    const url = at === 'nothing' ? `http://127.0.0.1:${await freePort()}/` : `${origin}${at}`;
+    const flags = {
+      url,
+      method: 'session-code',
+      secretFile: '/x',
+      check: true,
+      namespace: routes.get('namespace'),
+    } as const;
+    const answers = answersOf('c.yaml', flags as InitFlags, UNSTOPPED);
+    const outcome = await answers.then(
+      ({ sections }) => JSON.stringify(sections['service']),
+      ({ code, message, hint }: JobtailError) => `${code}: ${message} (${hint})`,
     );
-  });
-
-  it.each([
-    ['', '/heappe', { baseUrl: '', path: '/heappe' }],
-    ['/heappe/', '/heappe', { baseUrl: '', path: '/heappe' }],
-    ['/a/heappe', '/a/heappe', { baseUrl: '/a', path: '/heappe' }],
-    ['/a', '/a', { baseUrl: '', path: '/a' }],
-    ['/swagger/index.html', '/heappe', { baseUrl: '', path: '/heappe' }],
-  ])('at %j is REST where the framework of the sign-in at %s refuses what is no JSON', async (given, path, service) => {
-    for (const [, status, text] of ELSEWHERE) {
-      const answer = (url: string, method: string) =>
-        url === `${path}/${SIGN_IN}` && method === 'POST' ? ([400, NO_JSON] as const) : ([status, text] as const);
-      expect(await found(answer, given)).toEqual({ protocol: 'rest', ...service });
-    }
-  });
-
-  it.each(ELSEWHERE)('is none where every address gets the same answer: %s', async (_who, status, text) => {
-    expect(await found(() => [status, text])).toBeUndefined();
-    expect(await found(() => [400, 'Welcome'])).toBeUndefined();
+    return [outcome.replaceAll(/127\.0\.0\.1:\d+/g, 'HOST')];
   });
 });
 
@@ -154,43 +102,6 @@ it('the configuration that is written holds the answers and nothing else, whatev
       expect(value).toEqual(Object.fromEntries(answered));
     }),
   );
-});
-
-const page = (text: string) => (_: unknown, response: http.ServerResponse) => response.end(text);
-const moved = (path: string, status: number) => (request: http.IncomingMessage, response: http.ServerResponse) => {
-  const isMoved = request.url?.replace('?wsdl', '') === path;
-  response.writeHead(isMoved ? status : 404, { location: `https://final.example.org${request.url}` }).end();
-};
-const FORM = '<!DOCTYPE html>\n<html><form><input name="p" type="password"></form></html>';
-const WELCOME = '<!-- site -->\n<HTML><h1>It works!</h1></HTML>';
-
-it.each<[string, http.RequestListener | undefined, code: string, message: string, hint: string]>([
-  ['nothing', undefined, 'unavailable', 'nothing answers at URL: 127.0.0.1', '--no-check'],
-  ['a form', page(FORM), 'unexpected-answer', 'URL is a page for signing in, and no service of a m', 'gets past it'],
-  ['a page', page(WELCOME), 'unexpected-answer', 'URL is a page for browsers, and no service of a m', 'check the ad'],
-  ['no such page', moved('', 0), 'unexpected-answer', 'no service of a middleware is found at URL', 'add --protocol'],
-  ['another address', moved('/', 301), 'redirected', 'URL redirects to https://final.example.org/', 'example.org/'],
-  ['several addresses', moved('/', 300), 'redirected', 'URL redirects to https://final.example.org/', 'example.org/'],
-  [
-    'one below',
-    moved('/FileTransferWs', 301),
-    'redirected',
-    'URL redirects to https://final.example.org',
-    'example.org',
-  ],
-])('%s in place of a service is named, unless a flag says what is there', async (...row) => {
-  const [, answer, code, message, hint] = row;
-  const url = `${answer === undefined ? `http://127.0.0.1:${await freePort()}` : await originOf(answer)}/`;
-  const flags = { url, method: 'session-code', secretFile: '/x', check: true } as const;
-  const error = await failureOf(answersOf('c.yaml', flags, UNSTOPPED));
-  expect({ ...error, message: error.message.replace(url, 'URL') }).toMatchObject({
-    code,
-    message: expect.stringContaining(message),
-    hint: expect.stringContaining(hint),
-  });
-  if (code !== 'unexpected-answer') return;
-  const { sections } = await answersOf('c.yaml', { ...flags, namespace: 'urn:x' }, UNSTOPPED);
-  expect(sections['service']).toMatchObject({ protocol: 'soap', fileTransferUrl: url });
 });
 
 it('an address that is not asked asks for the protocol and not for a namespace', async () => {
