@@ -4,9 +4,7 @@ import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { describe, expect, it, vi } from 'vitest';
-import { parseSince } from '../../src/cli/arguments.ts';
 import { programOf } from '../../src/cli/program.ts';
-import { commandIn } from '../../src/cli/words.ts';
 import { PROGRAM } from '../support/e2e-program.ts';
 import { needs } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
@@ -37,16 +35,6 @@ function run(args: readonly string[], cwd: string) {
 }
 
 describe('the command line', () => {
-  it.each([
-    ['demo', '--no-color demo --seconds 5'],
-    ['grep', '-c x.yaml grep demo'],
-    ['grep', 'grep -c demo'],
-    ['run', '--config=demo run'],
-    [undefined, '-c demo'],
-  ])('has the command %s in: %s', (command, line) => {
-    expect(commandIn(line.split(' '))).toBe(command);
-  });
-
   it('has --quiet, --verbose and --debug for each command that takes a configuration', () => {
     for (const command of programOf().commands.filter(({ options }) => options.some(({ short }) => short === '-c'))) {
       const longs = command.options.map(({ long }) => long);
@@ -102,21 +90,6 @@ describe('the man page', () => {
       for (const { long } of [...command.options, { long: '--help' }]) expect(stdout).toContain(long);
     }
   });
-});
-
-it('a moment is a time ago or a date, and nothing else', () => {
-  const now = Date.parse('2026-03-01T12:00:00Z');
-  expect(parseSince('90s', now)).toBe(now - 90_000);
-  expect(parseSince('1.5h', now)).toBe(now - 5_400_000);
-  expect(parseSince('2d', now)).toBe(now - 172_800_000);
-  vi.stubEnv('TZ', 'Asia/Tokyo');
-  for (const day of ['2026-02-28', '2026-02-28T00:00', '2026-02-28 00:00'])
-    expect(parseSince(day, now), day).toBe(Date.parse('2026-02-28T00:00:00+09:00'));
-  vi.unstubAllEnvs();
-  expect(parseSince('2026-02-28T00:00:00Z', now)).toBe(Date.parse('2026-02-28T00:00:00Z'));
-  for (const text of ['', '90', 'yesterday', '10 m', '-5m', '5w', '2026-99-99', 'Monday 1']) {
-    expect(parseSince(text, now), text).toBeUndefined();
-  }
 });
 
 it('each value of the command line has a reader, but those that are texts', () => {

@@ -409,7 +409,7 @@ it('agent check prints what it detects of a service, what is wrong, and what to 
       },
       'a share that is not mounted, notifications in plain text, and a view': () =>
         configure({
-          ...{ service: { jobsUrl }, view: {}, notify: [{ on: ['failed'], url: 'http://hooks.example.org' }] },
+          ...{ service: { jobsUrl }, view: {}, notify: [{ on: ['failed'], url: 'http://hooks.example.org/SECRET' }] },
           results: { transfer: 'direct', shareRoots: { '/scratch': '/none/scratch' } },
         }),
       'a job in the configuration'() {

@@ -1,7 +1,7 @@
 /** What the middleware tells of jobs, in lines and tables for people. */
 import { describe, expect, it } from 'vitest';
 import { jobsTable } from '../../../src/cli/commands/jobs.ts';
-import { jobStateChanges, searchLines, showJobState, showTime, taskLine } from '../../../src/cli/show/job-text.ts';
+import { jobStateChanges } from '../../../src/cli/show/job-text.ts';
 import type { ListedJob } from '../../../src/cli/show/lists.ts';
 import type { JobId, TaskId } from '../../../src/job.ts';
 import { jobTimeOf, shownTask, type TaskInformation } from '../../../src/job-information.ts';
@@ -19,31 +19,6 @@ const listed = (job: Partial<ListedJob>): ListedJob => ({
 });
 
 const shown = (job: Partial<ListedJob>, columns = Number.POSITIVE_INFINITY) => jobsTable([listed(job)], columns);
-
-it('a time is that of this place, and stays as it was reported without a zone', () => {
-  const local = showTime(jobTimeOf('2026-03-01T12:00:00Z'));
-  expect(new Date(local.replace(' ', 'T')).toISOString()).toBe('2026-03-01T12:00:00.000Z');
-  expect(showTime(jobTimeOf('2026-03-01T12:00:00'))).toBe('2026-03-01 12:00:00');
-  expect(showTime(jobTimeOf('soon\u001b[2J'))).toBe('soon\\u{001B}[2J');
-});
-
-it('a word of the middleware is shown as text, and no longer than words are', () => {
-  expect(showJobState('Paused\u202e')).toBe('Paused\\u{202E}');
-  expect(showJobState('x'.repeat(4_096)).length).toBeLessThan(40);
-  expect(showJobState(null)).toBe('');
-  const task = { taskId: '7' as TaskId, name: 'a\nb', taskState: 'Failed', ...NEVER, errorMessage: 'c\u0007' };
-  expect(taskLine(task)).toBe('task 7 (a\\u{000A}b) Failed: c\\u{0007}');
-});
-
-it('what found the tasks of a job is named, and that others are searched for', () => {
-  const shown = (by: string, searching: boolean, found: number) =>
-    searchLines({ tasks: { found, by, searching, nextSearchAt: null, hint: null } } as never).join();
-  expect([shown('job-service', false, 2), shown('probes', true, 1), shown('named', false, 1)]).toEqual([
-    'tasks: 2, reported by the middleware',
-    'tasks: 1, found by probes for their files; probes search for others',
-    '',
-  ]);
-});
 
 describe('changes of a job state', () => {
   const row = (jobState: string | null, tasks: readonly TaskInformation[] = []) => ({

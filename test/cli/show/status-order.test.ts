@@ -1,7 +1,6 @@
 /** The order of jobs on a screen, what a screen leaves out, and times of jobs that go on. */
 import { expect, it } from 'vitest';
 import { fittingLines } from '../../../src/cli/commands/status.ts';
-import { showTime } from '../../../src/cli/show/job-text.ts';
 import { type JobReport, jobIn, type Report } from '../../../src/cli/show/status-report.ts';
 import { detail, overview } from '../../../src/cli/show/status-table.ts';
 import type { JobId, TaskId } from '../../../src/job.ts';
@@ -107,8 +106,7 @@ it('a page of two named jobs has the first alone where both do not fit, and its 
   expect(lines.join('\n')).not.toContain('502');
 });
 
-it('times have whole seconds, and a job that runs has no end', () => {
-  expect(showTime(jobTimeOf('2026-03-01T23:47:24.1449898'))).toBe('2026-03-01 23:47:24');
+it('a job that runs has no end', () => {
   const endTime = jobTimeOf('0001-01-01T00:00:00');
   const times = { creationTime: null, submitTime: null, startTime: null, endTime };
   const task = { id: '9' as TaskId, name: null, state: 'Running', startTime: null, endTime, errorMessage: null };

@@ -1,4 +1,4 @@
-/** Two seconds each: test/config/cases.txt and fault-pattern.test.ts have one of each kind. */
+/** Two seconds each: test/config/cases.txt and functions.txt have one of each kind. */
 import { expect, it } from 'vitest';
 import { isQuickExpression } from '../../../src/config/auth-schema.ts';
 
