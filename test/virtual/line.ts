@@ -129,11 +129,11 @@ export class Line {
       answeredAt: Number.NEGATIVE_INFINITY,
       times,
       isRepeat,
-      // The round of job states and a pass may each ask for it.
-      mayFollow: operation === 'GetCurrentInfoForJob' && againMs >= AGAIN_MS,
+      mayFollow: false,
     };
-    // A listing is of the search for tasks, of the results, or of a complete pass, each with one of its own.
-    const isListing = operation === 'ListChangedFilesForJob';
+    // A listing is of the search for tasks, of the results, or of a complete pass, each with one of its own; a report of
+    // one job is of the round of job states, or of a pass.
+    const isListing = operation === 'ListChangedFilesForJob' || operation === 'GetCurrentInfoForJob';
     // Of an event while a call is under way, one more call is the answer, however long that call takes.
     const isSince = this.#explainedAt >= (last?.begunAt ?? now);
     const explainedMs = Math.max(EXPLAINED_MS, EXPLAINED_CALLS * this.#options.workMs);
