@@ -2,11 +2,10 @@
 import fs from 'node:fs';
 import type { Log } from '../../agent/ports/host.ts';
 import { nominalPause } from '../../back-off.ts';
-import { ERROR_POLICIES, type JobtailError } from '../../errors.ts';
+import { asJobtailError, ERROR_POLICIES, type JobtailError } from '../../errors.ts';
 import { showAge } from '../../numbers.ts';
 import type { JobRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import { whyNotWritable } from '../../system/storage.ts';
 
 interface ReadinessOptions {
   readonly store: Store;
@@ -96,7 +95,12 @@ export class Readiness {
     const { directory } = this.#options.store;
     const { bavail, bsize } = fs.statfsSync(directory);
     if (bavail * bsize < MIN_FREE_BYTES) return `no space left on device: ${directory}`;
-    return whyNotWritable(directory)?.message ?? this.#stateError;
+    try {
+      fs.accessSync(directory, fs.constants.W_OK);
+    } catch (thrown) {
+      return asJobtailError(thrown).message;
+    }
+    return this.#stateError;
   }
 
   #noService(now: number): string | undefined {
