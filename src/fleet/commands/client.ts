@@ -13,7 +13,6 @@ import { FORGOTTEN, forgetRows, lockFree } from './forgotten.ts';
 interface OwnerRow {
   readonly jobId: JobId;
   readonly state: string;
-  readonly source: string;
   readonly owner: string | null;
   readonly attempt: number;
   /** Id of the mirror directory that has its bytes; null before there are any. */
@@ -57,7 +56,7 @@ export class FleetClient {
 
   async owners(only?: JobId): Promise<OwnerRow[]> {
     const rows = await this.#database.query<OwnerRow>(
-      `SELECT job_id AS "jobId", state, source, attempt, owner, mirror, waiting_since IS NOT NULL AS "isWaiting" FROM {s}.jobs
+      `SELECT job_id AS "jobId", state, attempt, owner, mirror, waiting_since IS NOT NULL AS "isWaiting" FROM {s}.jobs
        WHERE $1::text IS NULL OR job_id::text OPERATOR(pg_catalog.=) $1::text ORDER BY job_id`,
       [only ?? null],
     );

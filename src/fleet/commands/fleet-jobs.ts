@@ -8,11 +8,6 @@ import { idsOf } from '../agents/agents.ts';
 import type { Joined } from '../joined.ts';
 import { COMMANDS_AT_ONCE } from './commands.ts';
 
-interface SettledRow {
-  readonly jobId: JobId;
-  readonly row: string | null;
-}
-
 /** While the database is away, it returns no jobs and places no commands. */
 export class FleetJobs implements KnownJobs {
   readonly #joined: () => Joined | undefined;
@@ -30,7 +25,7 @@ export class FleetJobs implements KnownJobs {
 
   settled(): Promise<ReadonlyMap<JobId, string | null>> {
     return this.#ask(new Map<JobId, string | null>(), async ({ database }) => {
-      const rows = await database.query<SettledRow>(
+      const rows = await database.query<{ readonly jobId: JobId; readonly row: string | null }>(
         `SELECT jobs.job_id AS "jobId", row::text AS row FROM {s}.jobs
          LEFT JOIN {s}.rows ON rows.job_id = jobs.job_id AND kind = 'job_information' WHERE state = 'settled'`,
       );

@@ -27,13 +27,13 @@ export async function forgetRows(sql: Queries, jobId: JobId): Promise<void> {
 
 /** Until the end of the transaction, no agent takes the job, and no command for it is placed. @throws JobtailError */
 export async function lockFree(sql: Queries, jobId: JobId): Promise<void> {
-  const [job] = await sql.query<{ readonly state: string; readonly owner: string | null; readonly isWaiting: boolean }>(
-    `SELECT state, owner, waiting_since IS NOT NULL AS "isWaiting"
+  const [job] = await sql.query<Claimed>(
+    `SELECT job_id AS "jobId", state, CASE WHEN waiting_since IS NULL THEN owner ELSE 'the next agent' END AS owner
      FROM {s}.jobs WHERE job_id = $1 FOR UPDATE`,
     [jobId],
   );
   if (job === undefined || job.state === FORGOTTEN) throw new JobtailError('job-unknown', `job ${jobId} is not known`);
-  requireFree({ jobId, state: job.state, owner: job.isWaiting ? 'the next agent' : job.owner });
+  requireFree(job);
 }
 
 /** @throws JobtailError if the job is followed, or an agent works on it */

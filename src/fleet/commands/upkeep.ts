@@ -13,13 +13,6 @@ import { COMMANDS_AT_ONCE } from './commands.ts';
 /** Interval of all work. A notification applies a changed rule of `watch --mine` at once, unless it was missed. */
 const INTERVAL_MS = 30_000;
 
-interface KnownJob {
-  readonly jobId: JobId;
-  /** Null if no command was placed for it yet. */
-  readonly state: string | null;
-  readonly source: string | null;
-}
-
 export class Upkeep {
   readonly #membership: FleetContext;
   /** The configuration whose commands have all been placed. */
@@ -77,7 +70,11 @@ export class Upkeep {
     const { database, commands } = joined;
     const requests = new Map(configured.map((request) => [request.jobId, request]));
     await database.transaction(async (sql) => {
-      const fresh = await sql.query<KnownJob>(
+      const fresh = await sql.query<{
+        readonly jobId: JobId;
+        readonly state: string | null;
+        readonly source: string | null;
+      }>(
         `WITH wanted AS (SELECT * FROM unnest($2::text[], $3::text[]) AS wanted (job_id, job_order)),
            placed AS (INSERT INTO {s}.configured AS known (agent, job_id, job_order)
              SELECT $1::text, job_id, job_order::json FROM wanted ON CONFLICT (agent, job_id) DO UPDATE
