@@ -44,23 +44,16 @@ interface TestMember {
   readonly followed: ReadonlySet<JobId>;
 }
 
-interface TestMemberOptions {
-  readonly maxJobs?: number;
-  readonly heartbeatMs?: number;
-  readonly configured?: readonly WatchRequest[];
-  /** What its state has before it joins. */
-  readonly prepare?: (store: Store) => void;
-  readonly onRefresh?: () => void;
-  readonly unready?: () => string | undefined;
-  readonly pollAgeMs?: () => number | null;
-  readonly clock?: Clock;
-  readonly mirror?: string;
-  readonly separateMirrors?: boolean;
-  /** Of a relay on the way to the database. */
-  readonly port?: number;
-  /** Instead of the address of the administrator. */
-  readonly url?: string;
-}
+type MemberOptions = ConstructorParameters<typeof FleetMember>[0];
+type TestMemberOptions = Partial<Pick<MemberOptions, 'unready' | 'pollAgeMs' | 'clock' | 'mirror' | 'url'>> &
+  Partial<Pick<FleetSettings, 'maxJobs' | 'heartbeatMs' | 'separateMirrors'>> & {
+    readonly configured?: readonly WatchRequest[];
+    /** What its state has before it joins. */
+    readonly prepare?: (store: Store) => void;
+    readonly onRefresh?: () => void;
+    /** Of a relay on the way to the database. */
+    readonly port?: number;
+  };
 
 /** The PostgreSQL of all tests of this process: starting one takes longer than most of them. It ends with the process. */
 let shared: Promise<TemporaryDatabase> | undefined;
@@ -142,31 +135,27 @@ export class FleetParts {
   }
 
   /** Starts an agent, which ends with the test. */
-  start(name: string, options: TestMemberOptions): TestMember {
-    const { maxJobs = 2_000, configured = [] } = options;
-    const { mirror = 'shared', separateMirrors = false, port = this.#port } = options;
+  start(
+    name: string,
+    { configured = [], prepare, onRefresh = () => {}, port, ...options }: TestMemberOptions,
+  ): TestMember {
+    const { maxJobs = 2_000, heartbeatMs = HEARTBEAT_SECONDS * 1_000, separateMirrors = false, ...parts } = options;
     const directory = temporaryDirectory(undefined, this.test);
     const store = new Store({ directory, service: 'https://cluster.example', owner: true, now: Date.now });
-    store.transaction(() => options.prepare?.(store));
+    store.transaction(() => prepare?.(store));
     const log: Line[] = [];
     const followed = new Set<JobId>();
-    const { heartbeatMs = HEARTBEAT_SECONDS * 1_000, clock = systemClock } = options;
-    const settings = { heartbeatMs, drainOnStop: false, separateMirrors, schema: SCHEMA };
     const member = new FleetMember({
-      ...{ ...this.addressAt(port), store, log: logTo(log), clock, mirror },
-      ...(options.url === undefined ? {} : { url: options.url }),
-      settings: { ...settings, name, maxJobs, url: null, urlFile: null, urlCredential: null },
+      ...{ ...this.addressAt(port ?? this.#port), store, log: logTo(log), clock: systemClock, mirror: 'shared' },
+      ...{ endTransfer: async () => {}, pollAgeMs: () => null, unready: () => undefined },
       about: { host: 'here', pid: process.pid, version: '0', view: null },
-      ...{
-        endTransfer: async () => {},
-        pollAgeMs: options.pollAgeMs ?? (() => null),
-        unready: options.unready ?? (() => undefined),
-      },
+      ...parts,
+      settings: { ...this.settings, name, maxJobs, heartbeatMs, separateMirrors, url: null },
     });
     const follower: Follower = {
       take: (jobIds) => jobIds.forEach((jobId) => void followed.add(jobId)),
       release: async (jobId) => void followed.delete(jobId),
-      refresh: options.onRefresh ?? (() => {}),
+      refresh: onRefresh,
     };
     this.test.onTestFinished(async () => {
       await member.stop();
