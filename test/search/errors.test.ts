@@ -4,10 +4,10 @@ import os from 'node:os';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import type { JobId, TaskId } from '../../src/job.ts';
-import { type ErrorProgress, errorsIn, groupsOf, likenessOf } from '../../src/search/errors.ts';
+import { type ErrorProgress, errorsIn, groupsOf, likenessOf, type TaskErrors } from '../../src/search/errors.ts';
 import { hasMirrors, lossOf, type MirrorChoice, mirrorsIn } from '../../src/search/mirrors.ts';
 import { textsIn } from '../../src/search/texts.ts';
-import { expectCases } from '../support/errors.ts';
+import { expectCases, stepOf } from '../support/errors.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 /** The errors of mirrors, given by job, task and name. */
@@ -80,18 +80,6 @@ it('the search for errors begins with failed jobs and small tasks, and ends in t
   expect(unreadable).toEqual([expect.stringContaining('1/live/3/log.log')]);
 });
 
-it('a pattern gets a long line in pieces of 4,096 characters', async () => {
-  const lineOf = (word: string, before: number) => ({ '1/1/stdout': `${'x'.repeat(before)}${word}\n` });
-  expect(await errorsOf(lineOf('diverged', 4_000), ['di[v]erged'])).toHaveLength(1);
-  expect(await errorsOf(lineOf('diverged', 4_092), ['di[v]erged'])).toHaveLength(1);
-});
-
-it('a coloured error is one with the same error without colours', async () => {
-  const coloured = '\u001b[31mfatal\u001b[0m: no mesh\n';
-  const groups = groupsOf(await errorsOf({ '1/1/stdout': coloured, '1/2/stdout': 'fatal: no mesh\n' }));
-  expect(groups).toMatchObject([{ tasks: 2, first: { text: 'fatal: no mesh' } }]);
-});
-
 it('the search for errors takes for errors, and for alike, what is written; a pattern needs these texts', async () => {
   const cases = path.join(import.meta.dirname, 'lines.txt');
   const written = fs.readFileSync(cases, 'utf8').replaceAll('\\u001b', '\u001b');
@@ -108,99 +96,24 @@ it('the search for errors takes for errors, and for alike, what is written; a pa
     error: (line) => (errors.has(line) ? 'yes' : 'no') + like(line),
     ...{ like: likenessOf, texts: (source) => texts(source, false), itexts: (source) => texts(source, true) },
   };
-  await expectCases(cases, (line) => {
+  const placeOf = ({ file, line, text }: TaskErrors['first']) => `${file} ${line}: ${text}`;
+  await expectCases(cases, async (line) => {
+    if (line.startsWith('find ')) {
+      const found = await errorsOf(...(stepOf(line, { find: (...of) => of }) as Parameters<typeof errorsOf>));
+      return [
+        ...found.map(({ jobId, taskId, first, last }) => `${jobId}/${taskId} ${placeOf(first)}, ${placeOf(last)}`),
+        ...groupsOf(found).map(
+          ({ tasks, likeness, first }) => `${tasks} as ${first.jobId}/${first.taskId}: ${likeness}`,
+        ),
+      ];
+    }
     const [name = '', ...words] = line.replaceAll('\\u001b', '\u001b').split(' ');
     return [functions[name]?.(words.join(' ')) ?? 'no such function'];
   });
 });
 
-it('the search for errors finds the first and the last one of each task, over its files', async () => {
-  const tasks = await errorsOf({
-    '2/10/stdout': 'fine\nfatal: one\nfatal: two\nfine\n',
-    '2/10/stderr': 'killed\nfine\nlast panic',
-    '2/9/log': 'an exception\n',
-    '2/8/stdout': 'fine\n',
-  });
-  const only = { file: 'log', line: 1, text: 'an exception' };
-  expect(tasks).toEqual([
-    { jobId: '2', taskId: '9', first: only, last: only },
-    {
-      ...{ jobId: '2', taskId: '10' },
-      first: { file: 'stdout', line: 2, text: 'fatal: one' },
-      last: { file: 'stderr', line: 3, text: 'last panic' },
-    },
-  ]);
-});
-
-it.each([20, 100, 5_000])('shows and groups what follows a progress bar of %s states on its line', async (count) => {
-  const bar = Array.from({ length: count }, (_, at) => `\rEpoch 3: ${at}/${count} ${'#'.repeat(60)}`).join('');
-  const tasks = await errorsOf({
-    '1/1/stderr': `fine\n${bar}slurmstepd: error: Detected 1 oom_kill event\nlater: fatal`,
-  });
-  const [first, last] = ['slurmstepd: error: Detected 1 oom_kill event', 'later: fatal'];
-  expect(tasks.map((task) => [task.first, task.last])).toEqual([
-    [
-      { file: 'stderr', line: 2, text: first },
-      { file: 'stderr', line: 3, text: last },
-    ],
-  ]);
-  expect(groupsOf(tasks).map(({ likeness }) => likeness)).toContain(likenessOf(first));
-});
-
-it('the search for errors shows the part of a long line that looks like an error', async () => {
-  const [task] = await errorsOf({ '1/1/log': `{"fatal":"${'x'.repeat(5_000)}","level":"error","text":"lost"}\n` });
-  expect(task?.first.text).toMatch(/^…x+","level":"error","text":"lost"}$/);
-  expect(task?.first.text.indexOf('error')).toBeLessThan(200);
-  for (const before of ['20 % ', '']) {
-    const [bar] = await errorsOf({ '1/1/log': `\r10 %\r${before}CUSOLVER_STATUS_ALLOC_FAILED (3)\n` });
-    expect(bar?.first.text, 'from the beginning of its word on').toBe('CUSOLVER_STATUS_ALLOC_FAILED (3)');
-  }
-});
-
-it('the search for errors uses the patterns of the configuration instead of its own', async () => {
-  const mirrors = { '1/1/stdout': 'an error\nDiverged (step 7)\n' };
-  const [task] = await errorsOf(mirrors, ['^diverged', 'NaN']);
-  expect(task?.first).toEqual({ file: 'stdout', line: 2, text: 'Diverged (step 7)' });
-});
-
-it('groups tasks whose errors are alike, the largest group first', async () => {
-  const tasks = await errorsOf({
-    '1/1/stderr': 'only here: fatal\nits end: fatal\n',
-    '1/2/stderr': 'Traceback (most recent call last):\n  x\nError: rank 3 of node cn12 failed\n',
-    '1/3/stderr': 'Traceback (most recent call last):\n  x\nError: rank 17 of node cn9 failed\n',
-    '5/4/stderr': 'Error: rank 0 of node cn100 failed\nError: rank 1 of node cn7 failed\n',
-  });
-  const groups = groupsOf(tasks).map(({ tasks: count, likeness, first }) => [
-    count,
-    likeness,
-    `${first.jobId}/${first.taskId} ${first.file}:${first.line}`,
-  ]);
-  expect(groups).toEqual([
-    [3, 'Error: rank <n> of node cn<n> failed', '1/2 stderr:3'],
-    [1, 'only here: fatal', '1/1 stderr:1'],
-    [1, 'its end: fatal', '1/1 stderr:2'],
-  ]);
-});
-
 it('a directory that is not there yet has no mirrors', () => {
   expect(mirrorsIn(path.join(os.tmpdir(), 'jobtail-no-such-directory'), { jobs: [] })).toEqual([]);
-});
-
-it('a traceback of Python is shown by what was raised', async () => {
-  const traceback = [
-    'Traceback (most recent call last):',
-    '  File "train.py", line 3, in <module>',
-    '    raise ValueError("no mesh")  # an error: see above',
-    'train.MeshMissing: no mesh',
-  ].join('\n');
-  const tasks = await errorsOf({
-    '1/1/stderr': `fine\n${traceback}\nfine\n`,
-    '1/2/stderr': `${traceback}\nfatal: end\n`,
-  });
-  expect(tasks.map(({ first, last }) => [first.line, first.text, last.text])).toEqual([
-    [5, 'train.MeshMissing: no mesh', 'train.MeshMissing: no mesh'],
-    [4, 'train.MeshMissing: no mesh', 'fatal: end'],
-  ]);
 });
 
 it('mirrors are listed in their order, as far as they are chosen', () => {

@@ -51,6 +51,16 @@ export function writtenBytes(written: string): Buffer {
   return Buffer.from(bytes.replaceAll(/%([0-9A-F]{2})/g, byte), 'latin1');
 }
 
+type Steps = Readonly<Record<string, (...of: never[]) => unknown>>;
+
+/** Does a step of a case: WORD, and JSON values with commas between them, in which <x*9> is nine times x. */
+export function stepOf(step: string, work: Steps): unknown {
+  const [, word = '', rest = ''] = /^(\w+) ?(.*)$/s.exec(step) ?? [];
+  expect(Object.keys(work)).toContain(word);
+  const of = rest.replaceAll(/<([^<>]+)\*(\d+)>/g, (_, text: string, times) => text.repeat(Number(times)));
+  return work[word]?.(...(JSON.parse(`[${of}]`) as never[]));
+}
+
 const nothing = () => {};
 
 /** A log that nothing is written to. */

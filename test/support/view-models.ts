@@ -69,17 +69,21 @@ const ATTRIBUTES = [
 /** Of the rest, a layout makes what it is. */
 const STYLE = /(?:color|background-color|border-radius|padding-left|--count): [^;]*/g;
 
+/** Of a chain of elements, each the only child of the one before, as many as fit are on one line. */
+const MAX_CHAIN = 100;
+
 /** Elements with their classes and what people see or hear of them, one a line; a text alone is on the line of its element. */
-export function outline(node: Node, drawnOn: (canvas: object) => readonly string[] = () => [], depth = 0): string {
-  const indent = '  '.repeat(depth);
-  if (node.nodeType === 3)
-    return node.textContent.trim() === '' ? '' : `${indent}${JSON.stringify(node.textContent)}\n`;
-  if (node.nodeType !== 1) return '';
+export function outline(node: Node, drawnOn: (canvas: object) => readonly string[] = () => []): string {
+  return `${linesOf(node, drawnOn).join('\n')}\n`;
+}
+
+function linesOf(node: Node, drawnOn: (canvas: object) => readonly string[]): readonly string[] {
+  if (node.nodeType !== 1) return [];
   const element = node as Element & Record<'disabled' | 'checked' | 'open', unknown>;
-  const { localName, classList, childNodes } = element;
-  if (localName === 'svg') return `${indent}svg ${element.querySelector('path')?.getAttribute('d')?.slice(0, 12)}\n`;
-  if (localName === 'dialog' && !element.open) return '';
-  if (classList.contains('u-wrap')) return `${indent}${drawnOn(element.querySelector('canvas') ?? {}).join(' ')}\n`;
+  const { localName, classList } = element;
+  if (localName === 'svg') return [`svg ${element.querySelector('path')?.getAttribute('d')?.slice(0, 12)}`];
+  if (localName === 'dialog' && !element.open) return [];
+  if (classList.contains('u-wrap')) return [drawnOn(element.querySelector('canvas') ?? {}).join(' ')];
   const attributes = ATTRIBUTES.flatMap((name) =>
     element.hasAttribute(name) ? [` ${name}=${JSON.stringify(element.getAttribute(name))}`] : [],
   );
@@ -87,17 +91,55 @@ export function outline(node: Node, drawnOn: (canvas: object) => readonly string
   const states = (['disabled', 'checked', 'open'] as const).filter((name) => element[name] === true);
   const focus = localName !== 'body' && node.ownerDocument.activeElement === node ? ['focused'] : [];
   const words = [...style, ...states, ...focus].map((word) => ` ${word}`);
-  const inside = [...childNodes].map((child) => outline(child, drawnOn, depth + 1));
-  const isText = childNodes.length === 1 && childNodes[0]?.nodeType === 3;
-  const head = [indent, localName, ...[...classList].map((name) => `.${name}`), ...attributes, ...words].join('');
-  return `${head}${isText ? ` ${inside[0]?.trim()}` : ''}\n${isText ? '' : inside.join('')}`;
+  const head = [localName, ...[...classList].map((name) => `.${name}`), ...attributes, ...words].join('');
+  const inside: (readonly string[])[] = [];
+  let text = '';
+  const endText = () => {
+    if (text.trim() !== '') inside.push([JSON.stringify(text)]);
+    text = '';
+  };
+  for (const child of element.childNodes) {
+    if (child.nodeType === 3) text += child.textContent;
+    else {
+      endText();
+      inside.push(linesOf(child, drawnOn));
+    }
+  }
+  endText();
+  const [first = [], ...more] = inside.filter((lines) => lines.length > 0);
+  const indented = [first, ...more].flat().map((line) => `  ${line}`);
+  const [next = '', ...rest] = first;
+  const isText = next.startsWith('"');
+  if (more.length > 0 || (!isText && head.length + next.length > MAX_CHAIN)) return [head, ...indented];
+  return next === '' ? [head] : [`${head}${isText ? '' : ' >'} ${next}`, ...rest];
 }
 
-/** Between the equal beginning and the equal end of two texts: how many lines went, and the lines that came. */
-export function difference(before: readonly string[], now: readonly string[]): string {
+/** What came between two texts, below the line before it; and how many lines went there. */
+export function difference(before: readonly string[], now: readonly string[]): string[] {
   const shorter = Math.min(before.length, now.length);
   let [start, end] = [0, 0];
   while (start < shorter && before[start] === now[start]) start++;
   while (end < shorter - start && before.at(-1 - end) === now.at(-1 - end)) end++;
-  return `- ${before.length - end - start} lines\n${now.slice(start, now.length - end).join('')}`;
+  const [old, young] = [before, now].map((lines) => lines.slice(start, lines.length - end)) as [string[], string[]];
+  // Of each two ends, how many lines are the same at most.
+  const same = Array.from({ length: old.length + 1 }, () => new Uint16Array(young.length + 1));
+  const sameFrom = (at: number, place: number) => same[at]?.[place] ?? 0;
+  for (let at = old.length - 1; at >= 0; at--)
+    for (let place = young.length - 1; place >= 0; place--)
+      (same[at] as Uint16Array)[place] =
+        old[at] === young[place]
+          ? sameFrom(at + 1, place + 1) + 1
+          : Math.max(sameFrom(at + 1, place), sameFrom(at, place + 1));
+  const shown: string[] = [];
+  for (let [at, place] = [0, 0]; at < old.length || place < young.length; ) {
+    const [from, first] = [at, place];
+    while ((at < old.length || place < young.length) && (at >= old.length || old[at] !== young[place]))
+      if (place < young.length && sameFrom(at, place) === sameFrom(at, place + 1)) place++;
+      else at++;
+    const anchor = (now[start + first - 1] ?? '').trim().slice(0, 60);
+    if (at > from || place > first) shown.push(`@ ${anchor}${at > from ? ` -${at - from}` : ''}`);
+    shown.push(...young.slice(first, place));
+    while (at < old.length && old[at] === young[place] && place < young.length) [at, place] = [at + 1, place + 1];
+  }
+  return shown;
 }

@@ -31,7 +31,7 @@ export interface Answer {
 
 export interface AskOptions {
   /** Laid over what a program with the token sends. */
-  readonly headers?: Readonly<Record<string, string | undefined>>;
+  readonly headers?: Readonly<Record<string, string | null | undefined>>;
   readonly method?: string;
 }
 
@@ -212,9 +212,9 @@ export class ViewPlace {
     { headers = {}, method = 'GET' }: AskOptions,
     onResponse: (response: http.IncomingMessage) => void,
   ): http.ClientRequest {
-    const all: Record<string, string | undefined> = { authorization: `Bearer ${this.#token}`, ...headers };
+    const all: Record<string, string | null | undefined> = { authorization: `Bearer ${this.#token}`, ...headers };
     const sent = Object.fromEntries(
-      Object.entries(all).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+      Object.entries(all).flatMap(([name, value]) => (value == null ? [] : [[name, value]])),
     );
     const request = http.request(
       { host: '127.0.0.1', port: this.view.port, path: target, method, headers: sent, agent: false },

@@ -22,7 +22,7 @@ import { coloursOf, decode, isBinary, pieces, plainText, shown } from '../../../
 import { ago, clock, counted, duration, moment } from '../../../src/view/page/text/units.ts';
 import { levelOf, progressOf } from '../../../src/view/page/text/values.ts';
 import { cpuMs } from '../../support/cpu-cost.ts';
-import { expectCases } from '../../support/errors.ts';
+import { expectCases, stepOf } from '../../support/errors.ts';
 import { anyCharacter, numRuns } from '../../support/property-runs.ts';
 import { jobSummary, stubPage } from '../../support/view-models.ts';
 
@@ -175,10 +175,7 @@ const FUNCTIONS: Readonly<Record<string, (...of: never[]) => unknown>> = {
 
 it('each function of the page returns what is written', async () => {
   await expectCases(path.join(import.meta.dirname, 'functions.txt'), (written) => {
-    const [, name = '', rest = ''] = /^(\w+) ?(.*)$/.exec(written) ?? [];
-    const of = rest.replaceAll(/<(.+?)\*(\d+)>/g, (_, text: string, times) => text.repeat(Number(times)));
-    expect(Object.keys(FUNCTIONS)).toContain(name);
-    const result = FUNCTIONS[name]?.(...(JSON.parse(`[${of}]`) as never[]));
+    const result = stepOf(written, FUNCTIONS);
     const lines = Array.isArray(result) ? result : [result];
     const isPlain = (line: unknown): line is string => typeof line === 'string' && /^\P{Cc}+$/u.test(line);
     return lines.map((line) => (isPlain(line) ? line : JSON.stringify(line ?? null)));

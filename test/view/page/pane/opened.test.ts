@@ -1,20 +1,15 @@
 /** An opened file and what can be done with it, without a document, against a real view. */
 import { getEventListeners } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
-import { Window } from 'happy-dom';
-import { type ComponentType, h, render } from 'preact';
 import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { ask, pause, sendBy } from '../../../../src/view/page/api.ts';
 import type { OpenFile } from '../../../../src/view/page/file/open-file.ts';
 import type { Search } from '../../../../src/view/page/file/search.ts';
 import { until } from '../../../support/e2e-until.ts';
-import { stubPage } from '../../../support/view-models.ts';
 import { JOB, TASK, ViewPlace } from '../../../support/view-place.ts';
 
 // Imported by name: the page has types of its own, which the compiler checks elsewhere.
 const OPENED = '../../../../src/view/page/pane/opened.ts';
-const SEARCH_BAR = '../../../../src/view/page/pane/search-bar.tsx';
-const TOOLBAR = '../../../../src/view/page/pane/toolbar.tsx';
 
 interface Opened {
   readonly file: OpenFile;
@@ -32,15 +27,12 @@ interface Opened {
   copy(): Promise<void>;
 }
 
-const places: HTMLElement[] = [];
-
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   vi.stubGlobal('requestAnimationFrame', (draw: () => void) => setImmediate(draw));
   vi.stubGlobal('cancelAnimationFrame', clearImmediate);
 });
 afterEach(async () => {
-  for (const place of places.splice(0)) render(null, place);
   await vi.advanceTimersByTimeAsync(200);
   await turn();
   vi.useRealTimers();
@@ -91,45 +83,6 @@ async function opened(content: string) {
       pane.openSearch();
       pane.search.start({ text, matchesCase: true, regex: false }, 0);
       await vi.advanceTimersByTimeAsync(150);
-    },
-  };
-}
-
-/** A component in a document without a layout; what a person does there takes effect at once. */
-async function drawn(file: string, name: string, props: object) {
-  const window = new Window();
-  const { document } = window;
-  const { Element, HTMLElement, HTMLInputElement, KeyboardEvent } = window;
-  stubPage({ document, Element, HTMLElement, HTMLInputElement, KeyboardEvent });
-  const components = (await import(file)) as Readonly<Record<string, ComponentType<object>>>;
-  const place = document.body as unknown as HTMLElement;
-  places.push(place);
-  render(h(components[name] as ComponentType<object>, props), place);
-  const one = (selector: string) => document.querySelector(selector) as unknown as HTMLInputElement;
-  const settle = async () => {
-    await vi.advanceTimersByTimeAsync(200);
-    for (let turns = 0; turns < 20; turns++) await turn();
-  };
-  await settle();
-  return {
-    one,
-    settle,
-    click: (selector: string) => {
-      one(selector).click();
-      return settle();
-    },
-    type: (selector: string, text: string) => {
-      one(selector).value = text;
-      one(selector).dispatchEvent(new window.Event('input', { bubbles: true }) as never);
-      return settle();
-    },
-    press: (selector: string, key: string, shiftKey = false) => {
-      one(selector).dispatchEvent(new KeyboardEvent('keydown', { key, shiftKey, bubbles: true }) as never);
-      return settle();
-    },
-    point: (selector: string) => {
-      one(selector).dispatchEvent(new window.Event('pointerdown', { bubbles: true }) as never);
-      return settle();
     },
   };
 }
@@ -242,78 +195,6 @@ it('a pause of the page ends after its time, or when its signal fires, and leave
   await aborted;
   await pause(1_000, signal);
   expect([vi.getTimerCount(), getEventListeners(signal, 'abort')]).toEqual([0, []]);
-});
-
-it('the search bar searches for what is typed and chosen, counts, and steps', async () => {
-  const { pane, search } = await opened('Error 1\nerror 2\nfine\n');
-  const onClose = vi.fn();
-  pane.openSearch();
-  const { one, click, type, press } = await drawn(SEARCH_BAR, 'SearchBar', { opened: pane, onClose });
-  const count = async () => {
-    await isDone(pane);
-    await click('.count');
-    return one('.count').textContent;
-  };
-  await type('input', 'error');
-  expect(await count()).toBe('1 of 2');
-  await press('input', 'Enter');
-  expect([await count(), search.current.value]).toEqual(['2 of 2', [8, 5]]);
-  await press('input', 'Enter', true);
-  expect(await count()).toBe('1 of 2');
-  const flag = (label: string) => click(`[aria-label^="${label}"]`);
-  await flag('Match case');
-  expect([await count(), one('[aria-label^="Match case"]').getAttribute('aria-pressed')]).toEqual(['1 of 1', 'true']);
-  await flag('Match case');
-  await flag('Regular expression');
-  await type('input', 'f.n');
-  expect([await count(), search.query.value]).toMatchObject(['1 of 1', { regex: true, matchesCase: false }]);
-  await type('input', 'nowhere');
-  expect(await count()).toBe('nothing found');
-  await flag('Lines that look like errors');
-  expect([await count(), one('input').value]).toEqual(['1 of 2', '']);
-  // A text is searched for instead.
-  await type('input', 'fine');
-  expect([await count(), search.query.value.errors]).toEqual(['1 of 1', false]);
-  await type('input', '(');
-  expect(await count()).toBe('this is no regular expression');
-  expect(onClose).not.toHaveBeenCalled();
-  await press('input', 'Escape');
-  expect(onClose).toHaveBeenCalledOnce();
-});
-
-it('the toolbar marks a line that is not there until another one is typed, and closes its menu', async () => {
-  const { pane, file } = await opened(LINE.repeat(100));
-  const onGone = vi.fn();
-  const props = { opened: pane, title: null, canGrow: true, onSearch: () => {}, onGone };
-  const { one, click, type, press, point, settle } = await drawn(TOOLBAR, 'Toolbar', props);
-  const go = async (line: string) => {
-    await type('.goto', line);
-    const marked = one('.goto').getAttribute('aria-invalid');
-    await press('.goto', 'Enter');
-    await until('the place', async () => {
-      await settle();
-      return line === '200' ? one('.goto').getAttribute('aria-invalid') === 'true' : onGone.mock.calls.length > 0;
-    });
-    return marked;
-  };
-  expect([await go('200'), onGone.mock.calls.length]).toEqual(['false', 0]);
-  expect(await go('50')).toBe('false');
-  const byte = 49 * LINE.length;
-  expect([pane.selection.value?.from, file.following.value, file.target.value]).toEqual([byte, false, { byte }]);
-  await press('.goto', 'Escape');
-  expect(onGone).toHaveBeenCalledTimes(2);
-  await click('.following');
-  expect(file.following.value).toBe(true);
-  await click('.following');
-  expect(file.following.value).toBe(false);
-  const menu = one('details');
-  for (const close of [() => click('.menu-items button'), () => point('.goto'), () => press('.goto', 'Escape')]) {
-    menu.setAttribute('open', '');
-    await point('.menu summary');
-    expect(menu.hasAttribute('open')).toBe(true);
-    await close();
-    expect(menu.hasAttribute('open')).toBe(false);
-  }
 });
 
 it('a refusal has the words of the server, and its pause; without words, its status', async () => {

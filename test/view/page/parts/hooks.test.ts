@@ -2,31 +2,14 @@
 import path from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Window } from 'happy-dom';
-import { h, render, type VNode } from 'preact';
+import { h, render } from 'preact';
 import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import type { JobSummary } from '../../../../src/view/contract/events.ts';
 import { sendBy } from '../../../../src/view/page/api.ts';
-import { expectCases } from '../../../support/errors.ts';
+import { expectCases, stepOf } from '../../../support/errors.ts';
 import { difference, jobSummary, outline, stubPage } from '../../../support/view-models.ts';
 
 // Imported by name: the page has types of its own, which the compiler checks elsewhere.
-const HOOKS = '../../../../src/view/page/parts/hooks.ts';
-
-interface Shown<T> {
-  readonly answer: T;
-  readonly problem: Error | undefined;
-}
-
-interface Hooks {
-  useAnswer<T>(ask: () => Promise<T>, of: readonly unknown[]): Shown<T | undefined>;
-  useLines<Line, T>(
-    to: string | undefined,
-    first: T,
-    next: (answer: T, line: Line) => T,
-    of?: readonly unknown[],
-  ): Shown<T>;
-}
-
 const LIVE = '../../../../src/view/page/live.ts';
 const CSV = '../../../../src/view/page/results/csv.tsx';
 const JOBS = '../../../../src/view/page/jobs/jobs-page.tsx';
@@ -42,27 +25,21 @@ const COMPONENTS: Readonly<Record<string, string>> = {
 };
 const NOW = Date.UTC(2026, 10, 22, 7, 35, 45);
 
-let hooks: Hooks;
-
-beforeEach(async () => {
+beforeEach(() => {
   const window = new Window();
   const { document } = window;
   // Without a layout, all has a size.
   for (const side of ['offsetWidth', 'offsetHeight', 'clientWidth', 'clientHeight'])
     Object.defineProperty(window.HTMLElement.prototype, side, { get: () => 600 });
   stubPage({ document });
-  hooks = (await import(HOOKS)) as Hooks;
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
 });
 afterEach(() => void vi.useRealTimers());
 
-/** Renders a component that uses a hook; `props` are what it is called with. */
-function rendered<Props extends object, T>(use: (props: Props) => Shown<T>, isDrawn = false) {
-  let last: Shown<T> | undefined;
-  const Component = (props: Props) => {
-    last = use(props);
-    return isDrawn ? (last.answer as VNode) : null;
-  };
+type Page = (props: object) => null;
+
+/** Renders a component. */
+function rendered(component: () => Page) {
   const place = document.createElement('div');
   const pass = async (ms = 100) => {
     await vi.advanceTimersByTimeAsync(ms);
@@ -71,101 +48,13 @@ function rendered<Props extends object, T>(use: (props: Props) => Shown<T>, isDr
   return {
     place,
     pass,
-    show: async (props: Props) => {
-      render(h(Component, props), place);
+    show: async (props: object) => {
+      render(h(component(), props), place);
       await pass();
     },
-    shown: () => [last?.answer, last?.problem?.message],
     end: () => render(null, place),
   };
 }
-
-it('an answer that failed is requested again each three seconds, until it comes, and its problem goes', async () => {
-  let failures = 2;
-  const ask = vi.fn(async (of: string) => {
-    if (failures-- > 0) throw new Error('no answer');
-    return of;
-  });
-  const { show, shown, pass, end } = rendered(({ of }: { of: string }) => hooks.useAnswer(() => ask(of), [of]));
-  await show({ of: 'one' });
-  expect([shown(), ask.mock.calls.length]).toEqual([[undefined, 'no answer'], 1]);
-  await pass(3_100);
-  expect([shown(), ask.mock.calls.length]).toEqual([[undefined, 'no answer'], 2]);
-  await pass(3_100);
-  expect([shown(), ask.mock.calls.length]).toEqual([['one', undefined], 3]);
-  // What was there stays while the next one fails.
-  failures = 1;
-  await show({ of: 'two' });
-  expect(shown()).toEqual(['one', 'no answer']);
-  await show({ of: 'three' });
-  expect(shown()).toEqual(['three', undefined]);
-  failures = 9;
-  await show({ of: 'four' });
-  end();
-  await pass(30_000);
-  expect([ask.mock.calls.length, vi.getTimerCount()]).toEqual([6, 0]);
-});
-
-it('one answer is requested at a time, and none for what changed meanwhile', async () => {
-  const held: (() => void)[] = [];
-  const asked: number[] = [];
-  const ask = (of: number) => {
-    asked.push(of);
-    return new Promise<number>((resolve) => held.push(() => resolve(of)));
-  };
-  const { show, shown, pass } = rendered(({ of }: { of: number }) => hooks.useAnswer(() => ask(of), [of]));
-  for (const of of [1, 2, 3]) await show({ of });
-  expect(asked).toEqual([1]);
-  held.shift()?.();
-  await pass();
-  expect([asked, shown()]).toEqual([
-    [1, 3],
-    [1, undefined],
-  ]);
-  held.shift()?.();
-  await pass();
-  expect(shown()).toEqual([3, undefined]);
-});
-
-it('lines add up as they come; a failure of theirs is shown until they are requested again', async () => {
-  const signals: (AbortSignal | null)[] = [];
-  let answer = () => Promise.resolve(new Response('1\n2\n'));
-  sendBy((_, signal) => {
-    signals.push(signal);
-    return answer();
-  });
-  const use = ({ to, times = 0 }: { to?: string; times?: number }) =>
-    hooks.useLines(to, 0, (sum, line: number) => sum + line, [times]);
-  const { show, shown, pass, end } = rendered(use);
-  await show({});
-  expect([shown(), signals]).toEqual([[0, undefined], []]);
-  await show({ to: 'api/a' });
-  expect(shown()).toEqual([3, undefined]);
-  answer = async () => new Response('{"error":{"message":"busy"}}', { status: 429 });
-  await show({ to: 'api/a', times: 1 });
-  expect(shown()).toEqual([3, 'busy']);
-  // A busy view names a pause, after which it is asked again.
-  const refused = new Response('{"error":{"message":"busy"}}', { status: 429, headers: { 'retry-after': '1' } });
-  const answers = [refused, new Response('3\n4\n')];
-  answer = async () => answers.shift() as Response;
-  await show({ to: 'api/a', times: 3 });
-  expect(shown()).toEqual([3, 'busy']);
-  await pass(1_000);
-  expect(shown()).toEqual([7, undefined]);
-  let fail = (_: Error) => {};
-  answer = () => new Promise((_, reject) => (fail = reject));
-  await show({ to: 'api/a', times: 2 });
-  expect(shown()).toEqual([7, undefined]);
-  // What is wanted no more has no failure.
-  answer = async () => new Response('5\n');
-  await show({ to: 'api/b', times: 2 });
-  fail(new Error('too late'));
-  await pass();
-  expect(shown()).toEqual([5, undefined]);
-  end();
-  await pass();
-  expect(signals.map((signal) => signal?.aborted)).toEqual(Array(6).fill(true));
-});
 
 type Live = Record<string, { value: unknown }>;
 
@@ -194,9 +83,15 @@ async function stepsOf(written: string): Promise<string[]> {
   const asked: string[] = [];
   const answers: Record<string, unknown> = {};
   vi.stubGlobal('location', { hash: '', pathname: '/', search: '' });
-  sendBy(async (to) => {
+  const signals: AbortSignal[] = [];
+  let [busy, held, release] = [0, Promise.resolve(), () => {}];
+  sendBy(async (to, signal) => {
     const name = to.replace(/^api\//, '');
     asked.push(name);
+    if (signal !== null) signals.push(signal);
+    await held;
+    if (busy-- > 0)
+      return Response.json({ error: { message: 'busy' } }, { status: 429, headers: { 'retry-after': '1' } });
     if (name.startsWith('pass?'))
       return Response.json({ address: `api/${new URLSearchParams(name).get('pass?to')}&pass=x` });
     const answer = answers[name];
@@ -204,15 +99,19 @@ async function stepsOf(written: string): Promise<string[]> {
     return new Response(typeof answer === 'string' ? answer : JSON.stringify(answer));
   });
   let component: Page = () => null;
-  const { show, pass, place, end } = rendered(
-    (props: object) => ({ answer: h(component, props), problem: undefined }),
-    true,
-  );
+  const { show, pass, place, end } = rendered(() => component);
   const event = (type: string, of: object = {}) =>
     Object.assign(new (document.defaultView as typeof globalThis).Event(type, { bubbles: true, cancelable: true }), of);
   const steps: Readonly<Record<string, (...of: never[]) => unknown>> = {
     know: (of: object) => know(live, of),
     answer: (of: object) => Object.assign(answers, of),
+    busy: (times: number) => {
+      busy = times;
+    },
+    hold: () => {
+      held = new Promise((resolve) => (release = resolve));
+    },
+    release: () => release(),
     draw: async (name: string, props: object) => {
       component = ((await import(COMPONENTS[name] ?? '')) as Readonly<Record<string, Page>>)[name] ?? component;
       await show(props);
@@ -230,20 +129,23 @@ async function stepsOf(written: string): Promise<string[]> {
   const result: string[] = [];
   let before: string[] = [];
   for (const step of written.split('; ')) {
-    const [, word = '', rest = ''] = /^(\w+) ?(.*)$/.exec(step) ?? [];
-    expect(Object.keys(steps)).toContain(word);
-    await steps[word]?.(...(JSON.parse(`[${rest}]`) as never[]));
+    await stepOf(step, steps);
     await pass();
     const { stale } = document.documentElement.dataset;
-    const now = `${location.hash} ${stale ?? ''}\n${outline(place as never)}`.split(/(?<=\n)/);
+    const now = [
+      `${location.hash} ${stale ?? ''}`,
+      ...outline(place as never)
+        .trimEnd()
+        .split('\n'),
+    ];
     if (place.childNodes.length > 0)
-      result.push(
-        `${step.slice(0, 60)}: ${asked.splice(0).join(', ')}`,
-        ...difference(before, now).trimEnd().split('\n'),
-      );
+      result.push(`${step.slice(0, 60)}: ${asked.splice(0).join(', ')}`, ...difference(before, now));
     before = now;
   }
   end();
+  asked.length = 0;
+  await pass(30_000);
+  expect([asked, vi.getTimerCount(), signals.filter(({ aborted }) => !aborted)]).toEqual([[], 0, []]);
   return result;
 }
 
@@ -252,12 +154,6 @@ it('components draw and request after each step what is written', async () => {
   onTestFinished(() => void vi.unstubAllEnvs());
   await expectCases(path.join(import.meta.dirname, 'components.txt'), stepsOf);
 });
-
-type Page = (props: object) => null;
-
-/** A component on its own. */
-const component = (drawn: Page, props: object) =>
-  rendered(() => ({ answer: h(drawn, props), problem: undefined }), true);
 
 it('a large CSV file is a table of its first MiB, without the row that is cut', async () => {
   const { Csv } = (await import(CSV)) as { Csv: Page };
@@ -268,8 +164,8 @@ it('a large CSV file is a table of its first MiB, without the row that is cut', 
     const headers = { 'view-start': String(at), 'view-bytes': String(content.length) };
     return new Response(content.subarray(at, at + Number(query.get('bytes'))), { headers });
   });
-  const { show, place, end } = component(Csv, { content: {}, bytes: content.length, onText: () => {} });
-  await show({});
+  const { show, place, end } = rendered(() => Csv);
+  await show({ content: {}, bytes: content.length, onText: () => {} });
   expect(place.querySelector('.notice')?.textContent).toMatch(/^1,023 rows of the first 1.0 MiB/);
   end();
 });
@@ -281,7 +177,7 @@ it('of 500 jobs, only those on the screen are drawn, what failed first', async (
     jobSummary(`${at}`, { jobState: at === 3 ? 'Failed' : 'Running' }),
   );
   live.jobs.value = new Map(jobs.map((job) => [job.jobId, job]));
-  const { show, place, end } = component(JobsPage, {});
+  const { show, place, end } = rendered(() => JobsPage);
   await show({});
   const rows = [...place.querySelectorAll('.job-row')];
   expect(rows[0]?.textContent).toMatch(/^3/);
