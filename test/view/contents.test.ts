@@ -4,20 +4,24 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { JobId, LiveFileName, TaskId } from '../../src/job.ts';
 import { FileContent } from '../../src/view/content/content.ts';
-import type { LinePlace, Refusal, ResultEntries, SearchLine } from '../../src/view/contract/addresses.ts';
+import type { ProvenHello, Refusal, ResultEntries, SearchLine } from '../../src/view/contract/addresses.ts';
 import type { FileLength } from '../../src/view/contract/events.ts';
-import { expectCases } from '../support/errors.ts';
+import { newNonce, seal } from '../../src/view/proof.ts';
+import { tokenFileOf } from '../../src/view/token.ts';
+import { expectCases, stepOf } from '../support/errors.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { JOB, STDOUT, TASK, ViewPlace } from '../support/view-place.ts';
 
-const TEXT = 'první řádek\r\n\u001b[31mred\u001b[0m\n<script>alert(1)</script>\n';
+const NONCE = '[A-Za-z0-9_-]{43}';
+/** Versions that have numbers of files in them, tickets, passes, and what a session shows and keeps. */
+const SECRETS = new RegExp(String.raw`\b[fr]\d+-[\w.-]+|(?:\d+\.)?${NONCE}\.${NONCE}|(?<=pass=)${NONCE}`, 'g');
 
-/** Names of versions that have numbers of files in them, in the order in which they came. */
+/** The names of these, in the order in which they came. */
 class Versions {
   readonly #seen: string[] = [];
 
   shown(text: string): string {
-    return text.replaceAll(/\b[fr]\d+-[\w.-]+/g, (version) => {
+    return text.replaceAll(SECRETS, (version) => {
       if (!this.#seen.includes(version)) this.#seen.push(version);
       return `V${this.#seen.indexOf(version) + 1}`;
     });
@@ -34,17 +38,31 @@ const MARKER = `${JOB}/${TASK}/progress`;
 const ASSETS = path.join(import.meta.dirname, '../../dist/view/page/assets');
 const assetOf = (end: string) => fs.readdirSync(ASSETS).find((name) => name.endsWith(end)) ?? '';
 
+/** The view again, where it was, or at another port. */
+async function startAgain(place: ViewPlace, port = place.view.port): Promise<void> {
+  await place.view.close();
+  Object.assign(place.settings, { listen: { host: '127.0.0.1', port } });
+  await place.start();
+}
+
+/** How the page of a session goes on by its key after a restart, as page/session.ts does it. */
+async function goOn(place: ViewPlace, key: string): Promise<string> {
+  const [number = '', secret = ''] = key.split('.');
+  const nonce = newNonce();
+  const headers = { authorization: null };
+  const { text } = await place.ask(`/api/hello?nonce=${nonce}&session=${number}`, { headers });
+  const { start, proof } = JSON.parse(text) as ProvenHello;
+  const access = seal(secret, 'access', start);
+  expect(text, 'no answer has what opens the view').not.toContain(access);
+  return `${proof === seal(secret, 'proof', start, nonce) ? 'it is' : 'it is not'} the view: ${number}.${access}`;
+}
+
 /** What changes a view, step by step, and the answers that it then sends. */
 async function answersOf(written: string): Promise<string[]> {
   const [first = '', ...steps] = written.split('; ');
   const place = await ViewPlace.serve(first === 'view' ? {} : (JSON.parse(first.slice('view '.length)) as object));
   const versions = new Versions();
   const result: string[] = [];
-  // <x*9> is nine times x.
-  const argumentsOf = (rest: string) =>
-    JSON.parse(
-      `[${rest.replaceAll(/<([^<>]+)\*(\d+)>/g, (_, text: string, times) => text.repeat(Number(times)))}]`,
-    ) as never[];
   const stores = place.store as unknown as Record<string, Record<string, (...of: readonly unknown[]) => void>>;
   let page: ReturnType<ViewPlace['look']> | undefined;
   /** What is sent after all that was done before. */
@@ -68,6 +86,9 @@ async function answersOf(written: string): Promise<string[]> {
     result: (name: string, content?: string | null, row: object = {}) =>
       place.addResult(name, content ?? undefined, row),
     remove: (number: number) => fs.rmSync(`${place.mirrorOf()}.${number}`),
+    restart: () => startAgain(place),
+    move: () => startAgain(place, 0),
+    forget: () => fs.rmSync(tokenFileOf(place.settings)),
     make: (number: number) => fs.writeFileSync(`${place.mirrorOf()}.${number}`, 'x'.repeat(number)),
   };
   for (const step of steps) {
@@ -78,9 +99,13 @@ async function answersOf(written: string): Promise<string[]> {
       result.push(`${step}:`, ...shown.map(same));
       continue;
     }
+    if (word === 'link' || word === 'proof') {
+      const shown = word === 'link' ? place.view.link() : await goOn(place, versions.in(rest));
+      result.push(`${step}: ${versions.shown(shown.replace(/:\d+\//, '/'))}`);
+      continue;
+    }
     if (!/^(?:ask|head|page|[A-Z]+)$/.test(word)) {
-      expect(Object.keys(work)).toContain(word);
-      work[word]?.(...argumentsOf(rest));
+      await stepOf(step, work);
       continue;
     }
     const method = /^[A-Z]+$/.test(word) ? word : 'GET';
@@ -90,9 +115,11 @@ async function answersOf(written: string): Promise<string[]> {
       .replace('STDOUT', STDOUT)
       .replace(/NAME(\.\w+)/, (_, end: string) => assetOf(end));
     const { status, headers, text } = await place.ask(word === 'page' ? asked : `/api/${asked}`, {
-      ...{ method, headers: sent === undefined ? {} : (JSON.parse(sent) as Record<string, string>) },
+      ...{ method, headers: JSON.parse(versions.in(sent ?? '{}')) as Record<string, string | null> },
     });
-    const kinds = /head|page/.test(word) ? /^(?:content-(?!length)|x-|cross-|referrer-|cache-|view-|vary)/ : /^view-/;
+    const kinds = /head|page/.test(word)
+      ? /^(?:content-(?!length)|x-|cross-|referrer-|cache-|view-|vary|access-)/
+      : /^view-/;
     const shown = Object.entries(headers).filter(([name]) => kinds.test(name));
     const lines = shown.map(([name, value]) => `  ${name}: ${value}`);
     const { error } = status < 400 || text === '' ? {} : (JSON.parse(text) as Partial<Refusal>);
@@ -113,30 +140,6 @@ async function answersOf(written: string): Promise<string[]> {
 
 it('the view answers each request for contents, searches and results as is written', async () => {
   await expectCases(path.join(import.meta.dirname, 'contents.txt'), answersOf);
-});
-
-describe('the lines of a mirror', () => {
-  it('have numbers once they are counted, and each can be gone to', async () => {
-    const place = await ViewPlace.withJob(TEXT.repeat(100_000));
-    const before = await place.ask(`/api/lines?${STDOUT}&from=3000000`);
-    expect(before.headers['view-line']).toBeUndefined();
-    const found = await place.json<LinePlace>(`/api/place?${STDOUT}&line=123456`);
-    expect(found.line).toBe(123_456);
-    const at = await place.ask(`/api/lines?${STDOUT}&at=${found.byte}`);
-    expect(at.headers['view-line']).toBe('123456');
-    expect(await place.json<LinePlace>(`/api/place?${STDOUT}&byte=${found.byte + 3}`)).toEqual(found);
-    const last = await place.json<LinePlace>(`/api/place?${STDOUT}&line=999999999`);
-    expect(last).toEqual({
-      ...{ version: 'g1', line: 300_000 },
-      ...{ byte: Buffer.byteLength(TEXT) * 100_000, bytes: Buffer.byteLength(TEXT) * 100_000 },
-    });
-    // Those of another generation are counted anew.
-    place.rewrite('stdout', 'x\n'.repeat(100_000));
-    const lines = () => place.ask(`/api/lines?${STDOUT}&from=150000`);
-    expect((await lines()).headers['view-line']).toBeUndefined();
-    expect((await place.json<LinePlace>(`/api/place?${STDOUT}&byte=150000`)).line).toBe(75_000);
-    expect((await lines()).headers['view-line']).toBe('75000');
-  });
 });
 
 it('a content that is closed is not read, and closed once: its number may be that of another file', () => {

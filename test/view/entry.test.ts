@@ -7,18 +7,16 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { freePort } from '../../simulator/free-port.ts';
 import type { JobId } from '../../src/job.ts';
-import type { PageSession, ProvenHello, Refusal } from '../../src/view/contract/addresses.ts';
+import type { PageSession, Refusal } from '../../src/view/contract/addresses.ts';
 import { findView, linkTo } from '../../src/view/link.ts';
-import { newNonce, openTicket, seal, TICKET_MS, ticketFor } from '../../src/view/proof.ts';
+import { openTicket, TICKET_MS, ticketFor } from '../../src/view/proof.ts';
 import { serveView } from '../../src/view/serve.ts';
 import type { ViewSettings } from '../../src/view/settings.ts';
-import { tokenFileOf } from '../../src/view/token.ts';
 import { until } from '../support/e2e-until.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { STDOUT, ViewPlace } from '../support/view-place.ts';
 
 const LINES = `/api/lines?${STDOUT}`;
-const SEALED = /^[A-Za-z0-9_-]{43}\.[A-Za-z0-9_-]{43}$/;
 const NO_TOKEN = { authorization: undefined };
 
 const placeWithJob = (settings: Partial<ViewSettings> = {}) => ViewPlace.withJob('of the job\n', settings);
@@ -41,14 +39,6 @@ async function listening(server: net.Server, port = 0): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** The view again, where it was. */
-async function startAgain(place: ViewPlace): Promise<void> {
-  const { port } = place.view;
-  await place.view.close();
-  Object.assign(place.settings, { listen: at(port) });
-  await place.start();
-}
-
 const at = (port: number) => ({ host: '127.0.0.1', port });
 
 it('is there below the path of publicUrl, whether a proxy keeps that path or takes it away', async () => {
@@ -62,127 +52,17 @@ it('is there below the path of publicUrl, whether a proxy keeps that path or tak
   expect(place.view.link()).toMatch(/^https:\/\/gateway\.example\.org\/node\/host\/9470\/\?ticket=[A-Za-z0-9._-]+$/);
 });
 
-describe('a link', () => {
-  it('opens the view once: its page gets a session of its own', async () => {
-    const place = await placeWithJob();
-    const link = place.view.link();
-    const entered = await enter(place, link);
-    expect(entered).toMatchObject({
-      status: 200,
-      access: expect.stringMatching(SEALED),
-      key: expect.stringMatching(SEALED),
-    });
-    expect(JSON.stringify(entered)).not.toContain(place.token);
-    expect((await ask(place, entered.access)).text).toBe('of the job\n');
-    const again = await enter(place, link);
-    expect(again).toMatchObject({ status: 401, access: '', message: expect.stringContaining('not valid any more') });
-    const { status, text } = await place.ask(LINES, { headers: NO_TOKEN });
-    expect({ status, text }).toEqual({ status: 401, text: expect.stringContaining('no session of this start') });
-    expect((await enter(place, place.view.link())).key).not.toBe(entered.key);
-    // A page that loads again goes on with its session.
-    const { access, key } = JSON.parse((await ask(place, entered.access, '/api/session')).text) as PageSession;
-    expect({ access, key }).toEqual({ access: entered.access, key: entered.key });
-  });
-
-  it('opens nothing but a session', async () => {
-    const place = await placeWithJob();
-    const ticket = new URL(place.view.link()).searchParams.get('ticket');
-    for (const authorization of [`Bearer ${ticket}`, `Ticket ${ticket}`])
-      expect((await place.ask(LINES, { headers: { authorization } })).status).toBe(401);
-    expect((await place.ask(`/api/session?ticket=${ticket}`, { headers: NO_TOKEN })).status).toBe(401);
-    expect((await enter(place, `http://x/?ticket=${ticket}`)).status).toBe(200);
-  });
-
-  it('opens nothing after a minute, before its time, by another token or at another start', () => {
-    const ticket = ticketFor('token', 'start', 1_000_000);
-    expect(openTicket('token', 'start', ticket, 1_000_000 + TICKET_MS - 1)).toBeDefined();
-    expect(openTicket('token', 'start', ticket, 1_000_000 + TICKET_MS)).toBeUndefined();
-    expect(openTicket('token', 'start', ticket, 999_000)).toBeUndefined();
-    expect(openTicket('other', 'start', ticket, 1_000_001)).toBeUndefined();
-    expect(openTicket('token', 'other', ticket, 1_000_001)).toBeUndefined();
-    const [until = '', nonce, seal] = ticket.split('.');
-    expect(openTicket('token', 'start', `${Number(until) + 1}.${nonce}.${seal}`, 1_000_002)).toBeUndefined();
-    for (const wrong of ['', '..', ticket.slice(0, -1), `${ticket}A`])
-      expect(openTicket('token', 'start', wrong, 1_000_001), wrong).toBeUndefined();
-  });
-
-  it('ends with the start of the server, and so does what a page sends and stores', async () => {
-    const place = await placeWithJob();
-    const { access, key } = await enter(place, place.view.link());
-    const unused = place.view.link();
-    await startAgain(place);
-    for (const shown of [access, key]) expect((await ask(place, shown)).status).toBe(401);
-    expect((await enter(place, unused)).status).toBe(401);
-    expect((await enter(place, place.view.link())).status).toBe(200);
-  });
-});
-
-describe('the page of a session', () => {
-  /** As page/session.ts does it. */
-  async function goOn(place: ViewPlace, key: string) {
-    const [number = '', secret = ''] = key.split('.');
-    const nonce = newNonce();
-    const answer = await place.ask(`/api/hello?nonce=${nonce}&session=${number}`, { headers: NO_TOKEN });
-    const { start, proof } = JSON.parse(answer.text) as ProvenHello;
-    return {
-      isProven: proof === seal(secret, 'proof', start, nonce),
-      access: `${number}.${seal(secret, 'access', start)}`,
-      answer: answer.text,
-    };
-  }
-
-  it('goes on at the next start, which proves that it is the view; no answer has what opens it', async () => {
-    const place = await placeWithJob();
-    const { access, key } = await enter(place, place.view.link());
-    await startAgain(place);
-    const next = await goOn(place, key);
-    expect(next.isProven).toBe(true);
-    expect(next.access).not.toBe(access);
-    expect(next.answer).not.toContain(next.access.split('.')[1]);
-    expect((await ask(place, next.access)).text).toBe('of the job\n');
-    const changed = (text: string) => `${text.startsWith('x') ? 'y' : 'x'}${text.slice(1)}`;
-    const [number = '', sealed = ''] = next.access.split('.');
-    for (const wrong of [
-      number,
-      `${number}.`,
-      `${changed(number)}.${sealed}`,
-      `${number}.${changed(sealed)}`,
-      `.${sealed}`,
-    ])
-      expect((await ask(place, wrong)).status, wrong).toBe(401);
-  });
-
-  it('does not go on with another token, or where the view listens elsewhere', async () => {
-    const place = await placeWithJob();
-    const { key } = await enter(place, place.view.link());
-    const other = await placeWithJob({ tokenFile: tokenFileOf(place.settings) });
-    expect(await goOn(other, key)).toMatchObject({ isProven: false });
-    fs.rmSync(tokenFileOf(place.settings));
-    await startAgain(place);
-    const next = await goOn(place, key);
-    expect(next.isProven).toBe(false);
-    expect((await ask(place, next.access)).status).toBe(401);
-  });
-
-  it('gets a pass for one address, which a link and a frame can show, until the view starts again', async () => {
-    const place = await placeWithJob();
-    const { access } = await enter(place, place.view.link());
-    const passed = async (to: string) => await ask(place, access, `/api/pass?to=${encodeURIComponent(to)}`);
-    const without = async (target: string) => await place.ask(target, { headers: NO_TOKEN });
-    const { address } = JSON.parse((await passed(`raw?${STDOUT}`)).text) as { address: string };
-    expect((await without(`/${address}`)).text).toBe('of the job\n');
-    for (const wrong of [
-      address.replace('stdout', 'stderr'),
-      address.replace('raw', 'preview'),
-      `${address}&x=1`,
-      address.slice(0, -1),
-    ])
-      expect((await without(`/${wrong}`)).status, wrong).toBe(401);
-    expect((await without(`/${address.replace('raw', 'lines')}`)).status).toBe(401);
-    for (const to of [`lines?${STDOUT}`, '../x', '', 'session']) expect((await passed(to)).status, to).toBe(400);
-    await startAgain(place);
-    expect((await without(`/${address}`)).status).toBe(401);
-  });
+it('a link opens nothing after a minute, before its time, by another token or at another start', () => {
+  const ticket = ticketFor('token', 'start', 1_000_000);
+  expect(openTicket('token', 'start', ticket, 1_000_000 + TICKET_MS - 1)).toBeDefined();
+  expect(openTicket('token', 'start', ticket, 1_000_000 + TICKET_MS)).toBeUndefined();
+  expect(openTicket('token', 'start', ticket, 999_000)).toBeUndefined();
+  expect(openTicket('other', 'start', ticket, 1_000_001)).toBeUndefined();
+  expect(openTicket('token', 'other', ticket, 1_000_001)).toBeUndefined();
+  const [until = '', nonce, seal] = ticket.split('.');
+  expect(openTicket('token', 'start', `${Number(until) + 1}.${nonce}.${seal}`, 1_000_002)).toBeUndefined();
+  for (const wrong of ['', '..', ticket.slice(0, -1), `${ticket}A`])
+    expect(openTicket('token', 'start', wrong, 1_000_001), wrong).toBeUndefined();
 });
 
 describe('what listens where the view should be', () => {

@@ -15,6 +15,8 @@ class MemoryContent implements ByteSource {
   arrival = Promise.resolve();
   /** The same, of lines that are counted first. */
   counting = Promise.resolve();
+  /** What was fetched is drawn then. */
+  drawing = turn();
   /** Answers have no numbers of lines: the server has not counted them. */
   isUncounted = false;
   versions = new Map([['one', Buffer.alloc(0)]]);
@@ -52,6 +54,7 @@ class MemoryContent implements ByteSource {
 
   async frame() {
     await turn();
+    await this.drawing;
   }
 
   async wait(ms: number) {
@@ -115,6 +118,8 @@ class Story {
   content = new MemoryContent('');
   file: OpenFile | undefined;
   release = () => {};
+  count = () => {};
+  draw = () => {};
   /** What was shown as a problem since the last step. */
   readonly problems: string[] = [];
 
@@ -145,6 +150,20 @@ class Story {
         this.release = content.hold();
       },
       release: () => this.release(),
+      counting: () => {
+        content.isUncounted = true;
+        [content.counting, this.count] = held();
+      },
+      count: () => this.count(),
+      frame: () => {
+        [content.drawing, this.draw] = held();
+      },
+      draw: () => this.draw(),
+      /** Another version that has the same rows. */
+      twin: () => {
+        content.versions.set('two', Buffer.from(content.text).fill('x', 0, 1_000));
+        content.now = 'two';
+      },
       pause: () => file?.pause(),
       follow: () => file?.follow(),
       jump: () => (first === 'end' ? file?.jumpToEnd() : file?.jumpTo(Number(first))),
@@ -238,52 +257,4 @@ it('a mirror that is cut before the page gets to know it is requested with pause
   file.announce({ version: 'one', bytes: 11 });
   await settled(file);
   expect([content.waited, textOf(file), file.condition.value.problem]).toEqual([waits, 'sure\nwhole\n', undefined]);
-});
-
-it('rows that came, and are not drawn yet, give way to the place that the reader goes to', async () => {
-  const content = new MemoryContent(lines(100));
-  const file = await opened(content);
-  content.versions.set('one', Buffer.from(lines(100_000)));
-  file.announce({ version: 'one', bytes: content.text.length });
-  file.pause();
-  const release = content.hold();
-  file.jumpTo(900_000);
-  await turn();
-  release();
-  const [frame, draw] = held();
-  content.frame = () => frame;
-  await turn();
-  file.jumpTo(7);
-  draw();
-  await settled(file);
-  expect([textOf(file), file.target.value]).toEqual([lines(100), { byte: 7 }]);
-});
-
-it('the number of a line is requested for other rows that are here by then', async () => {
-  const content = new MemoryContent(lines(60_000));
-  content.isUncounted = true;
-  const [counting, count] = held();
-  content.counting = counting;
-  const file = await opened(content, { at: 300_000, follows: false });
-  file.jumpTo(500_000);
-  await settled(file);
-  count();
-  await settled(file);
-  const { start } = file.window;
-  expect(file.window.lineOf(0)).toBe(lineAt(content.text, start));
-  // Another version that has the same rows.
-  file.jumpTo(100_000);
-  await settled(file);
-  const [counted, go] = held();
-  content.counting = counted;
-  file.follow();
-  await settled(file);
-  const two = Buffer.from(content.text);
-  content.versions.set('two', two.fill('x', 0, 1_000));
-  content.now = 'two';
-  file.announce({ version: 'two', bytes: two.length });
-  await settled(file);
-  go();
-  await settled(file);
-  expect(file.window.lineOf(0)).toBe(lineAt(two, file.window.start));
 });
