@@ -76,7 +76,6 @@ test('each route responds as docs/openapi.json says, read.sock changes nothing, 
 
   const post = (body: object): Sent => ({ method: 'POST', body: JSON.stringify(body) });
   const refused: readonly [number, object, string, string, Sent?][] = [
-    [404, { hint: 'see docs/gateway.md' }, read, '/v1/nothing'],
     [
       404,
       { message: `the service has no task 987654 of job ${jobId}` },
@@ -92,7 +91,6 @@ test('each route responds as docs/openapi.json says, read.sock changes nothing, 
       '/v1/jobs',
       { headers: { origin: 'http://example.org' } },
     ],
-    [403, { message: 'this socket changes nothing' }, read, '/v1/jobs', post({ jobId })],
   ];
   for (const [status, error, socket, at, sent] of refused)
     expect(await ask(socket, at, sent)).toMatchObject({ status, json: { error } });

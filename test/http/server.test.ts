@@ -9,7 +9,6 @@ import { expect, it, onTestFinished } from 'vitest';
 import type { HttpContext } from '../../src/http/app.ts';
 import { type Limited, Limits } from '../../src/http/refused.ts';
 import { serveHttp } from '../../src/http/server.ts';
-import { streamed } from '../../src/http/streams.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const REQUEST = 'GET / HTTP/1.1\r\nHost: here\r\n\r\n';
@@ -165,22 +164,6 @@ it.each<[Limited, number]>([
   limits.take(kind);
   first?.();
   expect(() => limits.take(kind)).toThrow('already');
-});
-
-it('a body that fails while it is sent breaks its connection: no part looks like all', async () => {
-  const failures: unknown[] = [];
-  const failure = new Error('the disk is gone');
-  async function* pieces() {
-    yield Buffer.from('first');
-    throw failure;
-  }
-  const onFailure = (error: unknown) => void failures.push(error);
-  const { at } = await served((_, env) =>
-    streamed({ onFailure }, { env } as HttpContext, pieces(), { headers: {}, end: () => {} }),
-  );
-  const [response] = (await once(http.get({ ...at, agent: false }), 'response')) as [http.IncomingMessage];
-  await expect(text(response)).rejects.toMatchObject({ code: 'ECONNRESET' });
-  expect(failures).toEqual([failure]);
 });
 
 it.each([

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { FoundLine, Wanted } from '../../src/search/scan.ts';
 import { type SearchOptions, search } from '../../src/search/search.ts';
+import { expectCases, stepOf } from '../support/errors.ts';
 import { numRuns } from '../support/property-runs.ts';
 import { directoryOfFile } from '../support/temp-directory.ts';
 
@@ -121,46 +122,24 @@ describe('one file', () => {
     return (await resultsOf({ ...options, limits: SMALL })).lines.map(({ number, bytes }) => `${number}:${bytes}`);
   };
 
-  it('ignores the case of characters that are not ASCII, or have a third case', async () => {
-    for (const [text, source] of [
-      ['300 \u212a', '0 k'],
-      ['ſum É', 'sum é'],
-    ] as const) {
-      const [line = ''] = await linesOf(Buffer.from(`${text}\n`), source, { ignoreCase: true });
-      expect(Buffer.from(line, 'latin1').toString()).toBe(`1:${text}`);
-    }
-    expect(await linesOf('no NEEdle\n', 'needle', { ignoreCase: true })).toEqual(['1:no NEEdle']);
+  it('has the lines that are written', async () => {
+    await expectCases(path.join(import.meta.dirname, 'search.txt'), async (given) => {
+      const all = stepOf(`find ${given}`, { find: (...of) => of }) as [string, string, object?, object?];
+      const [content, source, how = {}, more = {}] = all;
+      const options = { files: [written('one', Buffer.from(content, 'latin1'))], pattern: { source, ...how } };
+      const wanted = { ...LINES, ...more };
+      const { lines } = await resultsOf({ ...options, wanted, limits: SMALL, threads: 0 });
+      return lines.map(({ number, bytes, isSelected }) => {
+        const text = Buffer.from(bytes, 'latin1').toString();
+        const short = text.replaceAll(/(.)\1{9,}/g, (run, character) => `<${character}*${run.length}>`);
+        return `${number}${isSelected ? ':' : '-'}${short}`;
+      });
+    });
   });
 
-  it('matches bytes that are not UTF-8 by a dot, and the text around them', async () => {
-    const content = Buffer.from([0x61, 0xff, 0x62, 0x0a, 0x61, 0xc3, 0x0a, 0x62, 0x0a]);
-    expect(await linesOf(content, 'a.b')).toEqual(['1:a\u00ffb']);
-    expect(await linesOf(content, '^a.$')).toEqual(['2:a\u00c3']);
-    expect(await linesOf(content, 'b')).toEqual(['1:a\u00ffb', '3:b']);
-  });
-
-  it('searches a line that is too long in pieces, which are one line', async () => {
-    const content = `${'x'.repeat(1500)} late ${'x'.repeat(1500)} late\n2nd late\n${'y'.repeat(5000)}`;
-    expect((await linesOf(content, 'late')).map((line) => line.split(':')[0])).toEqual(['1', '2']);
-    expect((await linesOf(content, 'late'))[0]).toContain(' late ');
-    const [long, last, more] = await linesOf(content, '[xy]');
-    expect(long).toBe(`1:${'x'.repeat(1000)}`);
-    expect(last).toBe(`3:${'y'.repeat(1000)}`);
-    expect(more).toBeUndefined();
-    // A state that ends after the piece ends no piece.
-    expect(await linesOf(`${'x'.repeat(1_000)}\r${'y'.repeat(9)}`, 'x')).toEqual([`1:${'x'.repeat(1_000)}`]);
-    // Where the pieces are cut, no word is lost.
+  it('loses no word where the pieces of a long line are cut', async () => {
     for (let at = 950; at < 1050; at++)
       expect(await linesOf(`${'x'.repeat(at)}needle${'x'.repeat(2000)}\nlast`, 'needle')).toHaveLength(1);
-    expect(await linesOf(content, 'late', { invert: true })).toHaveLength(2);
-    // The piece before is no context of its own line.
-    const files = [written('one', `one\ntwo\n${'x'.repeat(1_500)} late`)];
-    const options = { files, pattern: { source: 'late' }, limits: SMALL, threads: 0 };
-    const { lines } = await resultsOf({ ...options, wanted: { ...LINES, before: 2 } });
-    expect(lines.map(({ number, isSelected }) => [number, isSelected])).toEqual([
-      ...[1, 2].map((number) => [number, false]),
-      [3, true],
-    ]);
   });
 
   it('finds each of many texts, also a short one, and in any case', async () => {

@@ -3,7 +3,6 @@ import fs from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { lockDirectory } from '../../src/store/lock.ts';
-import type { StoredError } from '../../src/store/rows.ts';
 import { Totals } from '../../src/store/totals.ts';
 import { AgentCounts, Figures } from '../../src/view/events/figures.ts';
 import { Snapshots } from '../../src/view/events/snapshots.ts';
@@ -11,8 +10,6 @@ import { until } from '../support/e2e-until.ts';
 import { JOB, STDOUT, ViewPlace } from '../support/view-place.ts';
 
 const FILE = `file=${JOB}/9001/stdout`;
-const TROUBLE: StoredError = { code: 'timeout', message: '<b>no\u202e answer', hint: 'wait', since: 7 };
-
 describe('a mirror that grows', () => {
   it('is said to all who look, and only the last of many changes', async () => {
     const place = await ViewPlace.withJob();
@@ -139,22 +136,6 @@ describe('the service', () => {
 });
 
 describe('a stream', () => {
-  it('that nobody reads keeps nothing for later', async () => {
-    const place = await ViewPlace.withJob();
-    const reader = place.look(FILE);
-    await reader.until('length');
-    // It does not read: what the system cannot send any more is not made either.
-    const stuck = place.request(`/api/events?jobs=1&job=${JOB}&${FILE}`, {}, (response) => response.pause());
-    stuck.on('error', () => {});
-    for (let step = 0; step < 200; step++) {
-      fs.appendFileSync(place.mirrorOf(), 'x');
-      place.commit('stdout', { position: step, error: { ...TROUBLE, message: 'm'.repeat(20_000) + step } });
-      if (step % 20 === 0) await sleep(1);
-    }
-    await reader.until('length', ({ bytes }) => bytes === 200);
-    stuck.destroy();
-  });
-
   it('that is closed reads nothing more', async () => {
     const place = await ViewPlace.withJob();
     const page = place.look('jobs=1');

@@ -108,28 +108,6 @@ it('jobs of this agent are read here, those of others in the copy, and an outage
   expect([alone.isComplete, idsOf(alone)]).toEqual([true, [[OWN, MOVED]]]);
 });
 
-it('bytes that are here do not wait for a fleet that does not answer', async () => {
-  let now = 1_000;
-  vi.spyOn(performance, 'now').mockImplementation(() => now);
-  onTestFinished(() => void vi.restoreAllMocks());
-  let fail = (_: Error) => {};
-  const reads: number[] = [];
-  const stores = new JobStores(() => storeWith(OWN), {
-    read: () => {
-      reads.push(now);
-      return new Promise((_, reject) => (fail = reject));
-    },
-    close: async () => {},
-  });
-  const first = stores.ready(undefined);
-  fail(new Error('the fleet is away'));
-  await first;
-  now += 10_001;
-  await stores.ready(undefined);
-  expect(reads, 'it is tried again').toEqual([1_000, 11_001]);
-  expect(stores.state?.error).toMatchObject({ message: expect.stringContaining('the fleet is away') });
-});
-
 it('each of two requests for the results of a job waits for the read that has them', async () => {
   const places = new Map([[OTHER, { owner: 'bert', isElsewhere: true }]]);
   const read: FleetRead = { store: storeWith(OTHER), name: 'anna', agents: [], waitingJobs: 0, places };

@@ -112,21 +112,6 @@ describe('the token', () => {
 });
 
 describe('a request', () => {
-  it('names no server that it would have to know: what it shows counts', async () => {
-    const place = await placeWithSecret();
-    for (const host of [
-      'localhost',
-      '127.0.0.1',
-      '[::1]:9470',
-      '10.0.0.5:9470',
-      'gateway.example.org',
-      'LOCALHOST:1',
-    ]) {
-      expect((await place.ask(LINES, { headers: { host } })).status, host).toBe(200);
-      expect((await place.ask(LINES, { headers: { host, authorization: undefined } })).status, host).toBe(401);
-    }
-  });
-
   it('for a file of the page gets the same bytes, packed or not', async () => {
     const place = await placeWithSecret();
     const [asset = ''] = /assets\/[\w.-]+/.exec((await place.ask('/')).text) ?? [];

@@ -200,20 +200,8 @@ function openWindow(url: string, network: Network): Window {
   window.document.write(html.replaceAll(/<(?:script|link rel="stylesheet").*/g, ''));
   layOut(window);
   const own = [
-    'document',
-    'location',
-    'history',
-    'localStorage',
-    'matchMedia',
-    'navigator',
-    'ResizeObserver',
-    'IntersectionObserver',
-    'Node',
-    'NodeFilter',
-    'Range',
-    'devicePixelRatio',
-    'innerWidth',
-    'innerHeight',
+    ...['document', 'location', 'history', 'localStorage', 'matchMedia', 'navigator', 'Node', 'NodeFilter', 'Range'],
+    ...['ResizeObserver', 'IntersectionObserver', 'devicePixelRatio', 'innerWidth', 'innerHeight'],
   ];
   const bound = ['addEventListener', 'removeEventListener', 'requestAnimationFrame', 'cancelAnimationFrame'];
   const types = Object.getOwnPropertyNames(window).filter((name) =>
