@@ -3,8 +3,11 @@ import { isUtf8 } from 'node:buffer';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, onTestFinished } from 'vitest';
+import { passOfDeleted } from '../../../src/agent/pass/complete-pass.ts';
 import { asJobtailError, type ErrorCode, JobtailError } from '../../../src/errors.ts';
 import { keyText, type LiveFileKey, type LiveFileName, type TaskId } from '../../../src/job.ts';
+import { unprovenIn } from '../../../src/proven.ts';
+import type { WatchState } from '../../../src/store/rows.ts';
 import { Engine, JOB, ModelDisk, STDOUT } from '../../support/engine.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
@@ -197,7 +200,9 @@ class LiveStory {
     };
     const clock = { now: () => this.now, monotonic: () => this.now, timer };
     this.remote.noted.length = 0;
-    const { liveFiles, appended, verified, openEnds } = await this.engine.pass(clock, isLast, { pauseMs });
+    const summary = await this.engine.pass(clock, isLast, { pauseMs }).catch(asJobtailError);
+    if (summary instanceof JobtailError) return [`${step}: thrown ${summary.code}`, ...this.#changed()];
+    const { liveFiles, appended, verified, openEnds } = summary;
     const open = openEnds.map(({ file, reason }) => `, ${file}: ${reason}`).join('');
     const calls = this.remote.noted.filter((call) => !call.startsWith('text'));
     const times = `pauses [${pauses.join(', ')}], requested [${calls.join(', ')}]`;
@@ -251,6 +256,12 @@ class LiveStory {
     if (word === 'poll' || word === 'final') return await this.#polls(step, 1, Number(first || 1), word === 'final');
     if (word === 'polls') return await this.#polls(step, number, Number(rest[1]), rest[2] === 'final');
     if (word === 'pass' || word === 'last') return await this.#pass(step, word === 'last', Number(first || 2_000));
+    // The reasons against the job.
+    if (word === 'proof') return [`proof: ${unprovenIn(this.engine.store, JOB).join('; ') || 'proven'}`];
+    if (word === 'deleted') {
+      const { verified, openEnds } = passOfDeleted(JOB, this.engine.store);
+      return [`deleted: ${verified} verified, ${openEnds.length} open ends`];
+    }
     if (word === 'kill') return await this.#killed(rest[1] ?? '', first === 'before');
     const steps: Readonly<Record<string, () => unknown>> = {
       has: () => remote.files.set(NAME, bytesOf(rest.join(' '), remote.files.get(NAME))),
@@ -278,6 +289,13 @@ class LiveStory {
       flush: () => Object.assign(this.disk, { flushFailures: 1 }),
       learned: () => this.engine.store.capabilities.set('text-encoding', first),
       shift: () => this.engine.store.capabilities.set('task-shift', first),
+      state: () => this.engine.store.jobs.setState(JOB, first as WatchState),
+      // Texts show other bytes than downloads, as a cache of the cluster's file system does.
+      texts: () => {
+        const shown = bytesOf(rest.join(' ')).toString('latin1');
+        remote.decodeWith = (_, offset) => shown.slice(offset);
+      },
+      poison: () => remote.poisoned.add(NAME),
       raw: () => Object.assign(remote, { rawAccess: first === 'yes' }),
       prefix: () => Object.assign(remote, { prefix: first }),
       stale: () => (first === 'none' ? remote.staleSizes.clear() : remote.staleSizes.set(NAME, number)),
