@@ -14,7 +14,7 @@ import { DiskReserve } from '../../../src/system/files.ts';
 import { startJob } from '../../support/composed-agent.ts';
 import { JOB, STDOUT } from '../../support/engine.ts';
 import { NEW_RESULT } from '../../support/live-place.ts';
-import { jobOf, tasksOf } from '../../support/model-remote.ts';
+import { at, jobOf, tasksOf } from '../../support/model-remote.ts';
 
 type Started = Awaited<ReturnType<typeof startJob>>;
 type CallKind = 'texts' | 'probes' | 'listings' | 'downloads' | 'lists' | 'reports';
@@ -118,12 +118,12 @@ class JobStory {
       found[`job ${jobId}`] = [state, ...more.filter(Boolean)].join(', ');
       const { information } = store.jobInformation.get(jobId) ?? {};
       found[`reported ${jobId}`] = information?.state ?? '';
-      const { foundBy } = store.taskSearches.get(jobId) ?? {};
-      const tasks = store.taskSearches.knownTasks(jobId);
-      found[`tasks ${jobId}`] = tasks.length === 0 ? '' : `${tasks.join(' ')} by ${foundBy}`;
       const counts = Object.entries(store.results.counts(jobId)).filter(([, count]) => count > 0);
       found[`results ${jobId}`] = counts.map((count) => count.join(' ')).join(', ');
     }
+    const { foundBy } = store.taskSearches.get(JOB) ?? {};
+    const tasks = store.taskSearches.knownTasks(JOB);
+    found['tasks'] = tasks.length === 0 ? '' : `${tasks.join(' ')} by ${foundBy}`;
     for (const { name, state, reason } of store.results.notSynced(JOB, 5)) found[name] = `${state}: ${reason}`;
     for (const row of store.liveFiles.ofJob(JOB)) {
       const { position, generation, error } = row;
@@ -242,7 +242,7 @@ class JobStory {
       other: () => this.#report(first, second, last.join(' ')),
       watch: () => watch(JSON.parse(rest || '{}') as Partial<WatchRequest>),
       unwatch: () => {
-        store.transaction(() => store.jobs.unwatch(JOB, first as 'ending'));
+        store.transaction(() => store.jobs.unwatch((second || JOB) as JobId, first as 'ending'));
       },
       state: () => store.jobs.setState(JOB, first as WatchState),
       refresh: () => agent.refresh(),
@@ -299,9 +299,24 @@ class JobStory {
       signin: () => agent.serviceFailed(new JobtailError(first as ErrorCode, 'no session')),
       take: () => agent.take([JOB]),
       rule: () => {
-        const rule = { include: ['**'], exclude: [], maxAgeMs: 1, maxJobs: 9, source: 'command' } as const;
-        store.watchMine.save({ ...rule, since: clock.now() });
+        const rule = { include: ['**'], exclude: [], maxAgeMs: UNITS.d, maxJobs: 200, source: 'command' } as const;
+        if (first === 'none') store.watchMine.remove('command');
+        else store.watchMine.save({ ...rule, since: clock.now(), ...(JSON.parse(rest || '{}') as object) });
         agent.refresh();
+      },
+      // Each third job runs or waits; the others ended, half of them long ago.
+      thirty: () => {
+        for (let id = 1; id <= 30; id++) {
+          const [isOver, isEven] = [id % 3 !== 0, id % 2 === 0];
+          const endTime = isOver ? at(clock.now() - (isEven ? 30 * UNITS.d : UNITS.m)) : null;
+          const state = isOver ? 'Finished' : isEven ? 'Running' : 'Queued';
+          service.set(
+            jobOf(`${id}`, state, { tasks: tasksOf(`${10_000 + id}`), endTime, submitTime: at(clock.now()) }),
+          );
+        }
+      },
+      finish: () => {
+        for (const job of service.jobs.values()) service.set({ ...job, state: 'Finished', endTime: at(clock.now()) });
       },
       jobs: () => {
         for (let id = Number(first); id < Number(first) + Number(second); id++) {
