@@ -50,32 +50,30 @@ async function statusOf(file: string, jobIds: readonly JobId[] = [], json = fals
   return printed;
 }
 
-it('status shows the last state of a read-only disk, and that it is read-only', async (context) => {
-  const { disk, file, served } = await diskWithState(context);
-  served().close();
-  await disk.makeReadOnly();
-  for (const page of [await statusOf(file), await statusOf(file, [JOB])]) {
-    expect(page).toMatch(/501.*watched/);
-    expect(page).toContain(`mirror.directory ${disk.directory}/mirror: read-only file system`);
-    expect(page).toContain(`state.directory ${disk.directory}/state: read-only file system`);
-  }
-  expect(JSON.parse(await statusOf(file, [], true))).toMatchObject({
-    jobs: [{ jobId: JOB }],
-    disks: [{ key: 'mirror.directory', error: { code: 'permission' } }, { error: { code: 'permission' } }],
-  });
-});
-
-it('what an agent committed before it was killed is shown from a read-only disk, too', async (context) => {
-  const { disk, file, state, served } = await diskWithState(context);
-  const owned = served();
-  // With its log, as a kill leaves it.
-  fs.cpSync(state, `${state}-copy`, { recursive: true });
-  owned.close();
-  fs.rmSync(state, { recursive: true });
-  fs.renameSync(`${state}-copy`, state);
-  await disk.makeReadOnly();
-  expect(await statusOf(file)).toMatch(/501.*watched/);
-});
+it.for(['stopped', 'killed'])(
+  'status shows the last state of a read-only disk, whose agent was %s',
+  async (how, context) => {
+    const { disk, file, state, served } = await diskWithState(context);
+    const owned = served();
+    // With the log of the database, as a kill leaves it.
+    fs.cpSync(state, `${state}-copy`, { recursive: true });
+    owned.close();
+    if (how === 'killed') {
+      fs.rmSync(state, { recursive: true });
+      fs.renameSync(`${state}-copy`, state);
+    }
+    await disk.makeReadOnly();
+    for (const page of [await statusOf(file), await statusOf(file, [JOB])]) {
+      expect(page).toMatch(/501.*watched/);
+      expect(page).toContain(`mirror.directory ${disk.directory}/mirror: read-only file system`);
+      expect(page).toContain(`state.directory ${disk.directory}/state: read-only file system`);
+    }
+    expect(JSON.parse(await statusOf(file, [], true))).toMatchObject({
+      jobs: [{ jobId: JOB }],
+      disks: [{ key: 'mirror.directory', error: { code: 'permission' } }, { error: { code: 'permission' } }],
+    });
+  },
+);
 
 it('status names a full disk, whether an agent runs or not', async (context) => {
   const { disk, file, served } = await diskWithState(context);

@@ -34,15 +34,6 @@ describe.each(['agent.service', 'agent@.service'])('%s', (unit) => {
   it('leaves no image of its memory behind', () => {
     expect(read(unit)).toMatch(/^LimitCORE=0$/m);
   });
-
-  it('has a reason beside every line', () => {
-    const blocks = bodyOf(unit)
-      .split(/(?=^#)/m)
-      .slice(1);
-    // A comment stands above one line, or above a few that are one thing.
-    const unexplained = blocks.filter((block) => block.split('\n').filter((line) => /^\w+=/.test(line)).length > 6);
-    expect(unexplained).toEqual([]);
-  });
 });
 
 it('the template is the unit with other paths', () => {

@@ -27,113 +27,74 @@ function place({ onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
 
 const soon = (condition: () => void) => vi.waitFor(condition, { timeout: 20_000, interval: 20 });
 
-interface Case {
-  /** The file that is watched, made as it is at the beginning. */
-  readonly begin: (directory: string) => string;
-  readonly changes: readonly ((directory: string, file: string) => void)[];
-}
-
 const OLD_SECONDS = 1_000_000_000;
 const write = (file: string, text: string) => fs.writeFileSync(file, text);
-const writeOld = (file: string, text: string) => {
-  write(file, text);
-  fs.utimesSync(file, OLD_SECONDS, OLD_SECONDS);
-};
-const made = (directory: string) => {
-  write(path.join(directory, 'file'), 'one');
-  return path.join(directory, 'file');
-};
-const replace = (_: string, file: string) => {
-  write(`${file}.new`, 'two');
-  fs.renameSync(`${file}.new`, file);
-};
-const version = (directory: string, name: string) => {
-  fs.mkdirSync(path.join(directory, name), { recursive: true });
-  writeOld(path.join(directory, name, 'file'), name);
-};
-/** Lets a link lead elsewhere in one step. */
-const swap = (directory: string, link: string, target: string) => {
-  fs.symlinkSync(target, path.join(directory, 'fresh-link'));
-  fs.renameSync(path.join(directory, 'fresh-link'), path.join(directory, link));
-};
-/** As Kubernetes mounts a ConfigMap or a Secret. */
-const mounted = (directory: string) => {
-  version(directory, 'v1');
-  fs.symlinkSync('v1', path.join(directory, '..data'));
-  fs.symlinkSync('..data/file', path.join(directory, 'file'));
-  return path.join(directory, 'file');
-};
-const remount = (next: string, before?: string) => (directory: string) => {
-  version(directory, next);
-  swap(directory, '..data', next);
-  if (before !== undefined) fs.rmSync(path.join(directory, before), { recursive: true });
+
+/** What happens to a file, by the first word of a step. */
+const STEPS: Readonly<Record<string, (file: string, word: string, directory: string) => void>> = {
+  write,
+  // As long ago as any other old one.
+  old(file, text) {
+    write(file, text);
+    fs.utimesSync(file, OLD_SECONDS, OLD_SECONDS);
+  },
+  chmod: (file, mode) => fs.chmodSync(file, Number.parseInt(mode, 8)),
+  rm: (file) => fs.rmSync(file, { recursive: true }),
+  mkdir: (file) => fs.mkdirSync(file, { recursive: true }),
+  move: (file, name, directory) => fs.renameSync(file, path.join(directory, name)),
+  // In one step, also if it leads elsewhere already.
+  link(file, target) {
+    fs.symlinkSync(target, `${file}.fresh`);
+    fs.renameSync(`${file}.fresh`, file);
+  },
 };
 
-const CASES: Record<string, Case> = {
-  'is written, again and again': {
-    begin: made,
-    changes: [1, 2, 3].map((round) => (_, file) => write(file, `round ${round}`)),
-  },
-  'is replaced by one that is as long and no newer': {
-    begin: made,
-    changes: [
-      (_, file) => {
-        writeOld(`${file}.new`, 'two');
-        fs.renameSync(`${file}.new`, file);
-      },
-      (_, file) => write(file, 'six'),
-    ],
-  },
-  'is written, with length and time as they were': {
-    begin: (directory) => {
-      writeOld(path.join(directory, 'file'), 'one');
-      return path.join(directory, 'file');
-    },
-    changes: [(_, file) => writeOld(file, 'two')],
-  },
-  'gets other rights': { begin: made, changes: [(_, file) => fs.chmodSync(file, 0o600)] },
-  'is removed and made again': {
-    begin: made,
-    changes: [(_, file) => fs.rmSync(file), (_, file) => write(file, 'one'), (_, file) => write(file, 'more')],
-  },
-  'is made later, with the directories above it': {
-    begin: (directory) => path.join(directory, 'a', 'b', 'file'),
-    changes: [
-      (directory, file) => {
-        fs.mkdirSync(path.join(directory, 'a', 'b'), { recursive: true });
-        write(file, 'one');
-      },
-      (_, file) => write(file, 'more'),
-      replace,
-    ],
-  },
-  'is swapped as Kubernetes does it, again and again': {
-    begin: mounted,
-    changes: [remount('v2', 'v1'), remount('v3', 'v2'), remount('v4', 'v3')],
-  },
-  'is a link that leads elsewhere': {
-    begin: (directory) => {
-      for (const name of ['v1', 'v2']) version(directory, name);
-      fs.symlinkSync('v1/file', path.join(directory, 'file'));
-      return path.join(directory, 'file');
-    },
-    changes: [
-      (directory) => swap(directory, 'file', 'v2/file'),
-      (directory) => write(path.join(directory, 'v2', 'file'), 'written'),
-    ],
-  },
-};
+function does(directory: string, steps: string): void {
+  for (const step of steps === '' ? [] : steps.split('; ')) {
+    const [word = '', name = '', rest = ''] = step.split(' ');
+    const act = STEPS[word];
+    if (act === undefined) throw new Error(`there is no such step: ${step}`);
+    act(path.join(directory, name), rest, directory);
+  }
+}
+
+const replace = 'write new two; move new file';
+/** As Kubernetes mounts a ConfigMap or a Secret. */
+const version = (name: string) => `mkdir ${name}; old ${name}/file ${name}`;
+const remount = (before: string, next: string) => `${version(next)}; link ..data ${next}; rm ${before}`;
 
 describe.concurrent('a watch', () => {
-  test.for(Object.keys(CASES))('is notified of a file that %s', async (name, context) => {
-    const { begin, changes } = CASES[name] as Case;
+  test.for<[string, begin: string, ...string[]]>([
+    ['is written, again and again', 'write file one', 'write file 1', 'write file 2', 'write file 3'],
+    [
+      'is replaced by one that is as long and no newer',
+      'write file one',
+      'old new two; move new file',
+      'write file six',
+    ],
+    ['is written, with length and time as they were', 'old file one', 'old file two'],
+    ['gets other rights', 'write file one', 'chmod file 600'],
+    ['is removed and made again', 'write file one', 'rm file', 'write file one', 'write file more', replace],
+    ['is made later, with the directories above it', '', 'mkdir a/b; write a/b/file one', 'write a/b/file more'],
+    [
+      'is swapped as Kubernetes does it, again and again',
+      `${version('v1')}; link ..data v1; link file ..data/file`,
+      ...[remount('v1', 'v2'), remount('v2', 'v3'), remount('v3', 'v4')],
+    ],
+    [
+      'is a link that leads elsewhere',
+      `${version('v1')}; ${version('v2')}; link file v1/file`,
+      ...['link file v2/file', 'write v2/file written'],
+    ],
+  ])('is notified of a file that %s', async ([, begin, ...changes], context) => {
     const { directory, start } = place(context);
-    const file = begin(directory);
+    const file = path.join(directory, begin === '' ? 'a/b/file' : 'file');
+    does(directory, begin);
     const reported: string[] = [];
     start([file], { onChange: () => void reported.push(lookAt(file)) });
     for (const change of changes) {
       reported.length = 0;
-      change(directory, file);
+      does(directory, change);
       const expected = lookAt(file);
       await soon(() => expect(reported).toContain(expected));
     }
