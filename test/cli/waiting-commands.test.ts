@@ -137,6 +137,17 @@ it('watch of several jobs asks for all at once, and ends although the agent answ
   expect(jobIds.map((jobId) => store.jobs.get(jobId)?.state)).toEqual(['watched', 'watched', 'watched']);
 });
 
+it('watch beside an agent refuses a directory of mirrors that cannot be used', async () => {
+  const { file, config, store } = await ownState();
+  const { directory } = config.mirror;
+  fs.rmSync(directory, { recursive: true });
+  fs.writeFileSync(directory, '');
+  const options = { config: file, task: [TASK], file: [], results: true, wait: true };
+  const message = expect.stringContaining(`mirror.directory ${directory} cannot be used`);
+  await expect(watchEach([JOB], options)).rejects.toMatchObject({ code: 'permission', message });
+  expect(store.jobs.all()).toEqual([]);
+});
+
 it('watch --foreground prints each line and each state once, while its last row shows the progress', async () => {
   const job = await followedJob(null);
   job.append('before\n');

@@ -1,6 +1,6 @@
 /** `agent watch JOB`: registers a job, and prints the paths of its mirrors. */
 import { type Config, hasFleet, hasJobService } from '../../config/config.ts';
-import { withStore } from '../../daemon/own-state.ts';
+import { makeDirectories, withStore } from '../../daemon/own-state.ts';
 import { JobtailError } from '../../errors.ts';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
 import { jsonReport } from '../../json-report.ts';
@@ -80,6 +80,7 @@ async function watch(config: Config, jobId: JobId, options: WatchOptions, signal
     return;
   }
   requireOwner(config);
+  makeDirectories(config);
   if (options.foreground === true)
     return (await import('./watch-foreground.ts')).watchHere(config, request, options.lines ?? FIRST_LINES);
   await withStore(config, commandLog(), async (store, owned) => {
