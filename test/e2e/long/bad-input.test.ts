@@ -4,13 +4,6 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { taskOf } from '../../support/e2e-job.ts';
 import { NOBODY, Place } from '../../support/e2e-place.ts';
-import type { Ended } from '../../support/e2e-program.ts';
-
-function expectRefused(ended: Ended, code: number, ...words: string[]): void {
-  expect(ended).toMatchObject({ code, signal: null, stdout: '' });
-  for (const word of words) expect(ended.stderr).toContain(word);
-  expect(ended.stderr, 'a person can do without the stack').not.toMatch(/^ +at /m);
-}
 
 it('without rights while the agent runs: the job says so, and goes on when they are back', async (context) => {
   const place = Place.make(context);
@@ -30,7 +23,10 @@ it('without rights while the agent runs: the job says so, and goes on when they 
   await agent.logs('agent ready', { jobs: 0 });
   fs.chmodSync(place.mirror, 0o500);
   const order = ['watch', job.jobId, '--task', task.taskId];
-  expectRefused(await place.agent(...order), 8, `mirror.directory ${place.mirror} cannot be used`);
+  const refused = await place.agent(...order);
+  expect(refused).toMatchObject({ code: 8, signal: null, stdout: '' });
+  expect(refused.stderr).toContain(`mirror.directory ${place.mirror} cannot be used`);
+  expect(refused.stderr, 'a person can do without the stack').not.toMatch(/^ +at /m);
   fs.chmodSync(place.mirror, 0o700);
   expect(await place.agent(...order)).toMatchObject({ code: 0 });
   await place.mirrored(job, 'stdout');

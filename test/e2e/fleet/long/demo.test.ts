@@ -1,6 +1,6 @@
 /** `agent demo --fleet` as people start it. */
 import fs from 'node:fs';
-import { expect, it, type TestContext } from 'vitest';
+import { expect, it } from 'vitest';
 import { FLEET_NODE } from '../../../../bench/fleet-node.ts';
 import { expectNothingLeft, Program } from '../../../support/e2e-program.ts';
 import { needs } from '../../../support/needs.ts';
@@ -8,20 +8,14 @@ import { temporaryDirectory } from '../../../support/temp-directory.ts';
 
 const OPTIONS = needs('postgres');
 
-/** A demo whose temporary directories are below one of the test. */
-function startDemo({ onTestFinished }: TestContext, ...flags: readonly string[]) {
-  // Not the one of the machine; and whoever PostgreSQL runs as has to get there.
-  const directory = temporaryDirectory('/tmp', { onTestFinished });
-  fs.chmodSync(directory, 0o755);
-  const env = { TMPDIR: directory };
-  return { directory, demo: new Program(['demo', '--fleet', ...flags], { cwd: directory, env, node: FLEET_NODE }) };
-}
-
 it(
   'kills one of three agents, stops another one, and ends with a table in which all files are equal',
   OPTIONS,
   async (context) => {
-    const { directory, demo } = startDemo(context);
+    // Not the one of the machine; and whoever PostgreSQL runs as has to get there.
+    const directory = temporaryDirectory('/tmp', context);
+    fs.chmodSync(directory, 0o755);
+    const demo = new Program(['demo', '--fleet'], { cwd: directory, env: { TMPDIR: directory }, node: FLEET_NODE });
     const { code, stdout, stderr } = await demo.ended;
     expect([stderr, code]).toEqual(['', 0]);
     expect(stdout).toMatch(/ben \(process \d+\) is dead; cleo \(process \d+\) stands still/);
