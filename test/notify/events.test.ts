@@ -276,14 +276,14 @@ describe('a job', () => {
   });
 
   it('whose state is older than what was read of it is read anew', async () => {
-    const place = withJob(ruleOf({ match: 'ERROR' }));
-    place.grow('fine\nERROR\n');
+    const place = withJob(ruleOf({ match: '^ERROR' }));
+    place.grow('ERROR\nfine\n');
     await place.tick();
     place.store.outbox.savePosition({ jobId: JOB, ...KEY, generation: 2, position: 3, lines: 7 });
     place.grow('ERROR\n');
     await place.tick();
     await place.tick();
-    expect(place.shown).toEqual(['match 2 ERROR', 'match 2 ERROR', 'match 3 ERROR']);
+    expect(place.shown).toEqual(['match 1 ERROR', 'match 1 ERROR', 'match 3 ERROR']);
   });
 
   it('is read on where a pattern takes too long', async () => {
