@@ -35,6 +35,7 @@ function agentOf() {
   };
   const freeSilent = async () => {
     const count = fleet.freed.shift() ?? 0;
+    if (Number.isNaN(count)) throw new JobtailError('fleet', 'nothing is released');
     say(`released ${count}`);
     return count;
   };
