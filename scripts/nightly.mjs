@@ -36,7 +36,7 @@ const STEPS = [
   {
     mutants: { command: ['npm', 'run', '--silent', 'test:mutants', '--', '--write', '--count', amount(60)] },
     simulation: {
-      command: [...VITEST, 'test/virtual/virtual.test.ts', 'test/virtual/fleet/long/fleet.test.ts'],
+      command: [...VITEST, 'test/virtual/fleet/long/fleet.test.ts'],
       environment: { JOBTAIL_LONG: '1', JOBTAIL_VIRTUAL_SECONDS: amount(3_600) },
     },
     lives: { command: [...VITEST, 'test/virtual/life.test.ts'], environment: { JOBTAIL_LIFE_RUNS: amount(20_000) } },

@@ -205,7 +205,7 @@ export class SimulatedAgent {
     this.#ticks = place.hasRareTicks === true ? new Ticks(this.clock) : undefined;
     const role = place.isCommand === true ? 'command' : 'agent';
     this.#owned = place.aside(() => openNew(config, this.#log(), { secrets: this.#secrets, clock: this.clock, role }));
-    place.onOpened?.(this);
+    place.aside(() => place.onOpened?.(this));
     this.#reload = new Reload({
       ...{ current: config, clock: this.clock, log: this.#log() },
       connect: async (changed) => {
@@ -348,7 +348,7 @@ export class SimulatedAgent {
         ...{ leases: transfers.leases, clock, random: chance.next, wanted: 'direct', aboveBytes: 1e9 },
         transfers: { NetworkShare: directTransfer(service, clock), SftpScp: directTransfer(service, clock) },
       });
-      Object.defineProperty(transfers, 'directOf', { value: () => direct });
+      Object.defineProperty(transfers, 'directOf', { configurable: true, value: () => direct });
     }
     this.engine = buildEngine({
       ...{

@@ -4,7 +4,7 @@
  * ends, however its neighbours fail.
  */
 import fc from 'fast-check';
-import { test } from 'vitest';
+import { expect, test } from 'vitest';
 import { numRuns } from '../support/property-runs.ts';
 import { endOf } from './life/ending.ts';
 import { lineOf, type Setting, type Step, setting, steps } from './life/steps.ts';
@@ -18,10 +18,13 @@ const IS_SHRUNK = process.env['JOBTAIL_LIFE_SHRINK'] !== '0';
 
 test(`${RUNS} lives of jobs from seed ${SEED}`, { timeout: 120_000 + RUNS * 10_000 }, async () => {
   const begunAt = Date.now();
-  const found = await fc.check(fc.asyncProperty(setting, steps, runHistory), {
-    ...{ seed: SEED, numRuns: RUNS, endOnFailure: !IS_SHRUNK },
-    ...(PATH !== undefined && { path: PATH }),
-  });
+  const found = await fc.check(
+    fc.asyncProperty(setting, steps, async (how, what) => void (await runHistory(how, what))),
+    {
+      ...{ seed: SEED, numRuns: RUNS, endOnFailure: !IS_SHRUNK },
+      ...(PATH !== undefined && { path: PATH }),
+    },
+  );
   const tookMs = (Date.now() - begunAt) / found.numRuns;
   process.stdout.write(`${found.numRuns} lives of jobs from seed ${SEED}: ${tookMs.toFixed(0)} ms each\n`);
   const { counterexample, counterexamplePath, errorInstance } = found;
@@ -31,11 +34,21 @@ test(`${RUNS} lives of jobs from seed ${SEED}`, { timeout: 120_000 + RUNS * 10_0
   throw new Error(`${(errorInstance as Error).message}\n\n${shown(how, what)}\n\nagain: ${again}`);
 });
 
-async function runHistory(how: Setting, what: readonly Step[]): Promise<void> {
+test('a life is the same with the same seed', async () => {
+  const [example] = fc.sample(fc.tuple(setting, steps), { seed: 4, numRuns: 1 });
+  const [how, what] = example as [Setting, readonly Step[]];
+  const first = await runHistory(how, what);
+  expect(first.calls).toBeGreaterThan(0);
+  expect(await runHistory(how, what)).toEqual(first);
+  expect(await runHistory({ ...how, chance: how.chance + 1 }, what)).not.toEqual(first);
+});
+
+async function runHistory(how: Setting, what: readonly Step[]): Promise<{ digest: number; calls: number }> {
   const world = await Life.of(how);
   try {
     for (const step of what) await world.act(step);
     await endOf(world);
+    return { digest: world.digest, calls: world.service.calls };
   } catch (error) {
     throw new Error(`${(error as Error).stack}\n\n${world.shown()}`, { cause: error });
   } finally {

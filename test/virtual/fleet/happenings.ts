@@ -1,13 +1,21 @@
 /** What happens to a fleet, by chance: to its jobs, by commands, to its machines, to its database and the ways to it. */
 import type { JobId } from '../../../src/job.ts';
 import { LIVE_FILE_NAMES } from '../../../src/job.ts';
-import { CLUSTER_ACTS } from '../cluster-acts.ts';
+import type { SimulatedJob } from '../cluster.ts';
+import { writeResult, writeSome } from '../cluster-acts.ts';
 import { CODES } from '../faults.ts';
 import type { FleetMachine, FleetWorld } from './world.ts';
 
 const MINUTE_MS = 60_000;
 /** The server may be away for so short a time while a backup is put back that no heartbeat meets it. */
 const MIN_RESTORE_MS = 1;
+
+const MAX_JOBS = 5;
+/** A file is flushed so late after the end of its job, at most. */
+const FLUSHED_WITHIN_MS = 40_000;
+export const ENDS = ['Finished', 'Failed', 'Canceled'] as const;
+const isRunning = ({ state }: SimulatedJob) => state === 'Running';
+const isQueued = ({ state }: SimulatedJob) => state === 'Queued';
 
 const WEIGHTS = {
   ...{ submit: 5, start: 6, write: 30, results: 8, task: 2, end: 5, restart: 1, watch: 7, unwatch: 2, sync: 2 },
@@ -18,8 +26,37 @@ type FleetHappening = keyof typeof WEIGHTS;
 
 type Act = (world: FleetWorld) => unknown;
 
+/** Something happens to one of the jobs that are meant, if there is one. */
+const onJob =
+  (isMeant: (job: SimulatedJob) => boolean, work: (job: SimulatedJob, world: FleetWorld) => unknown): Act =>
+  (world) => {
+    const job = world.chance.any([...world.service.jobs.values()].filter(isMeant));
+    if (job !== undefined) work(job, world);
+  };
+
 const ACTS: Readonly<Record<FleetHappening, Act>> = {
-  ...CLUSTER_ACTS,
+  submit({ service }) {
+    if (service.jobs.size < MAX_JOBS) service.submit(`${501 + service.jobs.size}` as JobId);
+  },
+  start: onJob(isQueued, (job, { time }) => job.to('Running', time.wallMs)),
+  write: onJob(isRunning, (job, { chance, later }) => {
+    for (let left = chance.whole(1, 12), delayMs = 0; left > 0; left -= 1, delayMs += chance.spread(50, MINUTE_MS))
+      later(delayMs, () => !job.isOver && writeSome(job, chance));
+  }),
+  results: onJob(isRunning, (job, { chance, time, later }) => {
+    for (let left = chance.whole(1, 5), delayMs = 0; left > 0; left -= 1, delayMs += chance.spread(1, 100_000))
+      later(delayMs, () => !job.isOver && writeResult(job, chance, time.wallMs));
+  }),
+  task: onJob(isRunning, (job) => job.tasks.length < 3 && job.addTask()),
+  end: onJob(isRunning, (job, { chance, time, later }) => {
+    job.to(chance.among(ENDS), time.wallMs);
+    if (!chance.is(0.5)) return;
+    later(chance.spread(100, FLUSHED_WITHIN_MS), () => job.isOver && writeSome(job, chance));
+  }),
+  restart: onJob(
+    ({ isOver }) => isOver,
+    (job, { time }) => job.to('Running', time.wallMs),
+  ),
   watch: (world) => withJob(world, (jobId) => watch(world, jobId)),
   unwatch: (world) => withJob(world, (jobId) => command(world, jobId, world.chance.is(0.3) ? 'end' : 'unwatch')),
   sync: (world) => withJob(world, (jobId) => command(world, jobId, 'sync')),

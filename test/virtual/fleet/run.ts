@@ -1,12 +1,12 @@
 /** Runs of fleets by their seeds: things happen by chance; then what is healed becomes complete, within written bounds. */
-
+import { execFileSync } from 'node:child_process';
 import type { AgentRow } from '../../../src/fleet/agents/agents.ts';
 import type { JobId } from '../../../src/job.ts';
+import { Chance } from '../chance.ts';
 import type { SimulatedJob } from '../cluster.ts';
 import { becomesTrue, type Lack, lacking } from '../liveness.ts';
-import { again, momentOf } from '../run.ts';
 import { checkMemory } from '../safety.ts';
-import { beginFleet, fleetStep, mendWay, standStill, watch } from './happenings.ts';
+import { beginFleet, ENDS, fleetStep, mendWay, standStill, watch } from './happenings.ts';
 import { keyOf } from './tables.ts';
 import { type FleetMachine, FleetWorld } from './world.ts';
 
@@ -19,6 +19,9 @@ const HANDED_OFF_WITHIN_MS = 2_000;
 /** An agent that was not ready is tried again after at most 15 minutes, one that left jobs waiting after 16. */
 const OWNED_BOUND_MS = 35 * MINUTE_MS;
 const READY_AGAIN_MS = 35 * MINUTE_MS;
+
+/** All is healed at any moment of a run, early or late. */
+const momentOf = (seed: number) => new Chance(seed, 'moment').whole(1, 2 * STEPS);
 
 type Broken = readonly [what: string, begin: (world: FleetWorld, machine: FleetMachine) => unknown];
 
@@ -35,15 +38,15 @@ export async function inFleet<T>(seed: number, work: (world: FleetWorld) => Prom
     await beginFleet(world);
     return await work(world);
   } catch (error) {
-    throw new Error(`${(error as Error).message}\n${again(seed, 'fleet/long/fleet.test.ts')}\n${world.shown()}`, {
-      cause: error,
-    });
+    const commit = execFileSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' }).trim();
+    const again = `JOBTAIL_LONG=1 JOBTAIL_VIRTUAL_SEED=${seed} npx vitest run test/virtual/fleet/long/fleet.test.ts`;
+    throw new Error(`${(error as Error).message}\n${again} (at ${commit})\n${world.shown()}`, { cause: error });
   } finally {
     world.end();
   }
 }
 
-export const runFleet = (seed: number, steps = momentOf(seed, STEPS)) =>
+export const runFleet = (seed: number, steps = momentOf(seed)) =>
   inFleet(seed, async (world) => {
     for (let left = steps; left > 0; left -= 1) await fleetStep(world);
     await heal(world);
@@ -68,6 +71,15 @@ export const runFleet = (seed: number, steps = momentOf(seed, STEPS)) =>
     const simulatedMs = time.passedMs * world.machines.length;
     return { simulatedMs, calls: service.calls, statements: postgres.statements, digest };
   });
+
+/** Runs new seeds until the time is over. */
+export async function runFor(seconds: number): Promise<void> {
+  const first = Date.now() % 2 ** 31;
+  const end = Date.now() + seconds * 1_000;
+  let [runs, hours] = [0, 0];
+  for (; Date.now() < end; runs += 1) hours += (await runFleet(first + runs)).simulatedMs / (60 * MINUTE_MS);
+  process.stdout.write(`${hours.toFixed(0)} simulated hours in ${runs} runs from seed ${first}\n`);
+}
 
 /** Everything works again. */
 async function heal(world: FleetWorld): Promise<void> {
@@ -160,8 +172,6 @@ async function runAgain(world: FleetWorld, jobs: readonly SimulatedJob[]): Promi
     if (!(await watch(world, job.id))) throw new Error('a command fails although all is well');
   }
 }
-
-const ENDS = ['Finished', 'Failed', 'Canceled'] as const;
 
 /** Each event of the life of a job is delivered at least once, whatever agent dies at what moment, and whoever receives. */
 export async function isTold(world: FleetWorld): Promise<void> {

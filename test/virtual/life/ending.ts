@@ -4,6 +4,8 @@ import type { JobId } from '../../../src/job.ts';
 import { phaseOf } from '../../../src/job-information.ts';
 import { unprovenIn } from '../../../src/proven.ts';
 import type { SimulatedJob } from '../cluster.ts';
+import { becomesTrue, checkShown, lacksOfOutbox } from '../liveness.ts';
+import { checkMemory } from '../safety.ts';
 import { type Life, MINUTE_MS } from './world.ts';
 
 /** A quiet minute, after a report of each half minute, and a pass. */
@@ -54,7 +56,10 @@ export async function endOf(world: Life): Promise<void> {
   await syncUnproven(world);
   if (world.service.keys.size > 0) await world.pass(REVOKED_AGAIN_MS);
   requireRevoked(world);
+  await becomesTrue(world, () => lacksOfOutbox(world));
   promises.checkEvents();
+  checkMemory(world, world.lengths());
+  world.disk.aside(() => checkShown(world.agent));
   world.check();
   if (world.setting.retention) await checkRetention(world);
   await world.stop();

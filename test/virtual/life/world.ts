@@ -4,7 +4,7 @@ import { RENEWED_MS } from '../../../src/store/jobs.ts';
 import type { Store } from '../../../src/store/store.ts';
 import type { Settings, SimulatedAgent } from '../agent.ts';
 import { type ResultKind, SimulatedJob } from '../cluster.ts';
-import { ended } from '../commands.ts';
+import { ended, mendSecret, reload, verified } from '../commands.ts';
 import type { Fault } from '../faults.ts';
 import { begun } from '../simulated-world.ts';
 import { World } from '../world.ts';
@@ -35,6 +35,8 @@ export class Life extends World {
   /** Faults that stay until all is healed. */
   lasting: readonly Fault[] = [];
   #isChanged = false;
+  /** Of the machine, at the kill that is to come. */
+  #hasPower = true;
   /** How far the clock of this machine was set ahead. */
   clockMs = 0;
 
@@ -113,15 +115,15 @@ export class Life extends World {
     if (more > 2) throw new Error(`${more} old jobs were removed within a stop`);
   }
 
-  override async kill(): Promise<void> {
-    await super.kill(true);
+  override async kill(hasPower: boolean): Promise<void> {
+    await super.kill(hasPower);
     this.promises.killed();
   }
 
   override async pass(ms: number): Promise<void> {
     await this.time.pass(ms);
     while (this.disk.isDead) {
-      await this.kill();
+      await this.kill(this.#hasPower);
       this.start();
     }
     this.checkConduct();
@@ -255,6 +257,42 @@ export class Life extends World {
         return void service.faults.unshift(this.#faultOf(step.fault));
       case 'heal':
         return this.heal();
+      case 'rewrite':
+        if (job?.state === 'Running') job.tasks[0]?.files.stdout.rewrite(step.lines);
+        return;
+      case 'pause':
+        this.#allFail();
+        return void service.faults.unshift({
+          ...{ code: step.code, retryAfterMs: step.ms, share: 1, until: this.time.passedMs + step.ms },
+        });
+      case 'sessions':
+        this.#allFail();
+        service.refusesSignIn = step.areRefused;
+        if (step.withCalls > 0) return service.forgetSessionsWith(step.withCalls);
+        return service.forgetSessions();
+      case 'release':
+        return service.upgrade();
+      case 'receiver':
+        this.receiver.state = step.state;
+        return;
+      case 'disk':
+        this.#allFail();
+        return this.disk.failAfter(step.calls, step.code);
+      case 'full-disk':
+        this.#allFail();
+        this.disk.full = step.full;
+        return this.later(step.ms, () => {
+          this.disk.full = 'no';
+        });
+      case 'slow-disk':
+        this.disk.flushMs = step.ms;
+        return;
+      case 'standstill':
+        this.agent.process.stoppedUntil = time.passedMs + step.ms;
+        return;
+      case 'verify':
+        if (job !== undefined && this.isUp && !this.disk.isDead) await verified(this, job.id);
+        return;
       case 'watch':
         return job && this.#watch(job.id, step.results);
       case 'wait':
@@ -283,9 +321,8 @@ export class Life extends World {
           else store.watchMine.save({ ...rule, source: 'command', since: this.agent.clock.now() });
         });
       case 'configure':
-        await this.stop();
         for (const id of this.settings.watch) this.promises.unwatched(id);
-        await this.configure({ ...this.settings, ...this.#configured(step.jobs, step.mine) });
+        await reload(this, this.#configured(step.jobs, step.mine), false);
         for (const id of this.settings.watch) this.promises.watched(id);
         return;
       case 'restart':
@@ -295,7 +332,8 @@ export class Life extends World {
         this.agent.process.wallAheadMs = this.clockMs;
         return;
       case 'kill':
-        if (step.calls === 0) return this.kill();
+        if (step.calls === 0) return this.kill(step.hasPower);
+        this.#hasPower = step.hasPower;
         return this.disk.endAfter(step.calls, () => this.agent.kill());
       case 'foreground': {
         if (job === undefined) return;
@@ -310,8 +348,13 @@ export class Life extends World {
   }
 
   heal(): void {
-    const { service } = this;
+    const { service, disk } = this;
     this.fail();
+    if (!disk.isDead) disk.heal();
+    this.time.resume(this.agent.process);
+    this.receiver.state = 'takes';
+    if (service.refusesSignIn) mendSecret(this);
+    service.refusesSignIn = false;
     service.delays.list = 0;
     service.delays.report = 0;
     service.forgotten.list.clear();
@@ -321,6 +364,10 @@ export class Life extends World {
   /** What fails from now on, beside what does until all is healed. */
   fail(...faults: readonly FaultPlan[]): void {
     this.service.faults = [...faults.map((fault) => this.#faultOf(fault)), ...this.lasting];
+  }
+
+  #allFail(): void {
+    for (const { id } of this.jobs) this.service.failed.add(id);
   }
 
   #faultOf({ of, code, job }: FaultPlan): Fault {

@@ -3,16 +3,15 @@
 import { expect, test } from 'vitest';
 import type { JobId } from '../../../../src/job.ts';
 import { writeSome } from '../../cluster-acts.ts';
-import { runFor } from '../../many.ts';
 import { restoreLater, standStill } from '../happenings.ts';
-import { inFleet, isDrained, isTold, runFleet, staleRows, strayRows, watchAll } from '../run.ts';
+import { inFleet, isDrained, isTold, runFleet, runFor, staleRows, strayRows, watchAll } from '../run.ts';
 import type { FleetMachine } from '../world.ts';
 
 const SEED = process.env['JOBTAIL_VIRTUAL_SEED'];
 const SECONDS = Number(process.env['JOBTAIL_VIRTUAL_SECONDS'] ?? 15);
 
 test('a fleet holds its promises, whatever happens', { timeout: 900_000 + SECONDS * 2_000 }, async () => {
-  if (SEED === undefined) await runFor(SECONDS, 'fleet');
+  if (SEED === undefined) await runFor(SECONDS);
   else await runFleet(Number(SEED));
 });
 

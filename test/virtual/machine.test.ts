@@ -1,29 +1,9 @@
-/**
- * The whole agent in simulated time: jobs, commands and faults by chance. At every moment the invariants hold, and what
- * is healed becomes complete. `JOBTAIL_VIRTUAL_SEED` runs one seed again.
- */
+/** A timer that is not of the injected clock ends a simulation. */
 import timers from 'node:timers';
 import promises from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { runFor } from './many.ts';
-import { run } from './run.ts';
 import { World } from './world.ts';
-
-const SEED = process.env['JOBTAIL_VIRTUAL_SEED'];
-const SECONDS = Number(process.env['JOBTAIL_VIRTUAL_SECONDS'] ?? 1);
-
-test('the agent holds its promises, whatever happens', { timeout: 600_000 + SECONDS * 2_000 }, async () => {
-  if (SEED === undefined) await runFor(SECONDS);
-  else await run(Number(SEED));
-});
-
-test('a simulation is the same with the same seed', async () => {
-  const first = await run(4, 5);
-  expect(first.calls).toBeGreaterThan(0);
-  expect(await run(4, 5)).toEqual(first);
-  expect((await run(6, 5)).digest).not.toBe(first.digest);
-});
 
 const TIMERS: Readonly<Record<string, () => unknown>> = {
   setTimeout: () => setTimeout(() => {}, 1),
