@@ -306,6 +306,7 @@ it('shows the whole of a state in which everything has happened', async () => {
       await soon(() => expect(document.querySelector(selector), selector).not.toBeNull());
       await turns();
     },
+    reads: (selector: string, text: string) => soon(() => expect(one(selector)?.textContent).toContain(text)),
     go: (hash: string) => {
       window.location.hash = hash;
     },
