@@ -82,7 +82,8 @@ it('redaction hides each secret that a configuration names, and no usual word', 
   expect(printed).toEqual(['8641975237', '***']);
 });
 
-it('the file of a credential is known by the directory of credentials', async () => {
-  const credential = MINIMAL.replace('passwordFile: password', 'passwordCredential: password');
-  expect(secretFilesOf(await load(credential), { CREDENTIALS_DIRECTORY: '/run/c' })).toEqual(['/run/c/password']);
+it('the files of credentials are known by the directory of credentials', async () => {
+  const credentials = MINIMAL.replace('passwordFile: password', 'passwordCredential: password');
+  const config = await load(`${credentials}fleet: {urlCredential: db-url}\n`);
+  expect(secretFilesOf(config, { CREDENTIALS_DIRECTORY: '/run/c' })).toEqual(['/run/c/password', '/run/c/db-url']);
 });

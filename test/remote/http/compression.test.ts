@@ -104,6 +104,12 @@ describe('what comes out', () => {
     expect(empty.compression.isWanted).toBe(true);
   });
 
+  test('of a short file of equal bytes, however well they are compressed', async () => {
+    const zeros = Buffer.alloc(8 * 1024 * 1024);
+    const { request } = await serve(() => [gzipSync(zeros)]);
+    expect(zeros.equals(await readBody(await request(), zeros.length))).toBe(true);
+  });
+
   test('is limited as it is without compression', async () => {
     const { request } = await serve(() => [gzipSync(LOG)]);
     await expect(readBody(await request(), LOG.length - 1)).rejects.toMatchObject({ code: 'answer-too-large' });

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { asJobtailError } from '../../../src/errors.ts';
 import { describeFailure } from '../../../src/remote/http/failures.ts';
 import {
@@ -11,6 +11,7 @@ import {
   type ResponseTiming,
   readBody,
 } from '../../../src/remote/http/http-client.ts';
+import { Spacing } from '../../../src/remote/http/spacing.ts';
 import { expectCases } from '../../support/errors.ts';
 import {
   answer,
@@ -115,9 +116,12 @@ describe('connections', () => {
     const http = client();
     const call = http.request(get(server.url));
     const outcome = expect(call).rejects.toMatchObject({ code: 'aborted' });
+    const failed = vi.spyOn(Spacing.prototype, 'failed');
     await until(() => server.open() === 1);
     await http.close();
     await outcome;
+    expect(failed.mock.calls, 'a call that is stopped delays no other').toEqual([]);
+    failed.mockRestore();
     await until(() => server.open() === 0);
   });
 });
