@@ -33,6 +33,10 @@ function msOf(text: string): number {
 /** `200 b` of a text that is longer than a line. */
 const short = (text: string) => (text.length > MAX_SHOWN ? `${text.length} bytes` : JSON.stringify(text));
 
+/** A line of the log about several jobs, whichever came first. */
+const ofSeveral = (line: string) =>
+  `${line.replace(/ \(and alike\)$/, '').replace(/jobId=\d+/, 'jobId=N')} (and alike)`;
+
 /** A call that fails, is slow, or in which a step happens: `texts`, or those of one subject, as `texts:stdout`. */
 interface Rule {
   readonly call: string;
@@ -198,7 +202,7 @@ class JobStory {
         if (known === undefined) {
           seen.set(alike, lines.length);
           lines.push(`  ${timeOf(clock.monotonic() - this.#startedAt)} ${line}`);
-        } else lines[known] = `${lines[known]?.replace(/ \(and alike\)$/, '')} (and alike)`;
+        } else lines[known] = ofSeveral(lines[known] ?? '');
       }
     };
     look();

@@ -262,8 +262,9 @@ export class ModelTransfer implements DirectTransfer {
     const nameOf = ({ parts }: File) => `/${parts.join('/')}`;
     const limit = request.bytesPerSecond === null ? '' : ` at ${request.bytesPerSecond}/s`;
     const room = largestPresentBytes === 0 ? '' : ` with room for ${largestPresentBytes} bytes`;
-    const left = fs.existsSync(directory) ? fs.readdirSync(directory).map((name) => ` after ${name}`) : [];
-    this.orders.push(`${files.map(nameOf).join(' ')}${limit}${room}${left.join('')}`);
+    // As the agent: not by a synchronous call.
+    const left = await fs.promises.readdir(directory).catch(() => []);
+    this.orders.push(`${files.map(nameOf).join(' ')}${limit}${room}${left.map((name) => ` after ${name}`).join('')}`);
     await fs.promises.mkdir(directory, { recursive: true });
     this.onFetch(directory);
     const arrivals: DirectArrival<File>[] = [];
