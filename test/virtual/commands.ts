@@ -37,7 +37,9 @@ function listedOf(mirrors: string, { id: jobId, tasks, results }: Job): Map<stri
       return { name: `/${taskId}/${file}.txt`, mirror: [mirror], contents: files[file].contents };
     }),
   );
-  const others = [...results].map(([name, { contents }]) => ({ name, mirror: [], contents }));
+  // What is no readable file has no content that could be here.
+  const files = [...results].filter(([, { kind }]) => kind === 'file');
+  const others = files.map(([name, { contents }]) => ({ name, mirror: [], contents }));
   return new Map(
     [...live, ...others].flatMap(({ name, mirror, contents }) => {
       const places = [...mirror, path.join(resultsDirectory(mirrors, jobId), name)];
