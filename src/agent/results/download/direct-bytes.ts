@@ -52,11 +52,11 @@ export class DirectLiveFiles implements DirectBytes {
 /** Passes on all bytes of an open file; returns how many. */
 export async function send(copy: fs.FileHandle, sink: Sink, signal: AbortSignal): Promise<number> {
   const buffer = Buffer.allocUnsafe(PIECE_BYTES);
-  for (let at = 0; ; ) {
+  for (let bytes = 0; ; ) {
     signal.throwIfAborted();
-    const { bytesRead } = await copy.read(buffer, 0, buffer.length, at);
-    if (bytesRead === 0) return at;
+    const { bytesRead } = await copy.read(buffer);
+    if (bytesRead === 0) return bytes;
     await sink(buffer.subarray(0, bytesRead));
-    at += bytesRead;
+    bytes += bytesRead;
   }
 }
