@@ -76,13 +76,15 @@ class Story {
     return [...found, ...(query.has('max') ? [] : [progress]), { done: true, count: at.length, version: 'one' }];
   }
 
-  /** Lines of seven bytes; of each fourth one, only the number is sent. */
+  /** Lines of seven bytes, in two packets; of each fourth one, only the number is sent. */
   #rows(from: number): object[] {
     const lines = this.content.slice(from).match(/[^\n]*\n/g) ?? [];
-    const index = lines.flatMap((_, at) => (at % 4 === 3 ? [] : [at]));
-    const rows = index.map((at) => [Number(lines[at]?.slice(2))]);
-    const done = { done: true, to: this.content.length, count: lines.length };
-    return [{ columns: ['x'] }, { index, at: index.map((at) => from + 7 * at), rows }, done];
+    const all = lines.flatMap((_, at) => (at % 4 === 3 ? [] : [at]));
+    const packets = [all.slice(0, 2), all.slice(2)].map((index) => ({
+      ...{ index, at: index.map((at) => from + 7 * at) },
+      rows: index.map((at) => [Number(lines[at]?.slice(2))]),
+    }));
+    return [{ columns: ['x'] }, ...packets, { done: true, to: this.content.length, count: lines.length }];
   }
 
   do(step: string): void {
