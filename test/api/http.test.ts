@@ -91,6 +91,8 @@ test('each route responds as docs/openapi.json says, read.sock changes nothing, 
       '/v1/jobs',
       { headers: { origin: 'http://example.org' } },
     ],
+    // In the thread, which gives each socket its gate.
+    [403, { message: 'this socket changes nothing' }, read, '/v1/jobs', post({ jobId })],
   ];
   for (const [status, error, socket, at, sent] of refused)
     expect(await ask(socket, at, sent)).toMatchObject({ status, json: { error } });

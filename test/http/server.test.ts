@@ -122,6 +122,15 @@ it('of too many connections with a session, the one that is longest without a re
   expect([stream, first, ...others].filter((socket) => socket?.closed !== false)).toEqual([]);
 });
 
+it('a request of HTTP/1.0 that names no host is refused, and the next one is answered', async () => {
+  const { at } = await served(() => new Response('here'));
+  for (const [request, status] of [
+    ['GET / HTTP/1.0\r\n\r\n', 400],
+    ['GET / HTTP/1.0\r\nHost: here\r\n\r\n', 200],
+  ] as const)
+    expect(await text(net.connect(at).end(request))).toMatch(`HTTP/1.1 ${status} `);
+});
+
 it('the prefix of a proxy is removed from a path, where the proxy keeps it', async () => {
   const { at } = await served(({ url }) => new Response(new URL(url).pathname), { prefix: '/jobs/' });
   for (const path of ['/jobs/api/lines', '/api/lines']) {
