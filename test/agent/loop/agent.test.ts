@@ -3,9 +3,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { Calls } from '../../../src/agent/calls.ts';
-import { type JobId, LIVE_FILE_NAMES } from '../../../src/job.ts';
+import { type JobId, keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
+import { sleep } from '../../../src/system/clock.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { until } from '../../support/e2e-until.ts';
+import { JOB, STDOUT, TASK } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 
@@ -44,6 +46,30 @@ it('a command that serves the state follows a job for as long as a command waits
     for (const requestId of requests) after(() => store.requests.remove(requestId));
   }
   expect(followed).toEqual([0, 1, 2, 1, 0, 1, 2, 1, 0]);
+});
+
+it('a job that no command follows any more is left after the pass that another command waits for', async () => {
+  const [clock, remote] = [new HeldClock(), new ModelRemote()];
+  remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
+  const { store, agent, watch } = await startAgent(remote, { clock, follows: 'asked' });
+  watch({ tasks: [TASK as TaskId], results: false });
+  const follow = store.requests.add(JOB, 'follow', clock.now());
+  let isHeld = true;
+  const stopped: boolean[] = [];
+  remote.onDownload = async (_, signal) => {
+    while (isHeld && !signal.aborted) await sleep(clock, 10, signal).catch(() => {});
+    stopped.push(signal.aborted);
+  };
+  const requestId = store.requests.add(JOB, 'sync', clock.now());
+  agent.refresh();
+  await clock.pass(1_000);
+  store.requests.remove(follow);
+  agent.refresh();
+  await clock.pass(1_000);
+  isHeld = false;
+  await clock.passUntil('the answer', () => store.requests.get(requestId)?.answer != null);
+  await clock.pass(1_000);
+  expect([agent.jobs, new Set(stopped)]).toEqual([0, new Set([false])]);
 });
 
 it('jobs are removed each by its own requests once its notifications exist; the next agent does what a stop interrupts', async () => {
