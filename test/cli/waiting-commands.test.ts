@@ -12,11 +12,13 @@ import { wait } from '../../src/cli/commands/wait.ts';
 import { watchEach } from '../../src/cli/commands/watch.ts';
 import { watchHere } from '../../src/cli/commands/watch-foreground.ts';
 import { withServedState } from '../../src/cli/serve-state.ts';
-import { openOwnStore } from '../../src/daemon/own-state.ts';
+import { openAsAgent, openOwnStore } from '../../src/daemon/own-state.ts';
 import { JobtailError } from '../../src/errors.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { LinkedAbort } from '../../src/linked-abort.ts';
+import { Secrets } from '../../src/redact.ts';
 import { JobInformations, Requests } from '../../src/store/jobs.ts';
+import { lockHolder } from '../../src/store/lock.ts';
 import type { JobRow, StoredError, WatchRequest } from '../../src/store/rows.ts';
 import { restConfig } from '../config/files.ts';
 import { until } from '../support/e2e-until.ts';
@@ -325,6 +327,22 @@ it('a command that makes calls itself warns of an address without TLS', async ()
     await until('the warning', () => printed().includes(warning));
     return () => {};
   });
+});
+
+it('a command releases the state to an agent that starts, and serves again once that has ended', async () => {
+  const { config } = await restConfig();
+  captured();
+  const { directory } = config.state;
+  const servedBy = (role: string) => until(`the ${role} to serve`, () => lockHolder(directory)?.role === role);
+  await withServedState(config, async (_, stop) => {
+    await servedBy('command');
+    const starting = openAsAgent(config, SILENT, { secrets: new Secrets(), stop });
+    await servedBy('agent');
+    (await starting)?.close();
+    await servedBy('command');
+    return () => {};
+  });
+  expect(lockHolder(directory)).toBeUndefined();
 });
 
 it('a command waits out two minutes of failures to take over, anew after each time that another process served', async () => {

@@ -1,4 +1,4 @@
-/** The secrets of a configuration: test/wiring/secrets.test.ts shows that none of the schema is missing. */
+/** The secrets of a configuration: test/wiring/keys.test.ts shows that none of the schema is missing. */
 import fs from 'node:fs';
 import * as v from 'valibot';
 import { expect, it } from 'vitest';
@@ -70,6 +70,8 @@ it('redaction hides each secret that a configuration names, and no usual word', 
   expect(secretFilesOf(config).sort()).toEqual(named.map(path).sort());
   const files = [config.file, ...['ca.crt', 'client.crt', 'hook.crt', ...named].map(path)];
   expect(filesOf(config, {}).sort()).toEqual(files.sort());
+  const usualView = await load(`${MINIMAL}view: {}\n`);
+  expect(secretFilesOf(usualView)).toContain(`${usualView.state.directory}/view-token`);
   // The agent makes the token of the view; what else is missing is reported.
   for (const name of ['view-token', 'hook.key']) fs.rmSync(path(name));
   expect((await kept(config)).unread).toEqual([expect.stringContaining(path('hook.key'))]);
