@@ -238,6 +238,16 @@ describe('a job', () => {
     ]);
   });
 
+  it('matches the last line of a file that is rewritten, though it has no end', async () => {
+    const place = withJob(ruleOf({ match: 'ERROR' }));
+    place.grow('a line\nERROR at its end');
+    await place.tick();
+    expect(place.shown).toEqual([]);
+    await place.rotate('rewritten', async () => {});
+    await place.tick();
+    expect(place.shown).toEqual(['match 2 ERROR at its end']);
+  });
+
   it('has no events of bytes that are not committed, and all others when its agent stops or has another configuration', async () => {
     const place = placeWith(ruleOf({ match: 'ERROR' }));
     const notifications = place.start();
