@@ -117,7 +117,7 @@ function startOfLine(source: Source, position: number): number {
   const before = source.read(first, position);
   const newline = before.lastIndexOf(NEWLINE);
   if (newline >= 0 || first === 0) return first + newline + 1;
-  const begin = Math.max(0, position - 3);
+  const begin = position - 3;
   const around = source.read(begin, Math.min(source.bytes, position + 4));
   return begin + characterStart(around, position - begin);
 }
