@@ -113,7 +113,7 @@ describe('a command of root', { ...AS_ROOT, concurrent: true }, () => {
     const auth = { passwordFile: undefined, passwordCredential: 'password' };
     fs.writeFileSync(config, place.configText(sandbox, { auth }));
     const { code, stdout } = await place.agentAsRoot('check', '-c', config);
-    expect(stdout).toMatch(/^✓ sign-in/m);
+    expect(stdout).toMatch(/^[✓+] sign-in/m);
     expect(code).toBe(0);
     fs.rmSync(path.join(directory, 'password'));
     expect((await place.agentAsRoot('check', '-c', config)).stdout).toContain('write the secret into it');
