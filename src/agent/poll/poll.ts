@@ -163,7 +163,8 @@ interface Waiting<Value> {
 /**
  * Polls files together. A file runs until it waits; when each of them waits or has ended, it is their turn again. Loads
  * come first: one call carries what they wait for. Then files that wait for a commit go on one at a time, because each may
- * download a whole file. Their order is that of `files`, whichever mirror was opened first. Rejects, after each file has ended, with the first failure that ends the poll.
+ * download a whole file. Their order is that of `files`, whichever mirror was opened first. Rejects, after each file has
+ * ended, with the first failure that ends the poll.
  */
 async function pollFiles(files: readonly FilePoll[], { send, commit }: RoundOptions): Promise<void> {
   const loading: (Waiting<LiveResponses> & { readonly request: BytesRequest })[] = [];
