@@ -187,7 +187,7 @@ export class SimulatedAgent {
   readonly #secrets = new Secrets();
   #fleet: FleetMember | undefined;
   readonly health: AgentHealth;
-  readonly #underWay = new UnderWay();
+  #underWay = new UnderWay();
   /** Not between a stop or a reload, and what comes of it. */
   isFollowing = false;
   #notifications!: Notifications;
@@ -407,6 +407,8 @@ export class SimulatedAgent {
     await this.engine.agent.stop();
     await removed;
     await this.#notifications.stop();
+    // For the next configuration: it stopped a delivery, which a daemon that reloads lets go on.
+    if (this.#underWay.signal.aborted) this.#underWay = new UnderWay();
     await this.#endKeepUp();
     this.#place.onStopped();
   }
