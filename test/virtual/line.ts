@@ -40,6 +40,8 @@ const HANGS_AFTER_MS = 4_000;
 /** An event explains calls that begin so much later, or after so many others, and those that wait for one under way. */
 const EXPLAINED_MS = 2_000;
 const EXPLAINED_CALLS = 24;
+/** Where calls take so long, results do not wait for the first poll until it ends: each may fetch the same file once. */
+const SLOW_MS = 100;
 /** What changed is polled often until it is decided: raw bytes decide after half a minute. */
 const DECIDED_MS = 45_000;
 /** A poll without news makes the interval longer by this. */
@@ -123,13 +125,14 @@ export class Line {
     const isRepeat = last?.what === what;
     const times = isCalm && isRepeat && last.answeredAt > Number.NEGATIVE_INFINITY ? last.times + 1 : 0;
     const againMs = now - (last?.answeredAt ?? Number.NEGATIVE_INFINITY);
+    const isSlow = this.#options.workMs >= SLOW_MS;
     const asked: Asked = {
       what,
       begunAt: now,
       answeredAt: Number.NEGATIVE_INFINITY,
       times,
       isRepeat,
-      mayFollow: false,
+      mayFollow: isSlow && operation === 'DownloadFileFromCluster' && !isRepeat,
     };
     // A listing is of the search for tasks, of the results, or of a complete pass, each with one of its own; a report of
     // one job is of the round of job states, or of a pass.
