@@ -14,8 +14,7 @@ import { RunReporter } from './test/support/run-reporter.ts';
  */
 const ALONE = [
   'test/remote/soap/long/streaming.test.ts',
-  'test/remote/long/broken-answers.test.ts',
-  'test/remote/soap/long/hostile-documents.test.ts',
+  'test/remote/long/hostile-documents.test.ts',
   'test/agent/results/listing/long/hostile-listings.test.ts',
   // The simulated machine of these is in the place of the real one.
   'test/virtual/**/*.test.ts',

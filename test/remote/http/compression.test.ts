@@ -1,9 +1,9 @@
 /** When gzip is requested; compressed responses over real HTTP: what comes out, and what is refused. */
-
 import { setImmediate as immediate } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import type { ErrorCode } from '../../../src/errors.ts';
 import { Compression, MEASURED_BYTES, MEASUREMENTS, SLOW_RATE } from '../../../src/remote/http/compression.ts';
 import { HttpClient, type HttpLimits, readBeginning, readBody } from '../../../src/remote/http/http-client.ts';
 import { numRuns } from '../../support/property-runs.ts';
@@ -33,6 +33,8 @@ interface ServeOptions {
   /** Its connection ends before it. */
   readonly isCut?: boolean;
   readonly idleMs?: number;
+  /** Of a body that is read. */
+  readonly maxBytes?: number;
 }
 
 /** A server that sends the pieces one after the other, to a client that requests gzip. */
@@ -72,186 +74,114 @@ function cut(bytes: Buffer, sizes: readonly number[]): Buffer[] {
 
 const LOG = Buffer.from(Array.from({ length: 40_000 }, (_, at) => `${at} step ${at * 7919} done\n`).join(''));
 
-describe('what comes out', () => {
-  test('is what went in, however it is cut, in one member or several', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(fc.uint8Array({ minLength: 0, maxLength: 3000 }), { minLength: 1, maxLength: 4 }),
-        fc.array(fc.integer({ min: 1, max: 400 }), { maxLength: 30 }),
-        fc.nat(3),
-        async (members, sizes, zeros) => {
-          const packed = Buffer.concat([...members.map((member) => gzipSync(member)), Buffer.alloc(zeros)]);
-          const { request, server } = await serve(() => cut(packed, sizes));
-          expect(await readBody(await request(), 100_000)).toEqual(Buffer.concat(members));
-          await server.close();
-        },
-      ),
-      numRuns(100),
-    );
-  });
-
-  test.each(['x-gzip', ' GZIP '])('declared as %j', async (header) => {
-    const { request, accepted } = await serve(() => [gzipSync('hello')], { header });
-    expect((await readBody(await request(), 5)).toString()).toBe('hello');
-    expect(accepted).toEqual(['gzip']);
-  });
-
-  test('of an uncompressed response, and of an empty one', async () => {
-    const plain = await serve(() => [LOG], { header: 'identity' });
-    expect(LOG.equals(await readBody(await plain.request(), LOG.length))).toBe(true);
-    const empty = await serve(() => []);
-    expect(await readBody(await empty.request(), 0)).toEqual(Buffer.alloc(0));
-    expect(empty.compression.isWanted).toBe(true);
-  });
-
-  test('of a short file of equal bytes, however well they are compressed', async () => {
-    const zeros = Buffer.alloc(8 * 1024 * 1024);
-    const { request } = await serve(() => [gzipSync(zeros)]);
-    expect(zeros.equals(await readBody(await request(), zeros.length))).toBe(true);
-  });
-
-  test('is limited as it is without compression', async () => {
-    const { request } = await serve(() => [gzipSync(LOG)]);
-    await expect(readBody(await request(), LOG.length - 1)).rejects.toMatchObject({ code: 'answer-too-large' });
-  });
-
-  test('comes before the rest of the body has arrived, and the rest can be given up', async () => {
-    const packed = gzipSync(LOG, { level: 0 });
-    const { request, server, compression } = await serve(() => [packed.subarray(0, 200_000)], { isOpen: true });
-    const beginning = await readBeginning(await request(), 100_000);
-    expect(beginning.equals(LOG.subarray(0, beginning.length))).toBe(true);
-    await until(() => server.open() === 0);
-    expect(compression.isWanted).toBe(true);
-  });
+test('what comes out is what went in, however it is cut, in one member or several', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.uint8Array({ minLength: 0, maxLength: 3000 }), { minLength: 1, maxLength: 4 }),
+      fc.array(fc.integer({ min: 1, max: 400 }), { maxLength: 30 }),
+      fc.nat(3),
+      async (members, sizes, zeros) => {
+        const packed = Buffer.concat([...members.map((member) => gzipSync(member)), Buffer.alloc(zeros)]);
+        const { request, server } = await serve(() => cut(packed, sizes));
+        expect(await readBody(await request(), 100_000)).toEqual(Buffer.concat(members));
+        await server.close();
+      },
+    ),
+    numRuns(100),
+  );
 });
 
-describe('what is refused, and gzip is not requested again', () => {
-  const packed = gzipSync(LOG);
-  const changed = Buffer.from(packed);
-  changed[packed.length - 6] = (changed[packed.length - 6] ?? 0) ^ 1;
-  const bomb = gzipSync(Buffer.alloc(30_000_000));
-  test.each([
-    ['cut gzip', packed.subarray(0, -5), 'malformed', 'is damaged gzip'],
-    ['a cut header', packed.subarray(0, 4), 'malformed', 'is damaged gzip'],
-    ['a wrong checksum', changed, 'malformed', 'is damaged gzip'],
-    ['no gzip', LOG.subarray(0, 10_000), 'malformed', 'is damaged gzip'],
-    ['bytes after the end', Buffer.concat([packed, Buffer.from('more')]), 'malformed', 'is damaged gzip'],
-    ['a bomb', bomb, 'answer-too-large', 'is over 250 times as large as its compressed bytes'],
-  ] as const)('%s', async (_, bytes, code, says) => {
-    const { request, server, compression, accepted } = await serve(() => [bytes]);
-    const reading = async () => readBody(await request(), 1_000_000_000);
-    await expect(reading()).rejects.toMatchObject({
-      code,
-      message: `the response of 127.0.0.1:${server.port} ${says}`,
-    });
-    expect(compression.isWanted).toBe(false);
-    // The server compresses though it was not asked to.
-    await expect(request()).rejects.toMatchObject({ code: 'malformed' });
-    expect(accepted).toEqual(['gzip', 'identity']);
-  });
+const PACKED = gzipSync(LOG);
+const CHANGED = PACKED.map((byte, at) => (at === PACKED.length - 6 ? byte ^ 1 : byte)) as Buffer;
+const ZEROS = Buffer.alloc(8 * 1024 * 1024);
+const BOMB = gzipSync(Buffer.alloc(30_000_000));
+const DAMAGED = 'is damaged gzip';
+const CUT = PACKED.subarray(0, -1);
 
-  test.each(['br', 'deflate', 'gzip, gzip'])('what is declared as %j', async (header) => {
-    const { request } = await serve(() => [packed], { header });
-    await expect(request()).rejects.toMatchObject({ code: 'malformed' });
-  });
+type Case = [what: string, sent: Buffer, outcome: Buffer | ErrorCode, how?: ServeOptions, says?: string];
+
+test.each<Case>([
+  ['declared as x-gzip', PACKED, LOG, { header: 'x-gzip' }],
+  ['declared as GZIP', PACKED, LOG, { header: ' GZIP ' }],
+  ['that is not compressed', LOG, LOG, { header: 'identity' }],
+  ['without bytes', Buffer.alloc(0), Buffer.alloc(0)],
+  ['of a short file of equal bytes, however well they are compressed', gzipSync(ZEROS), ZEROS],
+  ['of more bytes than are allowed', PACKED, 'answer-too-large', { maxBytes: LOG.length - 1 }],
+  ['declared as br', PACKED, 'malformed', { header: 'br' }],
+  ['declared as gzip twice', PACKED, 'malformed', { header: 'gzip, gzip' }],
+  // These count by the bytes on the wire.
+  ['whose connection ends', CUT, 'interrupted', { isCut: true }],
+  ['that falls silent', CUT, 'timeout', { isOpen: true, idleMs: 80 }],
+  ['of cut gzip', PACKED.subarray(0, -5), 'malformed', {}, DAMAGED],
+  ['of a cut header', PACKED.subarray(0, 4), 'malformed', {}, DAMAGED],
+  ['with a wrong checksum', CHANGED, 'malformed', {}, DAMAGED],
+  ['of no gzip', LOG.subarray(0, 10_000), 'malformed', {}, DAMAGED],
+  ['with bytes after the end', Buffer.concat([PACKED, Buffer.from('more')]), 'malformed', {}, DAMAGED],
+  ['that is a bomb', BOMB, 'answer-too-large', {}, 'is over 250 times as large as its compressed bytes'],
+])('a response %s is read, or refused, and gzip requested again or not', async (_, sent, outcome, how, says) => {
+  const { request, server, compression, accepted } = await serve(() => [sent], how);
+  const reading = (async () => readBody(await request(), how?.maxBytes ?? 1_000_000_000))();
+  const message = says === undefined ? expect.any(String) : `the response of 127.0.0.1:${server.port} ${says}`;
+  if (typeof outcome === 'string') await expect(reading).rejects.toMatchObject({ code: outcome, message });
+  else expect(outcome.equals(await reading)).toBe(true);
+  expect([accepted, compression.isWanted]).toEqual([['gzip'], says === undefined]);
+  if (says === undefined) return;
+  // The server compresses though it was not asked to.
+  await expect(request()).rejects.toMatchObject({ code: 'malformed' });
+  expect(accepted).toEqual(['gzip', 'identity']);
 });
 
-describe('failures on the way', () => {
-  test.each([
-    ['a connection that ends', { isCut: true }, 'interrupted'],
-    ['silence', { isOpen: true, idleMs: 80 }, 'timeout'],
-  ])('%s within the body counts by the bytes on the wire', async (_, how, code) => {
-    const { request, compression } = await serve(() => [gzipSync(LOG).subarray(0, -1)], how);
-    await expect(request().then((got) => readBody(got, LOG.length))).rejects.toMatchObject({ code });
-    expect(compression.isWanted).toBe(true);
-  });
-
-  test('a stop between two chunks counts, even if the whole body has arrived', async () => {
-    const { request } = await serve(() => [gzipSync(LOG)]);
-    const stop = new AbortController();
-    const chunks = (await request(stop.signal)).body[Symbol.asyncIterator]();
-    await chunks.next();
-    stop.abort();
-    await expect(chunks.next()).rejects.toMatchObject({ code: 'aborted' });
-  });
+test('a response comes before the rest of its body has arrived, and the rest can be given up', async () => {
+  const packed = gzipSync(LOG, { level: 0 });
+  const { request, server, compression } = await serve(() => [packed.subarray(0, 200_000)], { isOpen: true });
+  const beginning = await readBeginning(await request(), 100_000);
+  expect(beginning.equals(LOG.subarray(0, beginning.length))).toBe(true);
+  await until(() => server.open() === 0);
+  expect(compression.isWanted).toBe(true);
 });
 
-/** Bytes a second. */
-const slow = fc.integer({ min: 1_000, max: SLOW_RATE - 100_000 });
-const fast = fc.integer({ min: SLOW_RATE + 100_000, max: 2_000_000_000 });
-const chunkBytes = fc.integer({ min: 1_000, max: 1_000_000 });
+test('a stop between two chunks counts, even if the whole body has arrived', async () => {
+  const { request } = await serve(() => [PACKED]);
+  const stop = new AbortController();
+  const chunks = (await request(stop.signal)).body[Symbol.asyncIterator]();
+  await chunks.next();
+  stop.abort();
+  await expect(chunks.next()).rejects.toMatchObject({ code: 'aborted' });
+});
 
-/** So many measurements at a rate, in chunks of a length. */
-function bring(compression: Compression, rate: number, times: number, bytes = MEASURED_BYTES): void {
-  for (let time = 0; time < times; time += 1) {
-    const measure = compression.measuring();
-    for (let sent = 0; sent < MEASURED_BYTES; sent += bytes) measure(bytes, (bytes / rate) * 1000);
-  }
-}
+/** Responses at the same time, their rate as a part of SLOW_RATE, and how many bytes each has. */
+const RATES: Readonly<Record<string, readonly [places: number, rate: number, bytes: number]>> = {
+  slow: [1, 0.999, MEASURED_BYTES],
+  fast: [1, 1.001, MEASURED_BYTES],
+  short: [1, 0.001, MEASURED_BYTES - 1],
+  scarce: [8, 0.5, 4 * MEASURED_BYTES],
+  ample: [8, 2, 4 * MEASURED_BYTES],
+};
 
-describe('gzip is requested by how fast responses arrive, and by nothing else:', () => {
-  test('so many slow measurements in a row switch it on, and fewer do not', () => {
-    fc.assert(
-      fc.property(slow, fast, chunkBytes, fc.nat(MEASUREMENTS - 1), (low, high, bytes, few) => {
-        const compression = new Compression(() => 0);
-        bring(compression, low, few, bytes);
-        bring(compression, high, 1, bytes);
-        bring(compression, low, MEASUREMENTS - 1, bytes);
-        expect(compression.isWanted).toBe(false);
-        bring(compression, low, 1, bytes);
-        expect(compression.isWanted).toBe(true);
-      }),
-      numRuns(1000),
-    );
-  });
-
-  test('short responses measure nothing', () => {
-    fc.assert(
-      fc.property(fc.array(fc.tuple(fc.nat(MEASURED_BYTES - 1), fc.nat(100_000))), (responses) => {
-        const compression = new Compression(() => 0);
-        for (const [bytes, ms] of responses) compression.measuring()(bytes, ms);
-        expect(compression.isWanted).toBe(false);
-      }),
-      numRuns(1000),
-    );
-  });
-
-  test('responses that share a wire are measured together', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 2, max: 16 }), fast, slow, (places, ample, scarce) => {
-        const rounds = (rate: number) => {
-          const compression = new Compression(() => 0);
-          const measures = Array.from({ length: places }, () => compression.measuring());
-          // In each round every response brings a chunk, at its part of the rate.
-          for (let round = 0; round < 200; round += 1) {
-            for (const measure of measures) measure(16_384, ((16_384 * places) / rate) * 1000);
-          }
-          return compression.isWanted;
-        };
-        expect([rounds(ample * 2), rounds(scarce / 2)]).toEqual([false, true]);
-      }),
-      numRuns(300),
-    );
-  });
-
-  test('after an hour one measurement decides anew', () => {
-    fc.assert(
-      fc.property(slow, fast, (low, high) => {
-        for (const rate of [low, high]) {
-          let nowMs = 5;
-          const compression = new Compression(() => nowMs);
-          bring(compression, low, MEASUREMENTS);
-          nowMs += 60 * 60_000 - 1;
-          expect(compression.isWanted).toBe(true);
-          // What comes compressed measures nothing.
-          bring(compression, low, MEASUREMENTS);
-          nowMs += 1;
-          expect(compression.isWanted).toBe(false);
-          bring(compression, rate, 1);
-          expect(compression.isWanted).toBe(rate === low);
+test.each([
+  ['three slow measurements in a row switch it on', 'no, slow 2, fast 1, slow 2, no, slow 1, yes'],
+  ['short responses measure nothing', 'short 9, no'],
+  ['responses that share a scarce wire are measured together', 'scarce 1, yes'],
+  ['responses that share an ample wire are measured together', 'ample 9, no'],
+  ['what comes compressed measures nothing', 'slow 3, +3599999, yes, slow 3, +1, no'],
+  ['after an hour one slow measurement switches it on', 'slow 3, +3600000, slow 1, yes'],
+  ['after an hour one fast measurement leaves it off', 'slow 3, +3600000, fast 1, slow 2, no, slow 1, yes'],
+])('gzip is requested by how fast responses arrive, in chunks of any length: %s', (_, story) => {
+  for (const chunk of [1_000, 16_384]) {
+    let nowMs = 5;
+    const compression = new Compression(() => nowMs);
+    for (const step of story.split(', ')) {
+      const [word = '', times] = step.split(' ');
+      const [places, rate, bytes] = RATES[word] ?? [0, 0, 0];
+      if (word.startsWith('+')) nowMs += Number(word);
+      else if (places === 0) expect(compression.isWanted, step).toBe(word === 'yes');
+      for (let time = 0; time < Number(times ?? 0); time += 1) {
+        const measures = Array.from({ length: places }, () => compression.measuring());
+        for (let sent = 0; sent < bytes; sent += chunk) {
+          const piece = Math.min(chunk, bytes - sent);
+          for (const measure of measures) measure(piece, ((piece * places) / (rate * SLOW_RATE)) * 1000);
         }
-      }),
-      numRuns(100),
-    );
-  });
+      }
+    }
+  }
 });

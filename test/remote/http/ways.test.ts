@@ -2,7 +2,8 @@
 import { createServer as createHttpsServer, type ServerOptions } from 'node:https';
 import { connect, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
-import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { asJobtailError } from '../../../src/errors.ts';
 import { HttpClient, type HttpTls, type HttpWay, readBody } from '../../../src/remote/http/http-client.ts';
 import { needs } from '../../support/needs.ts';
 import { directoryOfFile } from '../../support/temp-directory.ts';
@@ -31,23 +32,11 @@ async function fetchFrom(url: string, way: HttpWay = {}, limits = LIMITS): Promi
 const startTarget = async () =>
   closedAtEnd(await startHttpServer((_, response) => answer(response, 200, 'text/plain', 'hello')));
 
-test('a configured proxy is used', async () => {
-  const asked: string[] = [];
-  const [proxy, target] = [await proxyThat(asked, 200), await startTarget()];
-  expect(await fetchFrom(target.url, { proxy: `http://127.0.0.1:${proxy.port}` })).toBe('200 hello');
-  expect(asked).toEqual([`GET ${target.url}`]);
-});
-
-test('a proxy of the environment is not used', async () => {
-  const asked: string[] = [];
-  const [proxy, target] = [await proxyThat(asked, 200), await startTarget()];
-  for (const name of ['http_proxy', 'HTTP_PROXY', 'ALL_PROXY']) process.env[name] = `http://127.0.0.1:${proxy.port}`;
-  try {
-    expect(await fetchFrom(target.url)).toBe('200 hello');
-  } finally {
-    for (const name of ['http_proxy', 'HTTP_PROXY', 'ALL_PROXY']) Reflect.deleteProperty(process.env, name);
-  }
-  expect(asked).toEqual([]);
+/** None of them is obeyed. */
+beforeEach(() => {
+  for (const name of ['http_proxy', 'HTTP_PROXY', 'ALL_PROXY']) vi.stubEnv(name, 'http://127.0.0.1:1');
+  vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0');
+  onTestFinished(() => void vi.unstubAllEnvs());
 });
 
 describe('a proxy that refuses is named, with what helps:', () => {
@@ -113,10 +102,9 @@ describe('a peer that', () => {
       });
 });
 
-const directory = directoryOfFile();
-let certificates: Certificates;
-
-describe('TLS', needs('openssl'), () => {
+describe('by TLS and by proxies,', needs('openssl'), () => {
+  const directory = directoryOfFile();
+  let certificates: Certificates;
   beforeAll(() => {
     certificates = makeCertificates(directory);
   });
@@ -130,68 +118,6 @@ describe('TLS', needs('openssl'), () => {
     server.on('tlsClientError', () => undefined);
     return closedAtEnd(await listen(server, 'connection', 'https'));
   }
-  const greet = (server: WireServer, tls?: HttpTls, proxy?: string) =>
-    fetchFrom(server.url, { ...(tls && { tls }), ...(proxy && { proxy }) });
-
-  test('trusts nobody else, whatever the environment says', async () => {
-    const server = await secured(certificates.server);
-    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
-    try {
-      await expect(greet(server)).rejects.toMatchObject({
-        code: 'tls',
-        message: expect.stringContaining(`no secure connection to 127.0.0.1:${server.port}: unable to verify`),
-        hint: expect.stringContaining('root CA of the server into service.tls.caFile'),
-      });
-    } finally {
-      Reflect.deleteProperty(process.env, 'NODE_TLS_REJECT_UNAUTHORIZED');
-    }
-  });
-
-  test('checks the host name', async () => {
-    const server = await secured(certificates.otherHost);
-    await expect(greet(server, { ca: certificates.ca })).rejects.toMatchObject({
-      code: 'tls',
-      message: expect.stringContaining('ERR_TLS_CERT_ALTNAME_INVALID'),
-      hint: 'use a host name of the certificate in the address',
-    });
-  });
-
-  test('shows a client certificate', async () => {
-    const server = await secured({ ...certificates.server, ca: certificates.ca, requestCert: true });
-    const { cert, key } = certificates.client;
-    expect(await greet(server, { ca: certificates.ca, cert, key })).toBe('200 hello client');
-  });
-
-  test('fails without the client certificate that the server wants', async () => {
-    const strict = await secured({ ...certificates.server, ca: certificates.ca, requestCert: true });
-    const refused = await greet(strict, { ca: certificates.ca }).catch((error: unknown) => error);
-    // TLS 1.3 tells it after the handshake; the alert may be overtaken by the end of the connection.
-    expect(['tls', 'interrupted']).toContain((refused as { code: string }).code);
-  });
-
-  test('through a proxy is checked end to end', async () => {
-    const server = await secured({ ...certificates.server, ca: certificates.ca, requestCert: true });
-    const asked: string[] = [];
-    const proxy = await proxyThat(asked, 200);
-    const address = `http://127.0.0.1:${proxy.port}`;
-    expect(await greet(server, { ca: certificates.ca, ...certificates.client }, address)).toBe('200 hello client');
-    await expect(greet(server, undefined, address)).rejects.toMatchObject({ code: 'tls' });
-    expect(asked).toEqual([`CONNECT 127.0.0.1:${server.port}`, `CONNECT 127.0.0.1:${server.port}`]);
-  });
-
-  test('fails with a key that is none', async () => {
-    const server = await secured(certificates.server);
-    const key = Buffer.from('no key');
-    const call = greet(server, { ca: certificates.ca, cert: certificates.client.cert, key });
-    await expect(call).rejects.toMatchObject({ code: 'tls' });
-  });
-
-  test('fails at a server that speaks plain HTTP', async () => {
-    const server = closedAtEnd(await startHttpServer((_, response) => response.end()));
-    const secure = { ...server, url: server.url.replace('http:', 'https:') };
-    const refused = { code: 'tls', message: expect.stringContaining('it does not speak TLS') };
-    await expect(greet(secure, { ca: certificates.ca })).rejects.toMatchObject(refused);
-  });
 
   /** Passes decrypted bytes on to the plain proxy at `port`. */
   async function overTls(port: number) {
@@ -205,24 +131,63 @@ describe('TLS', needs('openssl'), () => {
     return closedAtEnd(await listen(server as unknown as Server, 'connection', 'https'));
   }
 
-  test('of a proxy may have the private CA of the service', async () => {
-    const asked: string[] = [];
-    const proxy = await overTls((await proxyThat(asked, 200)).port);
-    const plain = await startTarget();
-    const target = await secured(certificates.server);
-    const way = { proxy: `https://127.0.0.1:${proxy.port}`, proxyUser: 'alice:x', tls: { ca: certificates.ca } };
-    expect(await fetchFrom(plain.url, way)).toBe('200 hello');
-    expect(await fetchFrom(target.url, way)).toBe('200 hello nobody');
-    const user = `Basic ${Buffer.from('alice:x').toString('base64')}`;
-    expect(asked).toEqual([`GET ${plain.url} ${user}`, `CONNECT 127.0.0.1:${target.port} ${user}`]);
-  });
+  const SERVERS = {
+    plain: startTarget,
+    tls: () => secured(certificates.server),
+    strict: () => secured({ ...certificates.server, ca: certificates.ca, requestCert: true }),
+    'of another name': () => secured(certificates.otherHost),
+    'without TLS': async () => {
+      const server = await startTarget();
+      return { ...server, url: server.url.replace('http:', 'https:') };
+    },
+  };
+  const MATERIALS: Readonly<Record<string, () => HttpTls>> = {
+    nothing: () => ({}),
+    ca: () => ({ ca: certificates.ca }),
+    client: () => ({ ca: certificates.ca, ...certificates.client }),
+    'no key': () => ({ ca: certificates.ca, cert: certificates.client.cert, key: 'no key' }),
+  };
+  const UNVERIFIED = 'no secure connection to SERVER: unable to verify';
+  const MISNAMED = 'ERR_TLS_CERT_ALTNAME_INVALID';
 
-  test('of a proxy with a CA that is not trusted is named as what is not trusted', async () => {
-    const [proxy, target] = [await overTls((await proxyThat([], 200)).port), await startTarget()];
-    for (const url of [target.url, target.url.replace('http:', 'https:')])
-      await expect(fetchFrom(url, { proxy: `https://127.0.0.1:${proxy.port}` })).rejects.toMatchObject({
-        code: 'tls',
-        message: expect.stringContaining(`no secure connection to the proxy 127.0.0.1:${proxy.port}: unable to verify`),
-      });
+  type Row = [server: keyof typeof SERVERS, by: string, tls: string, outcome: string, says?: string, hint?: string];
+  test.each<Row>([
+    ['plain', '', 'nothing', '200 hello'],
+    ['plain', 'http', 'nothing', '200 hello'],
+    ['plain', 'https', 'ca', '200 hello'],
+    ['plain', 'https', 'nothing', 'tls', 'no secure connection to the proxy PROXY: unable to verify'],
+    ['without TLS', 'https', 'nothing', 'tls', 'no secure connection to the proxy PROXY: unable to verify'],
+    ['without TLS', '', 'ca', 'tls', 'it does not speak TLS'],
+    ['tls', 'https', 'ca', '200 hello nobody'],
+    ['tls', '', 'nothing', 'tls', UNVERIFIED, 'root CA of the server into service.tls.caFile'],
+    ['tls', '', 'no key', 'tls'],
+    ['of another name', '', 'ca', 'tls', MISNAMED, 'use a host name of the certificate in the address'],
+    ['strict', '', 'client', '200 hello client'],
+    ['strict', 'http', 'client', '200 hello client'],
+    ['strict', 'http', 'nothing', 'tls'],
+    // TLS 1.3 tells it after the handshake; the alert may be overtaken by the end of the connection.
+    ['strict', '', 'ca', 'tls|interrupted'],
+  ])('the server %s, by the proxy "%s", with the TLS of %s: %s', async (kind, by, material, outcome, says, hint) => {
+    const asked: string[] = [];
+    const server = await SERVERS[kind]();
+    const plainProxy = await proxyThat(asked, 200);
+    const proxy = by === 'https' ? await overTls(plainProxy.port) : plainProxy;
+    const user = by === 'https' ? { proxyUser: 'alice:x' } : {};
+    const way = {
+      tls: MATERIALS[material]?.() ?? {},
+      ...(by && { proxy: `${by}://127.0.0.1:${proxy.port}`, ...user }),
+    };
+    const fetched = await fetchFrom(server.url, way).catch((error: unknown) => asJobtailError(error));
+    if (typeof fetched === 'string') expect(fetched).toBe(outcome);
+    else {
+      expect(outcome.split('|')).toContain(fetched.code);
+      const ports = { SERVER: server.port, PROXY: proxy.port };
+      const said = says?.replace(/SERVER|PROXY/, (name) => `127.0.0.1:${ports[name as keyof typeof ports]}`);
+      expect(fetched.message).toContain(said ?? '');
+      expect(fetched.hint).toContain(hint ?? '');
+    }
+    const what = server.url.startsWith('http:') ? `GET ${server.url}` : `CONNECT 127.0.0.1:${server.port}`;
+    const basic = by === 'https' ? ` Basic ${Buffer.from('alice:x').toString('base64')}` : '';
+    expect(asked).toEqual(by === '' || says?.includes('the proxy') ? [] : [`${what}${basic}`]);
   });
 });
