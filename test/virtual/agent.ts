@@ -38,42 +38,33 @@ import { SimulatedProcess, type SimulatedTime } from './time.ts';
 /** Where notifications go. */
 const RECEIVER = 'https://pager.example.org/hook/the-secret-path';
 
-/** What a run changes of the configuration. */
-export function settingsOf(chance: Chance) {
-  return {
-    minIntervalSeconds: chance.among([1, 2, 5]),
-    maxIntervalSeconds: chance.among([60, 300, 600]),
-    resultsIntervalSeconds: chance.among([60, 300, 900]),
-    concurrency: chance.whole(1, 4),
-    requestsPerMinute: chance.among([null, null, 20, 600]),
-    timeoutSeconds: chance.among([10, 60]),
-    keepGenerations: chance.among([0, 2, 5]),
-    /** At most so many jobs of the user are followed; null: those that are named. */
-    mine: chance.among([null, null, 2, 4]),
-    watch: [] as readonly JobId[],
-    // Longer than a line: a rewrite that the overlap does not show is found by a complete pass alone.
-    overlapBytes: chance.among([128, 256, 1020]),
-    stallAfterMinutes: chance.among([null, 10, 60]),
-    results: chance.is(0.85),
-    include: chance.among([['**'], ['**'], ['*.dat']]),
-    exclude: chance.among([[], [], ['*-4.dat']]),
-    maxFileBytes: chance.among([null, null, 50_000]),
-    minFreeBytes: 0,
-    bandwidthLimit: chance.among([null, null, 20_000]),
-    username: chance.among(['alice', 'bob']),
-    /** Whether anyone is notified: a reader of each second costs more than all else. */
-    notify: chance.is(0.25),
-    level: chance.among(['info', 'debug'] as const),
-  };
-}
-
-export type Settings = Readonly<ReturnType<typeof settingsOf>> & {
-  readonly retention?: string;
+/** What a run may change of the configuration. */
+export const USUAL = {
+  minIntervalSeconds: 5,
+  maxIntervalSeconds: 300,
+  resultsIntervalSeconds: 300,
+  concurrency: 2,
+  requestsPerMinute: 600 as number | null,
+  timeoutSeconds: 10,
+  keepGenerations: 2,
+  /** At most so many jobs of the user are followed; null: those that are named. */
+  mine: null as number | null,
+  watch: [] as readonly JobId[],
+  overlapBytes: 128,
+  stallAfterMinutes: 10 as number | null,
+  results: true,
+  include: ['**'] as readonly string[],
+  exclude: [] as readonly string[],
+  maxFileBytes: null as number | null,
+  username: 'alice',
+  notify: true,
+  level: 'info' as 'info' | 'debug',
+  retention: '{}',
   /** Of a job that the file names. */
-  readonly settleAfterMinutes?: number | null;
-  /** Whether there is no job service. */
-  readonly hasNoJobs?: boolean;
+  settleAfterMinutes: 30 as number | null,
+  hasNoJobs: false,
 };
+export type Settings = Readonly<typeof USUAL>;
 
 export interface AgentPlace {
   readonly directory: string;
@@ -112,25 +103,25 @@ interface InFleet {
   readonly mirrors: string;
 }
 
-const yamlOf = (directory: string, { settleAfterMinutes = 30, ...settings }: Settings, fleet?: InFleet) => `service:
+const yamlOf = (directory: string, settings: Settings, fleet?: InFleet) => `service:
   protocol: soap
   fileTransferUrl: https://m.example.org/FileTransferWs
-  jobsUrl: ${settings.hasNoJobs === true ? 'null' : 'https://m.example.org/JobManagementWs'}
+  jobsUrl: ${settings.hasNoJobs ? 'null' : 'https://m.example.org/JobManagementWs'}
   namespace: http://m.example.org/
   baseUrl: https://m.example.org
   concurrency: ${settings.concurrency}
   requestsPerMinute: ${settings.requestsPerMinute}
   timeoutSeconds: ${settings.timeoutSeconds}
 auth: {username: ${settings.username}, passwordFile: password}
-mirror: {directory: ${fleet?.mirrors ?? `${directory}/mirror`}, keepGenerations: ${settings.keepGenerations}, minFreeBytes: ${settings.minFreeBytes}}
+mirror: {directory: ${fleet?.mirrors ?? `${directory}/mirror`}, keepGenerations: ${settings.keepGenerations}, minFreeBytes: 0}
 state: {directory: ${directory}/state}
 poll: {minIntervalSeconds: ${settings.minIntervalSeconds}, maxIntervalSeconds: ${settings.maxIntervalSeconds}, overlapBytes: ${settings.overlapBytes}}
-results: {intervalSeconds: ${settings.resultsIntervalSeconds}, transfer: service, enabled: ${settings.results}, include: ${JSON.stringify(settings.include)}, exclude: ${JSON.stringify(settings.exclude)}, maxFileBytes: ${settings.maxFileBytes}, bandwidthLimit: ${settings.bandwidthLimit}}
+results: {intervalSeconds: ${settings.resultsIntervalSeconds}, transfer: service, enabled: ${settings.results}, include: ${JSON.stringify(settings.include)}, exclude: ${JSON.stringify(settings.exclude)}, maxFileBytes: ${settings.maxFileBytes}}
 stallAfterMinutes: ${settings.stallAfterMinutes}
-retention: ${settings.retention ?? '{}'}
+retention: ${settings.retention}
 logging: {level: ${settings.level}}
 notify: ${settings.notify ? NOTIFY : '[]'}
-watch: ${JSON.stringify(settings.watch.map((job) => ({ job: Number(job), settleAfterMinutes })))}
+watch: ${JSON.stringify(settings.watch.map((job) => ({ job: Number(job), settleAfterMinutes: settings.settleAfterMinutes })))}
 watchMine: ${settings.mine === null ? 'false' : `{maxJobs: ${settings.mine}}`}
 fleet: ${fleet === undefined ? 'null' : `{url: "postgresql://db.example.org/jobtail", name: ${fleet.name}}`}
 `;

@@ -4,17 +4,11 @@
  */
 import { expect, test } from 'vitest';
 import type { JobId } from '../../../src/job.ts';
-import type { Settings } from '../agent.ts';
 import { expectNoOthers, expectPrinted, play, rowText, type StepOf, Trace, treeOf } from '../trace.ts';
 import { command, mendWay, restoreLater, watch } from './happenings.ts';
 import { FleetWorld } from './world.ts';
 
 const MINUTE_MS = 60_000;
-const SETTINGS: Partial<Settings> = {
-  ...{ minIntervalSeconds: 5, maxIntervalSeconds: 300, resultsIntervalSeconds: 300, concurrency: 2 },
-  ...{ requestsPerMinute: 600, timeoutSeconds: 10, keepGenerations: 2, overlapBytes: 128, stallAfterMinutes: 10 },
-  ...{ include: ['**'], exclude: [], maxFileBytes: null, bandwidthLimit: null, username: 'alice', level: 'info' },
-};
 const TABLES = ['agents', 'attempts', 'configured', 'habits', 'jobs', 'orders', 'rows', 'rules'] as const;
 
 type Step = StepOf<FleetWorld>;
@@ -83,7 +77,7 @@ const SCENARIOS: Readonly<Record<string, readonly Step[]>> = {
 };
 
 test.each(Object.entries(SCENARIOS))('%s: all that the agents of a fleet do', async (name, steps) => {
-  const world = await FleetWorld.make(1, SETTINGS);
+  const world = await FleetWorld.make(1);
   try {
     const nameOf = () => world.machines.find(({ agent }) => agent?.process === world.time.current)?.name ?? '';
     const trace = new Trace(world, nameOf);

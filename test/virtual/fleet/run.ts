@@ -2,9 +2,11 @@
 import { execFileSync } from 'node:child_process';
 import type { AgentRow } from '../../../src/fleet/agents/agents.ts';
 import type { JobId } from '../../../src/job.ts';
+import { unprovenIn } from '../../../src/proven.ts';
+import type { SimulatedAgent } from '../agent.ts';
 import { Chance } from '../chance.ts';
 import type { SimulatedJob } from '../cluster.ts';
-import { becomesTrue, type Lack, lacking } from '../liveness.ts';
+import { becomesTrue, filesLacking, type Lack, lacksOfOutbox } from '../liveness.ts';
 import { checkMemory } from '../safety.ts';
 import { beginFleet, ENDS, fleetStep, mendWay, standStill, watch } from './happenings.ts';
 import { keyOf } from './tables.ts';
@@ -18,6 +20,9 @@ const REPLACED_WITHIN_MS = 30_000;
 const HANDED_OFF_WITHIN_MS = 2_000;
 /** An agent that was not ready is tried again after at most 15 minutes, one that left jobs waiting after 16. */
 const OWNED_BOUND_MS = 35 * MINUTE_MS;
+/** A result that failed, or that changes rarely, waits for an hour; one on which the service hung, for a day. */
+const FILES_BOUND_MS = OWNED_BOUND_MS + 120 * MINUTE_MS;
+const HUNG_BOUND_MS = OWNED_BOUND_MS + 26 * 60 * MINUTE_MS;
 const READY_AGAIN_MS = 35 * MINUTE_MS;
 
 /** All is healed at any moment of a run, early or late. */
@@ -62,7 +67,7 @@ export const runFleet = (seed: number, steps = momentOf(seed)) =>
     await isTakenOver(world);
     await isTold(world);
     await isDrained(world);
-    for (const each of world.up) checkMemory(world, world.lengthsOf(each));
+    for (const each of world.up) if (each.agent) checkMemory(world, world.lengthsOf(each.agent, each));
     for (const each of world.machines) await world.stop(each);
     for (const { name, agent } of world.machines)
       if ((agent?.process.timers ?? 0) > 0) throw new Error(`a stop of ${name} leaves ${agent?.process.timers} timers`);
@@ -105,7 +110,7 @@ const owned = (what: string): Lack => ({ what, boundMs: OWNED_BOUND_MS });
 
 /** What is not as it is to be in the end. */
 function lacks(world: FleetWorld, broken?: FleetMachine): Lack[] {
-  const { postgres, service, mirrors, disk, receiver } = world;
+  const { postgres, receiver } = world;
   const orders = [...postgres.tables.of('orders').values()].filter(({ answer }) => answer === null);
   const jobs = [...postgres.tables.of('jobs').values()].filter(
     ({ state }) => state === 'watched' || state === 'ending',
@@ -116,20 +121,30 @@ function lacks(world: FleetWorld, broken?: FleetMachine): Lack[] {
     return owner === undefined || owner === broken || !owner.mayWrite(row['job_id'] as JobId);
   });
   const whole = world.up.filter((machine) => machine !== broken);
+  const agents = whole.flatMap(({ agent }) => agent ?? []);
   return [
-    ...orders.map((one) => owned(`the command ${one['kind']} of ${one['job_id']} is not answered`)),
-    ...waiting.map((row) => owned(`${row['job_id']} waits for an owner`)),
-    ...unowned.map((row) => owned(`${row['job_id']} is ${row['state']}, and no agent follows it`)),
-    ...whole.flatMap((machine) => [...staleRows(world, machine), ...strayRows(machine)]).map(owned),
-    ...whole.flatMap(({ name, agent }) =>
-      agent === undefined
-        ? []
-        : lacking({ agent, service, mirrors, disk, receiver }).map(({ what, boundMs }) => ({
-            what: `${name}: ${what}`,
-            boundMs: boundMs + OWNED_BOUND_MS,
-          })),
-    ),
-  ];
+    ...orders.map((one) => `the command ${one['kind']} of ${one['job_id']} is not answered`),
+    ...waiting.map((row) => `${row['job_id']} waits for an owner`),
+    ...unowned.map((row) => `${row['job_id']} is ${row['state']}, and no agent follows it`),
+    ...whole.flatMap((machine) => [...staleRows(world, machine), ...strayRows(machine)]),
+  ]
+    .map(owned)
+    .concat(agents.flatMap((agent) => world.disk.aside(() => lacksOfJobs(world, agent))))
+    .concat(agents.flatMap((agent) => lacksOfOutbox({ agent, receiver })));
+}
+
+function lacksOfJobs({ service, mirrors }: FleetWorld, { store }: SimulatedAgent): Lack[] {
+  return store.jobs.all().flatMap(({ jobId, state, error }) => {
+    const job = service.job(jobId);
+    if (state === 'ended') return [];
+    const isHung = [...store.results.ofJob(jobId)].some(({ hangs }) => hangs > 0);
+    const late = (what: string) => ({ what: `job ${jobId} ${what}`, boundMs: isHung ? HUNG_BOUND_MS : FILES_BOUND_MS });
+    if (state !== (job.isOver ? 'settled' : 'watched')) return [late(`is ${job.state}, and ${state}`)];
+    if (state === 'watched' && error !== null) return [late(`still has the error ${error.code}`)];
+    // What was not proven when its job was settled is shown so, and waits for a command.
+    if (state === 'settled' && unprovenIn(store, jobId).length > 0) return [];
+    return filesLacking({ mirrors, store }, job).map((what) => late(`lacks something: ${what}`));
+  });
 }
 
 /** The next owner of a job would continue from the rows that the database has. */

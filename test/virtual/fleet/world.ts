@@ -4,12 +4,10 @@ import path from 'node:path';
 import { FleetClient } from '../../../src/fleet/commands/client.ts';
 import type { JobId } from '../../../src/job.ts';
 import type { Operation } from '../../../src/operations.ts';
-import { configured, type Settings, SimulatedAgent, settingsOf } from '../agent.ts';
+import { configured, type Settings, type SimulatedAgent, USUAL } from '../agent.ts';
 import { Chance } from '../chance.ts';
-import { type Lengths, lengthsOf } from '../collections.ts';
-import { SimulatedReceiver } from '../receiver.ts';
+import type { Lengths } from '../collections.ts';
 import { checkMirrors, checkRow } from '../safety.ts';
-import { SimulatedService } from '../service.ts';
 import { begun, SimulatedWorld } from '../simulated-world.ts';
 import { SimulatedProcess } from '../time.ts';
 import { type FleetProcess, SimulatedPostgres } from './postgres.ts';
@@ -68,9 +66,6 @@ export class FleetMachine {
 }
 
 export class FleetWorld extends SimulatedWorld {
-  readonly seed: number;
-  readonly service: SimulatedService;
-  readonly receiver = new SimulatedReceiver();
   readonly postgres: SimulatedPostgres;
   readonly machines = NAMES.map((name) => new FleetMachine(name));
   readonly settings: Settings;
@@ -80,11 +75,8 @@ export class FleetWorld extends SimulatedWorld {
 
   private constructor(seed: number, changes: Partial<Settings>) {
     super(seed, 'fleet', async () => {});
-    this.seed = seed;
-    this.service = new SimulatedService(new Chance(seed, 'service'), this.time);
     this.postgres = new SimulatedPostgres(this.time, new Chance(seed, 'database'));
-    this.settings = { ...settingsOf(this.chance), mine: null, notify: true, results: true, ...changes };
-    this.time.onEvent = () => this.#checkConduct();
+    this.settings = { ...USUAL, ...changes };
     this.disk.isStateFull = () => this.#running?.isFull === true;
     this.disk.onWrite = (file) => this.#checkWriter(file);
     this.postgres.onUnknown = (what) => this.service.offences.push(what);
@@ -109,13 +101,9 @@ export class FleetWorld extends SimulatedWorld {
     const directory = path.join(this.directory, name);
     fs.mkdirSync(directory, { recursive: true });
     const config = await configured(directory, this.settings, { name, mirrors: this.mirrors });
-    const { time, service, receiver } = this;
-    const agent = new SimulatedAgent(config, {
-      ...{ directory, time, service, receiver, chance: new Chance(this.seed, `${name} ${time.passedMs}`) },
+    const agent = this.agentOf(name, config, {
+      directory,
       note: (line) => this.note(`${name}: ${line}`),
-      log: () => {},
-      onStopped: () => {},
-      aside: (work) => this.disk.aside(work),
       inFleet: true,
     });
     machine.agent = agent;
@@ -164,19 +152,9 @@ export class FleetWorld extends SimulatedWorld {
     }
   }
 
-  async pass(ms: number): Promise<void> {
-    await this.time.pass(ms);
-    this.check();
+  lengthsOf(agent: SimulatedAgent, { way }: FleetMachine): Lengths {
+    return this.memoryOf(agent, this.postgres, way);
   }
-
-  /** How much the agent of a machine remembers. */
-  lengthsOf({ agent, way }: FleetMachine): Lengths {
-    const { time, service, receiver, disk, postgres } = this;
-    const others = [time, service, receiver, disk, postgres, way, agent?.process ?? {}, agent?.line ?? {}];
-    return lengthsOf(agent ?? {}, others);
-  }
-
-  readonly jobIds = (): JobId[] => [...this.service.jobs.keys()];
 
   /** The row of a job in the database. */
   row(jobId: JobId) {
@@ -188,7 +166,7 @@ export class FleetWorld extends SimulatedWorld {
   }
 
   check(): void {
-    this.#checkConduct();
+    this.checkConduct();
     this.#checkOutboxes();
     this.disk.aside(() => {
       for (const job of this.service.jobs.values()) {
@@ -263,18 +241,16 @@ export class FleetWorld extends SimulatedWorld {
     if (count > allowed) this.service.offences.push(`${operation}: ${count} calls in a minute, ${allowed} allowed`);
   }
 
-  #checkConduct(): void {
-    this.requireNone(this.service.offences[0]);
+  protected checkConduct(): void {
+    this.requireNoOffence();
     for (const machine of this.machines) {
-      const { name, agent, isUp } = machine;
+      const { agent, isUp } = machine;
       if (!isUp || agent === undefined) continue;
       // A new owner reads the job for notifications at once.
       const [stale] = this.#begun(machine).flatMap((jobId) => this.staleRows(machine, jobId, NOTIFICATION_TABLES));
       if (stale !== undefined)
         throw new Error(`a new owner goes on from other rows than the former one wrote: ${stale}`);
-      if (agent.process.stoppedUntil > this.time.passedMs - MINUTE_MS) continue;
-      const unhealthy = agent.health?.unhealthy();
-      if (unhealthy !== undefined) throw new Error(`${name}: ${unhealthy}`);
+      this.requireHealthy(agent);
     }
   }
 }

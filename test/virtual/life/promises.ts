@@ -1,15 +1,14 @@
 /** What the agent promises about the life of jobs (docs/guarantees.md), looked at after each change of its state. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { mirrorPath } from '../../../src/agent/live/mirror/mirror.ts';
-import { resultsDirectory } from '../../../src/agent/results/results.ts';
 import type { JobId } from '../../../src/job.ts';
 import { isRunning, type JobInformation, phaseOf } from '../../../src/job-information.ts';
 import type { NotifyEvent } from '../../../src/notification.ts';
 import { unprovenIn } from '../../../src/proven.ts';
 import type { JobRow, WatchState } from '../../../src/store/rows.ts';
-import type { SimulatedJob, SimulatedResult } from '../cluster.ts';
+import type { SimulatedJob } from '../cluster.ts';
 import type { Fault } from '../faults.ts';
+import { filesLacking, hasNewest } from '../liveness.ts';
 import type { Life } from './world.ts';
 
 /** All that decides whether a full look is of use. */
@@ -133,7 +132,7 @@ export class Promises {
       // Its files are removed first.
       const isBeingRemoved = setting.retention || this.#forgettable.has(jobId);
       if (isBeingRemoved && !fs.existsSync(path.join(mirrors, jobId))) continue;
-      const lacks = this.lacksOf(job);
+      const lacks = filesLacking(this.#world, job);
       if (lacks.length > 0) throw new Error(`job ${jobId} counts as proven: ${lacks.join('; ')}`);
     }
   }
@@ -202,7 +201,7 @@ export class Promises {
     seen.mayFollow = false;
     const unproven = unprovenIn(store, job.id);
     seen.isProven = unproven.length === 0;
-    const lacks = this.lacksOf(job);
+    const lacks = filesLacking(this.#world, job);
     const what = `job ${job.id} is settled`;
     // It may run again, and the agent does not know yet.
     if (job.runs.length > seen.settledRuns) return;
@@ -293,48 +292,21 @@ export class Promises {
     }
   }
 
-  /** What of the files of a job is not here as the cluster has it. */
-  lacksOf(job: SimulatedJob): string[] {
-    const { mirrors, store } = this.#world;
-    const row = store.jobs.get(job.id);
-    const live = [...job.liveFiles()].flatMap(([taskId, file, , content]) => {
-      const bytes = readIfThere(mirrorPath(mirrors, job.id, { taskId, file }));
-      return bytes?.equals(content) || (bytes === undefined && content.length === 0)
-        ? []
-        : [`${taskId}/${file} has ${bytes?.length ?? 0} of ${content.length} bytes`];
-    });
-    const none = job.tasks.length > 0 && store.liveFiles.ofJob(job.id).length === 0 ? ['no task is known'] : [];
-    if (row?.results !== true) return [...none, ...live];
-    const results = [...job.results].flatMap(([name, result]) => {
-      const { kind } = result;
-      if (kind === 'unreadable' || kind === 'bad name') return [`${name} can never come`];
-      return kind !== 'file' || this.#hasNewest(job.id, name, result) ? [] : [`the result ${name} is not here`];
-    });
-    return [...none, ...live, ...results];
-  }
-
-  #hasNewest(jobId: JobId, name: string, { contents }: SimulatedResult): boolean {
-    const bytes = readIfThere(path.join(resultsDirectory(this.#world.mirrors, jobId), name));
-    return bytes !== undefined && contents.at(-1)?.equals(bytes) === true;
-  }
-
   #wrongResults(job: SimulatedJob): string[] {
-    const { store } = this.#world;
+    const { store, mirrors } = this.#world;
     return [...job.results].flatMap(([name, result]) => {
       const state = store.results.get(job.id, name)?.state;
       if (result.kind !== 'file' || state !== 'synced') return [];
-      return this.#hasNewest(job.id, name, result) ? [] : [`${name} is synced, and old`];
+      return hasNewest(mirrors, job.id, name, result) ? [] : [`${name} is synced, and old`];
     });
   }
 
   #requireAll(job: SimulatedJob, what: string): void {
     const { disk } = this.#world;
-    const lacks = disk.aside(() => this.lacksOf(job));
+    const lacks = disk.aside(() => filesLacking(this.#world, job));
     if (lacks.length > 0 && job.runs.length <= (this.#seen.get(job.id)?.settledRuns ?? 0))
       throw new Error(`job ${job.id}: ${what}: ${lacks.join('; ')}`);
   }
 }
 
 const isSilent = ({ code }: Fault) => code === 'silent';
-
-const readIfThere = (file: string) => (fs.existsSync(file) ? fs.readFileSync(file) : undefined);

@@ -2,7 +2,7 @@
 import { type JobId, LIVE_FILE_NAMES } from '../../../src/job.ts';
 import { RENEWED_MS } from '../../../src/store/jobs.ts';
 import type { Store } from '../../../src/store/store.ts';
-import type { Settings, SimulatedAgent } from '../agent.ts';
+import { type Settings, type SimulatedAgent, USUAL } from '../agent.ts';
 import { type ResultKind, SimulatedJob } from '../cluster.ts';
 import { ended, mendSecret, reload, verified } from '../commands.ts';
 import type { Fault } from '../faults.ts';
@@ -21,11 +21,9 @@ const MANY = 60;
 const SETTLED_OLD_MS = 10 * MINUTE_MS;
 
 const SETTINGS = {
-  ...{ minIntervalSeconds: 60, maxIntervalSeconds: 120, resultsIntervalSeconds: 1_200, requestsPerMinute: null },
-  ...{ timeoutSeconds: 10, keepGenerations: 2, overlapBytes: 1_020, stallAfterMinutes: null, settleAfterMinutes: null },
-  ...{ results: true, include: ['**'], exclude: [], maxFileBytes: null, minFreeBytes: 0, bandwidthLimit: null },
-  ...{ username: 'alice', notify: true, level: 'info' as const },
-} as const;
+  ...{ ...USUAL, minIntervalSeconds: 60, maxIntervalSeconds: 120, resultsIntervalSeconds: 1_200 },
+  ...{ requestsPerMinute: null, overlapBytes: 1_020, stallAfterMinutes: null, settleAfterMinutes: null },
+};
 /** Of a file of configuration, in days. */
 const SETTLED_OLD_DAYS = SETTLED_OLD_MS / DAY_MS;
 

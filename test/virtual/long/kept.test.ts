@@ -6,9 +6,12 @@ import type { JobId } from '../../../src/job.ts';
 import { ended, JOB, MINUTE_MS, order } from '../commands.ts';
 import { World } from '../world.ts';
 
+/** Those of the runs that found them. */
+const SETTINGS = { minIntervalSeconds: 1, concurrency: 1, requestsPerMinute: null, results: false, notify: false };
+
 /** In a world in which one job runs and is watched. */
 async function withJob(work: (world: World) => Promise<void>): Promise<void> {
-  const world = await World.make(1);
+  const world = await World.make(1, SETTINGS);
   try {
     world.service.submit(JOB).to('Running', world.time.wallMs);
     order(world, true);
@@ -23,7 +26,7 @@ async function withJob(work: (world: World) => Promise<void>): Promise<void> {
 
 test('no file stays open, whichever call fails while mirrors are made', async () => {
   for (let calls = 0; calls < 24; calls += 1) {
-    const world = await World.make(1);
+    const world = await World.make(1, SETTINGS);
     try {
       world.service.submit(JOB).to('Running', world.time.wallMs);
       world.service.job(JOB).tasks[0]?.files.stdout.append(3);
