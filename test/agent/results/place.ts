@@ -374,9 +374,7 @@ export class ResultsStory {
       shift: place.store.capabilities.get(SHIFT_CAPABILITY) ?? '',
       progress: `${done} of ${wanted}, ${bytes} of ${wantedBytes} bytes, by ${way}, ended ${sinceStart(endedAt ?? null)}`,
       fallback: place.store.resultSyncs.get(JOB)?.fallback ?? '',
-      ...(transfer && {
-        orders: transfer.orders.slice(this.#orders).join(', '),
-      }),
+      orders: transfer?.orders.slice(this.#orders).join(', ') ?? '',
     };
   }
 
