@@ -1,8 +1,7 @@
 /** What is proven of a mirror is what comparing it with each listed file that it may be would prove. */
 import fs from 'node:fs';
 import path from 'node:path';
-import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { absentFiles, type LiveProof, proveMirrors } from '../../../src/agent/pass/mirror-proofs.ts';
 import { type ErrorCode, JobtailError } from '../../../src/errors.ts';
 import { keyText, type TaskId } from '../../../src/job.ts';
@@ -10,16 +9,14 @@ import type { LiveFileRow } from '../../../src/store/rows.ts';
 import { expectCases } from '../../support/errors.ts';
 import { NEW_ROW } from '../../support/live-place.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
-import { numRuns } from '../../support/property-runs.ts';
 import { openFilesIn, temporaryDirectory } from '../../support/temp-directory.ts';
 import { FilesRemote, JOB } from '../results/place.ts';
 
 interface Mirror {
-  readonly content: string;
-  readonly relativePath: string;
-  readonly listedName: string | null;
+  readonly relativePath?: string;
+  readonly listedName?: string | null;
   /** Bytes that were committed and are gone. */
-  readonly gone: number;
+  readonly gone?: number;
 }
 
 class Proofs {
@@ -29,22 +26,15 @@ class Proofs {
   readonly abort = new AbortController();
   /** What raw bytes showed before of task numbers and directories. */
   shift: string | undefined;
-  /** Between the numbers of two tasks. */
-  step = 1;
+  /** Whether the service has no text of files without bytes. */
+  areAbsent = true;
 
-  /** Where the mirror stands. */
-  add({ content, relativePath, listedName, gone }: Mirror): string {
-    const taskId = `${9_001 + this.step * this.rows.length}` as TaskId;
+  mirror(content: string, { relativePath = '/stdout.txt', listedName = null, gone = 0 }: Mirror = {}): void {
+    const taskId = `${9_001 + this.rows.length}` as TaskId;
     const file = path.join(this.directory, JOB, 'live', taskId, 'stdout.log');
     fs.mkdirSync(path.dirname(file), { recursive: true });
     fs.writeFileSync(file, content);
-    const row = { ...NEW_ROW, taskId, jobId: JOB, position: content.length + gone, relativePath, listedName };
-    this.rows.push(row);
-    return file;
-  }
-
-  unknown(content: string, more: Partial<Mirror> = {}): string {
-    return this.add({ content, relativePath: '/stdout.txt', listedName: null, gone: 0, ...more });
+    this.rows.push({ ...NEW_ROW, taskId, jobId: JOB, position: content.length + gone, relativePath, listedName });
   }
 
   list(name: string, file: string | JobtailError): void {
@@ -56,9 +46,6 @@ class Proofs {
   get open(): number {
     return openFilesIn(this.directory);
   }
-
-  /** Whether the service has no text of files without bytes. */
-  areAbsent = true;
 
   prove(sources?: ReadonlySet<string>, listed?: readonly string[]): Promise<(LiveProof | JobtailError)[]> {
     const { remote } = this;
@@ -72,98 +59,6 @@ class Proofs {
     });
   }
 }
-
-const equal = (bytes: number, listedName: string | null): LiveProof => ({
-  proof: { outcome: 'equal', bytes, remoteBytes: bytes },
-  listedName,
-});
-
-describe('mirrors and listed files', () => {
-  const NAMES = ['/1/stdout.txt', '/1/a/stdout.txt', '/2/stdout.txt', '/2/a/stdout.txt', '/2/other.txt'];
-  const content = fc
-    .tuple(fc.constantFrom('', 'one\n', 'b'.repeat(1_500)), fc.constantFrom('', 'x', 'xy', 'z'))
-    .map((parts) => parts.join(''));
-  const mirror: fc.Arbitrary<Mirror> = fc.record({
-    content,
-    relativePath: fc.constantFrom('/stdout.txt', 'a/stdout.txt', '/gone.txt'),
-    listedName: fc.option(fc.constantFrom(...NAMES, '/3/stdout.txt'), { freq: 3 }),
-    gone: fc.constantFrom(0, 0, 0, 0, 0, 7),
-  });
-  const listed = fc.oneof(
-    { weight: 6, arbitrary: content },
-    {
-      weight: 1,
-      arbitrary: fc.constantFrom(new JobtailError('fault', 'refused'), new JobtailError('malformed', 'torn')),
-    },
-  );
-  const given = fc.record({
-    mirrors: fc.array(mirror, { minLength: 1, maxLength: 6 }),
-    files: fc.array(fc.tuple(fc.constantFrom(...NAMES), listed), { maxLength: 6 }),
-    pieceBytes: fc.constantFrom(3, 700, 5_000),
-  });
-
-  it('are proven as each by itself', async () => {
-    await fc.assert(
-      fc.asyncProperty(given, async ({ mirrors, files, pieceBytes }) => {
-        const proofs = new Proofs();
-        const { remote } = proofs;
-        // The path of one does not show that of another.
-        proofs.step = 1_000;
-        remote.pieceBytes = pieceBytes;
-        for (const [name, file] of files) proofs.list(name, file);
-        for (const one of mirrors) proofs.add(one);
-        const found = await proofs.prove();
-        expect(found.map(toldOf)).toEqual(mirrors.map((one) => toldOf(byItself(one, remote.files))));
-        expect(remote.downloads).not.toContain('/2/other.txt');
-      }),
-      numRuns(300),
-    );
-  });
-
-  /** How far a listed file was read does not matter once it differs. */
-  function toldOf(found: LiveProof | JobtailError) {
-    if (found instanceof JobtailError) return found.code;
-    const { proof, listedName } = found;
-    return proof.outcome === 'different' ? { listedName, ...proof, remoteBytes: 0 } : { listedName, ...proof };
-  }
-
-  function byItself(one: Mirror, files: FilesRemote['files']): LiveProof | JobtailError {
-    const { content: here, relativePath, listedName: known, gone } = one;
-    const bytes = here.length;
-    const unproven = (reason: string): LiveProof => ({
-      proof: { outcome: 'unproven', bytes, reason },
-      listedName: null,
-    });
-    if (gone > 0) return unproven(`${gone} of its bytes are gone: ${bytes + gone} were mirrored`);
-    if (bytes === 0) return equal(0, null);
-    const end = relativePath.replace(/^\/?/, '/');
-    const fitting = [...files.keys()].filter((name) => name.endsWith(end));
-    const names = known !== null && fitting.includes(known) ? [known] : fitting;
-    const equals: LiveProof[] = [];
-    let first: LiveProof | undefined;
-    let failure: JobtailError | undefined;
-    for (const listedName of names) {
-      const there = files.get(listedName) ?? Buffer.alloc(0);
-      if (there instanceof JobtailError && there.code !== 'fault') failure ??= there;
-      else if (there instanceof JobtailError) first ??= { ...unproven('refused'), listedName };
-      else {
-        const remoteBytes = there.length;
-        const at = [...here].findIndex((letter, index) => there.toString()[index] !== letter);
-        if (at >= 0) first ??= { proof: { outcome: 'different', bytes, remoteBytes, at }, listedName };
-        else equals.push({ proof: { outcome: 'equal', bytes, remoteBytes }, listedName });
-        if (at < 0 && listedName === known) return equals[0] ?? unproven('');
-      }
-      if ((equals.length > 1 || failure !== undefined) && equals.some(isWhole)) break;
-    }
-    const whole = equals.find(isWhole);
-    if (failure !== undefined) return whole === undefined ? failure : { ...whole, listedName: null };
-    const best = whole ?? equals[0];
-    if (best === undefined) return first ?? unproven('the service lists no file that fits');
-    return equals.length > 1 ? { ...best, listedName: null } : best;
-  }
-
-  const isWhole = ({ proof }: LiveProof) => proof.outcome === 'equal' && proof.remoteBytes === proof.bytes;
-});
 
 /** The steps of mirror-proofs.txt: mirrors, listed files, and what is proven of them by which downloads. */
 async function proven(written: string): Promise<string[]> {
@@ -184,9 +79,9 @@ async function proven(written: string): Promise<string[]> {
     const [word = '', first = '', ...rest] = step.split(' ');
     const text = rest.join(' ');
     const steps: Readonly<Record<string, () => unknown>> = {
-      mirror: () => proofs.unknown(JSON.parse(first) as string, JSON.parse(text || '{}') as Partial<Mirror>),
+      mirror: () => proofs.mirror(JSON.parse(first) as string, JSON.parse(text || '{}') as Mirror),
       mirrors: () => {
-        for (let task = 0; task < Number(first); task++) proofs.unknown(`${fileOf(text, task)}`);
+        for (let task = 0; task < Number(first); task++) proofs.mirror(`${fileOf(text, task)}`);
       },
       file: () => proofs.list(first, fileOf(text)),
       files: () => {
@@ -270,7 +165,7 @@ it('an empty live file is absent if a response lacks it, but not if the response
 
 it('an abort ends it, and leaves no file open', async () => {
   const proofs = new Proofs();
-  for (let task = 0; task < 3; task++) proofs.unknown(`${'x'.repeat(3_000)}${task}`);
+  for (let task = 0; task < 3; task++) proofs.mirror(`${'x'.repeat(3_000)}${task}`);
   proofs.remote.set('/1/stdout.txt', `${'x'.repeat(3_000)}1`);
   proofs.remote.onPiece = () => {
     expect(proofs.open).toBe(1);
