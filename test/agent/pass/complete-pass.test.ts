@@ -48,38 +48,10 @@ function beforeDownloads(before: (name: string) => void | Promise<void>): void {
   };
 }
 
-/** The names of the downloads from now on. */
-function noteDownloads(): string[] {
-  const names: string[] = [];
-  beforeDownloads((name) => void names.push(name));
-  return names;
-}
-
 const notYet = () => new JobtailError('fault', 'not yet', { inPlace: 'nothing' });
 
 it('each complete pass compares, waits and reports what is written', async () => {
   await expectCases(path.join(import.meta.dirname, 'complete-pass.txt'), lived);
-});
-
-it('the complete pass records no source of an empty mirror: all empty files are alike', async () => {
-  const other = { ...STDOUT, taskId: '9002' as TaskId };
-  engine.watch([STDOUT, other]);
-  // Below directories whose numbers are in another order than those of the tasks.
-  const names = new Map([
-    [keyText(other), '/1/stdout.txt'],
-    [NAME, '/2/stdout.txt'],
-  ]);
-  for (const name of names.keys()) remote.files.set(name, Buffer.alloc(0));
-  const download = remote.downloadFile.bind(remote);
-  remote.listChangedFiles = () => Promise.resolve([...names.values()]);
-  remote.downloadFile = (job, listed, ...more) => {
-    const [name = ''] = [...names].find((pair) => pair[1] === listed) ?? [];
-    return download(job, `/${name}.txt`, ...more);
-  };
-  expect(await engine.pass(clock)).toMatchObject({ verified: 2, openEnds: [] });
-  remote.files.set(NAME, Buffer.from('one\n'));
-  remote.files.set(keyText(other), Buffer.from('two\n'));
-  expect(await engine.pass(clock)).toMatchObject({ verified: 2, openEnds: [] });
 });
 
 it('the complete pass is not waited for where no live file is followed: the results are all there is', async () => {
@@ -119,7 +91,8 @@ it('the complete pass fetches a result once more that changed since its last fet
   engine.store.jobs.watch({ ...NO_LIVE_FILES, jobId: JOB, results: true }, now);
   for (const name of ['grown', 'same']) remote.files.set(name, Buffer.from('a'));
   await engine.pass(clock);
-  const downloads = noteDownloads();
+  const downloads: string[] = [];
+  beforeDownloads((name) => void downloads.push(name));
   const growIn = async (isLast: boolean) => {
     const before = remote.files.get('grown') ?? Buffer.alloc(0);
     remote.files.set('grown', Buffer.concat([before, Buffer.from('b')]));
@@ -150,21 +123,6 @@ it('the complete pass fetches a result once more that changed since its last fet
   expect(engine.store.results.counts(JOB)).toMatchObject({ synced: 2, inFlux: 1, queued: 1 });
   // The command that requested it must not report success.
   expect(results).toMatchObject({ failed: 2 });
-});
-
-it('the complete pass downloads each listed file once, where its path shows whose it is', async () => {
-  const numbers = Array.from({ length: 20 }, (_, index) => `${9_001 + index}` as TaskId);
-  const tasks = numbers.map((taskId): LiveFileKey => ({ taskId, file: 'stdout' }));
-  engine.watch(tasks);
-  for (const [index, key] of tasks.entries())
-    remote.files.set(keyText(key), Buffer.from(`${'a banner\n'.repeat((index % 2) * 500)}task ${key.taskId}\n`));
-  const downloads = noteDownloads();
-  const names = tasks.map((key) => `/${keyText(key)}.txt`);
-  expect(await engine.pass(clock)).toMatchObject({ verified: 20, openEnds: [] });
-  expect(downloads.splice(0).sort()).toEqual(names);
-  expect(engine.store.liveFiles.ofJob(JOB).map(({ listedName }) => listedName)).toEqual(names);
-  expect(await engine.pass(clock)).toMatchObject({ verified: 20, openEnds: [] });
-  expect(downloads.sort()).toEqual(names);
 });
 
 it.each(['http-status', 'timeout'] as const)(
