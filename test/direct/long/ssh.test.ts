@@ -5,6 +5,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createKeyPair } from '../../../simulator/cluster/key-pair.ts';
+import type { TransferMethod } from '../../../src/agent/ports/server.ts';
 import { until } from '../../support/e2e-until.ts';
 import { needs, SSH } from '../../support/needs.ts';
 import { Sshd } from '../../support/sshd.ts';
@@ -19,55 +20,32 @@ describe('a transfer by SSH', needs(...SSH), () => {
 
   const method = (place: SshPlace, options: LendOptions = {}) => place.lend(sshd, options);
 
-  it.each(['rsa-pem', 'ec-pem', 'ed25519-openssh'] as const)(
-    'takes keys as servers write them, also with Windows line ends: %s',
-    async (format) => {
-      const place = new SshPlace();
-      place.put('11/a', 'a');
-      const lent = await method(place, { format });
-      const privateKey = (lent.credentials?.privateKey ?? '').trimEnd().replaceAll('\n', '\r\n');
-      const credentials = { username: null, publicKey: null, ...lent.credentials, privateKey };
-      await place.fetch(place.transfer(), { ...lent, credentials }, ['11/a']);
-      expect([...place.came.keys()]).toEqual(['11/a']);
-    },
-  );
-
-  it('shows the certificate of a key where only signed keys are let in', async () => {
+  it('takes keys as servers write them, and certificates, and says that a key is refused, or that nobody listens', async () => {
     const place = new SshPlace();
-    place.put('11/a', 'a');
-    const lent = await method(place, { allow: false });
     const at = (name: string) => path.join(place.directory, name);
+    const fetch = (lent: TransferMethod) => place.fetch(place.transfer(), lent, ['11/a']);
+    // The key may do no more than that; each file has Windows line ends.
+    const command = place.onlyRsync();
+    for (const format of ['rsa-pem', 'ec-pem', 'ed25519-openssh'] as const) {
+      place.put('11/a', format);
+      const lent = await method(place, { format, command });
+      const privateKey = (lent.credentials?.privateKey ?? '').trimEnd().replaceAll('\n', '\r\n');
+      await fetch({ ...lent, credentials: { username: null, publicKey: null, ...lent.credentials, privateKey } });
+      expect(String(place.came.get('11/a'))).toBe(format);
+    }
+    const signed = await method(place, { allow: false });
+    await expect(fetch(signed)).rejects.toThrow('127.0.0.1 refused the temporary key');
     execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', at('ca')], { stdio: 'ignore' });
-    fs.writeFileSync(at('key.pub'), `${lent.credentials?.publicKey}\n`);
-    const user = lent.credentials?.username ?? '';
+    const credentials = { username: null, publicKey: null, privateKey: null, ...signed.credentials };
+    fs.writeFileSync(at('key.pub'), `${credentials.publicKey}\n`);
+    const user = credentials.username ?? '';
     execFileSync('ssh-keygen', ['-q', '-s', at('ca'), '-I', 'x', '-n', user, at('key.pub')], { stdio: 'ignore' });
     sshd.allow(`cert-authority ${fs.readFileSync(at('ca.pub'), 'utf8').trim()}`);
-    const credentials = { username: null, publicKey: null, privateKey: null, ...lent.credentials };
     const certificate = fs.readFileSync(at('key-cert.pub'), 'utf8');
-    await place.fetch(place.transfer(), { ...lent, credentials: { ...credentials, certificate } }, ['11/a']);
-    expect(place.came.get('11/a')?.toString()).toBe('a');
-  });
-
-  it('goes below the job’s directory only, where the key is restricted to it', async () => {
-    const place = new SshPlace();
-    place.put('11/a', 'a');
-    const secret = path.join(place.directory, 'cluster', 'secret');
-    fs.writeFileSync(secret, 'secret');
-    const lent = await method(place, { command: place.onlyRsync() });
-    const elsewhere = { ...lent, sharedBasepath: path.dirname(place.cluster) };
-    await expect(place.fetch(place.transfer(), elsewhere, ['a'])).rejects.toMatchObject({
-      code: 'unexpected-answer',
-      message: expect.stringMatching(/^rsync cannot read the files on 127\.0\.0\.1: ./),
-    });
-    await place.fetch(place.transfer(), lent, ['11/a']);
-    expect([...place.came.keys()]).toEqual(['11/a']);
-  });
-
-  it('says that a key is refused, or that nobody listens', async () => {
-    const place = new SshPlace();
-    const fetch = async (options: LendOptions) => place.fetch(place.transfer(), await method(place, options), ['11/a']);
-    await expect(fetch({ allow: false })).rejects.toThrow('127.0.0.1 refused the temporary key');
-    await expect(fetch({ host: '127.0.0.1:1' })).rejects.toMatchObject({ code: 'unreachable' });
+    await fetch({ ...signed, credentials: { ...credentials, certificate } });
+    expect(place.batches).toEqual([1, 1, 1, 1]);
+    const nowhere = await method(place, { host: '127.0.0.1:1' });
+    await expect(fetch(nowhere)).rejects.toMatchObject({ code: 'unreachable' });
   });
 
   it('from a host whose sshd is frozen is given up', async () => {
@@ -112,32 +90,26 @@ describe('a transfer by SSH', needs(...SSH), () => {
     await until('its key to be gone', () => place.files(place.runtime).length === 0);
   });
 
-  it('trusts a new host, and never one whose key changed', async () => {
+  it('trusts a new host, a known one alone if it is strict, a pinned key alone, and never one whose key changed', async () => {
     const place = new SshPlace();
     place.put('11/a', 'a');
     const own = await Sshd.start();
     onTestFinished(() => own.stop());
     const lent = await place.lend(own);
-    await place.fetch(place.transfer(), lent, ['11/a']);
-    expect(fs.readFileSync(place.knownHosts, 'utf8')).toContain(`[127.0.0.1]:${own.port} ssh-ed25519`);
-    await own.changeHostKey();
-    await expect(place.fetch(place.transfer(), lent, ['11/a'])).rejects.toMatchObject({
+    const fetchBy = (...of: Parameters<SshPlace['transfer']>) => place.fetch(place.transfer(...of), lent, ['11/a']);
+    const unknown = {
       code: 'unexpected-answer',
       message: 'the host key of 127.0.0.1 is not the one that is known',
-    });
-  });
-
-  it('trusts a known host alone if it is strict, and a pinned key alone, whatever else is known', async () => {
-    const place = new SshPlace();
-    place.put('11/a', 'a');
-    const lent = await method(place);
-    const fetchBy = (...of: Parameters<SshPlace['transfer']>) => place.fetch(place.transfer(...of), lent, ['11/a']);
-    await expect(fetchBy({ hostKeys: 'strict' })).rejects.toThrow('is not the one that is known');
-    fs.writeFileSync(place.knownHosts, `[127.0.0.1]:${sshd.port} ${sshd.publicKey}\n`);
+    };
+    await expect(fetchBy({ hostKeys: 'strict' })).rejects.toMatchObject(unknown);
+    await fetchBy();
+    expect(fs.readFileSync(place.knownHosts, 'utf8')).toContain(`[127.0.0.1]:${own.port} ssh-ed25519`);
     await fetchBy({ hostKeys: 'strict' });
     const { publicKey: another } = await createKeyPair('ed25519-openssh');
-    await expect(fetchBy({ pinnedKeys: [another] })).rejects.toThrow('is not the one that is known');
-    await fetchBy({ pinnedKeys: [another, sshd.publicKey] });
-    expect(place.batches).toEqual([1, 1]);
+    await expect(fetchBy({ pinnedKeys: [another] })).rejects.toMatchObject(unknown);
+    await fetchBy({ pinnedKeys: [another, own.publicKey] });
+    await own.changeHostKey();
+    await expect(fetchBy()).rejects.toMatchObject(unknown);
+    expect(place.batches).toEqual([1, 1, 1]);
   });
 });
