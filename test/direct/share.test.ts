@@ -5,7 +5,7 @@ import path from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { DirectRequest } from '../../src/agent/ports/transfer.ts';
 import { coveringRoot, shareTransfer } from '../../src/direct/share.ts';
-import { Throttle } from '../../src/system/clock.ts';
+import { systemClock } from '../../src/system/clock.ts';
 import { openFilesIn } from '../support/temp-directory.ts';
 import { type NamedFile, SHARED, TransferPlace } from './transfers.ts';
 
@@ -29,36 +29,6 @@ function passing() {
     now += ms;
   };
 }
-
-it('a copy keeps to the bandwidth, over all its files together', async () => {
-  const place = new TransferPlace();
-  const names = ['11/a', '11/b', '11/c', '11/d'];
-  for (const name of names) place.put(name, Buffer.alloc(150_000, name));
-  const pay = vi.spyOn(Throttle.prototype, 'pay');
-  const startedMs = performance.now();
-  await fetchShared(place, names, { bytesPerSecond: 4_000_000 });
-  expect(pay.mock.calls.map(([bytes]) => bytes)).toEqual(Array(4).fill(150_000));
-  // A busy machine only makes it longer.
-  expect(performance.now() - startedMs).toBeGreaterThan(145);
-  expect(place.progress).toEqual([150_000, 300_000, 450_000, 600_000]);
-  expect([...place.came.keys()]).toEqual(names);
-});
-
-it('a file that cannot be read keeps none of the others from coming', async () => {
-  const place = new TransferPlace();
-  for (const name of ['11/a', '11/bad', '11/c']) place.put(name, Buffer.from(name));
-  const { open } = fs.promises;
-  vi.spyOn(fs.promises, 'open').mockImplementation(async (...call) => {
-    const handle = await open(...call);
-    if (String(call[0]).endsWith('/11/bad'))
-      handle.read = async () => {
-        throw Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO', syscall: 'read' });
-      };
-    return handle;
-  });
-  await fetchShared(place, ['11/a', '11/bad', '11/c']);
-  expect([...place.came.keys()]).toEqual(['11/a', '11/c']);
-});
 
 describe('a share whose server does not answer', () => {
   /** Calls of this name do not return until the returned function is called. */
@@ -175,13 +145,19 @@ it('of a file that grows no more is read than it had, so the copy ends, and its 
   expect([[...place.came], place.tooLarge]).toEqual([[], ['11/a']]);
 });
 
-it('files of a mounted share are handed over together, at least every two seconds', async () => {
+it('files of a mounted share keep to the bandwidth together, and are handed over at least every two seconds', async () => {
   const place = new TransferPlace();
   const names = ['11/a', '11/b', '11/c', '11/d', '11/e'];
-  for (const name of names) place.put(name, name);
+  for (const name of names) place.put(name, Buffer.alloc(1_500));
   const pass = passing();
-  await fetchShared(place, names, { onBytes: () => pass(1_000) });
+  vi.spyOn(systemClock, 'timer').mockImplementation((ms, ended) => {
+    pass(ms);
+    setImmediate(ended);
+    return () => {};
+  });
+  await fetchShared(place, names, { bytesPerSecond: 1_500 });
   expect([place.batches, [...place.came.keys()]]).toEqual([[2, 2, 1], names]);
+  expect(place.progress).toEqual([1_500, 3_000, 4_500, 6_000, 7_500]);
   const onFiles: DirectRequest['onFiles'] = async ([arrival]) => {
     throw new Error(`no room with mode ${(fs.statSync(arrival?.path ?? '').mode & 0o777).toString(8)}`);
   };
@@ -271,9 +247,9 @@ it('a root is not read if it leads to files of the machine, a state or a secret,
   expect(place.files(place.jobDirectory)).toEqual([]);
 });
 
-it('links and odd files that a job plants on the share lead to nothing beyond it, and are no file only if that is certain', async () => {
+it('links and odd files that a job plants lead to nothing beyond the share, are no file only if that is certain, and stop no other', async () => {
   const { place, at, secret, shareOf } = guardedPlace();
-  for (const name of ['11/model', '11/stale']) place.put(name, 'weights');
+  for (const name of ['11/model', '11/stale', '11/unreadable']) place.put(name, 'weights');
   const links = {
     secret,
     relative: path.relative(path.join(place.cluster, '11'), secret),
@@ -303,7 +279,14 @@ it('links and odd files that a job plants on the share lead to nothing beyond it
     if (String(of).endsWith('/stale')) throw Object.assign(new Error('ESTALE: stale'), { code: 'ESTALE' });
     return await lstat(of);
   });
-  const others = ['neighbour/agent.db', 'pipe', 'folder/11/model', 'folder/11/gone', 'a'];
+  const { open } = fs.promises;
+  vi.spyOn(fs.promises, 'open').mockImplementation(async (...call) => {
+    const handle = await open(...call);
+    const error = Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO', syscall: 'read' });
+    if (String(call[0]).endsWith('/unreadable')) handle.read = () => Promise.reject(error);
+    return handle;
+  });
+  const others = ['unreadable', 'neighbour/agent.db', 'pipe', 'folder/11/model', 'folder/11/gone', 'a'];
   const names = [...Object.keys(links), ...others].map((name) => `11/${name}`);
   await place.fetch(shareOf({ '/scratch': at('cluster') }), SHARED, names);
   const came = ['11/absolute', '11/twice', '11/up', '11/folder/11/model'].map((name) => `${name} weights`);

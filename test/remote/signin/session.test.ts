@@ -10,7 +10,7 @@ import { asJobtailError, JobtailError } from '../../../src/errors.ts';
 import { expectCases } from '../../support/errors.ts';
 import { until } from '../../support/wire-server.ts';
 import { secretDirectory } from './files.ts';
-import { CODE, expectNoSecret, failureOf, NEVER, passwordSettings, signInService } from './server.ts';
+import { CODE, failureOf, NEVER, passwordSettings, signInService } from './server.ts';
 
 const { path, write } = secretDirectory();
 const { service, signIn } = signInService();
@@ -160,11 +160,4 @@ it('a key that a call finds refused is sent again after a pause that doubles, or
   clock.nowMs += 3_601_000;
   expect(await refusedAt()).toContain(`at 3901: ${refused} 300 s`);
   expect(events.filter(({ kind }) => kind === 'failed')).toHaveLength(4);
-});
-
-it('secrets are not in what can be printed of the session', async () => {
-  const { session, events } = signIn(await settings());
-  await session.current(NEVER);
-  service.answer = () => ({ status: 401, body: SECRET });
-  expectNoSecret([session, events], [SECRET, CODE]);
 });

@@ -4,7 +4,6 @@ import { describe, expect, test, vi } from 'vitest';
 import type { BytesRequest, LiveBytes, WhatFollows } from '../../../src/agent/ports/live-source.ts';
 import { characterStart } from '../../../src/bytes.ts';
 import { keyText } from '../../../src/job.ts';
-import { SHIFT_CAPABILITY } from '../../../src/live-paths.ts';
 import { DECODING_CAPABILITY } from '../../../src/remote/text/decoding.ts';
 import { textSources } from '../../../src/remote/text/text-source.ts';
 import { ALL_ATOMS, TEXT_ATOMS } from '../../agent/live/model/content.ts';
@@ -51,7 +50,7 @@ function setUp(bytes: Buffer, how: ModelRemote['decoding'], learned: string | un
       expect(remote.held).toBe(0);
     }
   };
-  return { remote, source, ask, known };
+  return { remote, source, ask };
 }
 
 async function all(answer: LiveBytes, step = 100): Promise<{ bytes: Buffer; rest: WhatFollows }> {
@@ -214,44 +213,18 @@ test.each<[bytes: string, from: number]>([
   expect(setUp(Buffer.alloc(0), {}).source.overlapStart(Buffer.from(bytes, 'latin1'))).toBe(from);
 });
 
-describe('the raw file', () => {
-  test('of any content is proven by its text, and no byte comes before', async () => {
-    await ofFiles([400, ALL_ATOMS], fc.nat(), async (file, how, cut) => {
-      // A mark in the middle of a file is not requested, and some files of marks alone show nothing.
-      const bytes = Buffer.concat([Buffer.from('A'), file]);
-      const { source, ask } = setUp(bytes, how);
-      const length = cut % (bytes.length + 1);
-      const from = source.overlapStart(bytes.subarray(0, length));
-      await ask({ ...START, from, known: length - from }, async (answer) => {
-        const { end, received } = await download(answer);
-        if (answer.size > 0 || from === bytes.length) expect(end.isThere).toBe(true);
-        if (end.isThere) expect(received).toEqual(bytes);
-      });
-    });
-  });
-
-  test.each(DECODINGS)('is no other file: what its text does not show is not sent (%o)', async (how) => {
-    const lines = 'příliš žluťoučký kůň \u{1f40e}\n'.repeat(100);
-    const { ask, remote } = setUp(Buffer.from(`${lines}A${lines}`), how);
-    await ask(START, async (answer) => {
-      remote.files.set(NAME, Buffer.from(`${lines}B${lines}`));
-      const reason = 'no file on the server has the bytes that its text shows';
-      expect(await download(answer)).toEqual({ end: { isThere: false, reason }, received: Buffer.alloc(0) });
-    });
-  });
-
-  test.each(['text', ''])('shows where those of tasks are, if it has bytes: %j', async (text) => {
-    const { ask, known } = setUp(Buffer.from(text), {});
-    const { end } = await ask({ ...START, isThorough: true }, download);
-    expect([end.isThere, known.get(SHIFT_CAPABILITY)]).toEqual([true, text === '' ? undefined : '0']);
-  });
-
-  test('shows how the server decodes: a server of another decoder is found at once', async () => {
-    const { ask, known } = setUp(Buffer.from('řeka\n'), { latin1: true }, undefined);
-    await ask({ ...START, from: 0, known: 0 }, async (answer) => {
-      expect(await all(answer)).toEqual({ bytes: Buffer.alloc(0), rest: 'hidden' });
-      await download(answer);
-      expect(known.get(DECODING_CAPABILITY)).toBe('other');
+// Which whole file it is, and what is learned from it: raw-text.txt.
+test('the raw file of any content is proven by its text, and no byte comes before', async () => {
+  await ofFiles([400, ALL_ATOMS], fc.nat(), async (file, how, cut) => {
+    // A mark in the middle of a file is not requested, and some files of marks alone show nothing.
+    const bytes = Buffer.concat([Buffer.from('A'), file]);
+    const { source, ask } = setUp(bytes, how);
+    const length = cut % (bytes.length + 1);
+    const from = source.overlapStart(bytes.subarray(0, length));
+    await ask({ ...START, from, known: length - from }, async (answer) => {
+      const { end, received } = await download(answer);
+      if (answer.size > 0 || from === bytes.length) expect(end.isThere).toBe(true);
+      if (end.isThere) expect(received).toEqual(bytes);
     });
   });
 });
