@@ -117,9 +117,9 @@ export class SessionCalls {
     await untilAllowed(signal);
     secrets.add('session', secretOf(grant));
     const count = { bytes: 0 };
-    const startedMs = performance.now();
+    const startedMs = this.#nowMs();
     const report = (outcome: CallEvent['outcome']) =>
-      onCall({ operation, durationMs: performance.now() - startedMs, outcome, bytes: count.bytes });
+      onCall({ operation, durationMs: this.#nowMs() - startedMs, outcome, bytes: count.bytes });
     try {
       const answered = await attempt(grant, count);
       report('ok');
