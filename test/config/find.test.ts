@@ -1,7 +1,8 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
-import { describe, expect, it } from 'vitest';
+import { dirname } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type ConfigSearch, findConfig, loadConfig } from '../../src/config/load.ts';
-import { JobtailError } from '../../src/errors.ts';
+import { errorOf } from '../support/errors.ts';
 import { configDirectory, MINIMAL } from './files.ts';
 
 const { path, write } = configDirectory();
@@ -11,56 +12,49 @@ async function writeIn(directory: string, text = ''): Promise<string> {
   return await write(text, `${directory}/config.yaml`);
 }
 
-const find = (search: Partial<ConfigSearch>) =>
-  findConfig({ explicit: undefined, env: {}, cwd: path(''), systemFile: path('none.yaml'), ...search });
+const [OWN, OF_HOME] = ['xdg/jobtail/config.yaml', 'home/.config/jobtail/config.yaml'];
 
 describe('the configuration file', () => {
-  it('is the one asked for, then that of the environment, of the user, of the system', async () => {
-    const system = await write('', 'system.yaml');
-    const own = await writeIn('xdg/jobtail');
-    const env = { AGENT_CONFIG: 'from-env.yaml', XDG_CONFIG_HOME: path('xdg') };
-    const search = { env, cwd: path('here'), systemFile: system };
-    expect(find({ ...search, explicit: 'mine.yaml' })).toBe(path('here/mine.yaml'));
-    expect(find({ ...search, explicit: '/abs/mine.yaml' })).toBe('/abs/mine.yaml');
-    expect(find(search)).toBe(path('here/from-env.yaml'));
-    expect(find({ ...search, env: { ...env, AGENT_CONFIG: '' } })).toBe(own);
-    expect(find({ ...search, env: { XDG_CONFIG_HOME: path('other') } })).toBe(system);
-  });
-
-  it('of the user is below the home unless $XDG_CONFIG_HOME is an absolute path', async () => {
-    const own = await writeIn('home/.config/jobtail');
-    expect(find({ env: { HOME: path('home') } })).toBe(own);
-    expect(find({ env: { HOME: path('home'), XDG_CONFIG_HOME: 'relative' } })).toBe(own);
-    expect(() => find({ env: { HOME: 'relative' } })).toThrow(JobtailError);
-  });
-
-  it('is not passed over for being no file: loading it reports that', async () => {
+  beforeAll(async () => {
+    for (const directory of [OWN, OF_HOME, 'here/config.yaml']) await writeIn(dirname(directory));
+    // It is not passed over for being no file: loading it reports that.
     await mkdir(path('odd/jobtail/config.yaml'), { recursive: true });
-    expect(find({ env: { XDG_CONFIG_HOME: path('odd') } })).toBe(path('odd/jobtail/config.yaml'));
+    await write('', 'system.yaml');
   });
 
-  it('is never that of the working directory; where there is no other, the message says what to type', async () => {
-    const system = await write('', 'system.yaml');
-    await writeIn('here');
-    expect(find({ cwd: path('here'), systemFile: system })).toBe(system);
-    const hint = (cwd: string) => {
-      try {
-        return find({ cwd: path(cwd) });
-      } catch (error) {
-        return (error as JobtailError).hint;
-      }
-    };
-    expect(hint('here')).toBe(
-      './config.yaml is used only by name: add -c config.yaml, or set $AGENT_CONFIG to its path',
-    );
-    expect(hint('')).toContain('run agent init');
+  /** `~` is the directory of the test. */
+  const find = ({ env = {}, ...search }: Partial<ConfigSearch>) => {
+    const variables = Object.entries(env).map(([name, value]) => [name, value?.replace('~', path(''))]);
+    const rest = { explicit: undefined, cwd: 'here', systemFile: 'system.yaml', ...search };
+    const at = { cwd: path(rest.cwd), systemFile: path(rest.systemFile) };
+    return findConfig({ ...rest, env: Object.fromEntries(variables), ...at }).replace(path(''), '');
+  };
+  const ALL = { AGENT_CONFIG: 'from-env.yaml', XDG_CONFIG_HOME: '~/xdg', HOME: '~/home' };
+
+  it.each<[Partial<ConfigSearch>, found: string]>([
+    [{ explicit: 'mine.yaml', env: ALL }, '/here/mine.yaml'],
+    [{ explicit: '/abs/mine.yaml', env: ALL }, '/abs/mine.yaml'],
+    [{ env: ALL }, '/here/from-env.yaml'],
+    [{ env: { ...ALL, AGENT_CONFIG: '' } }, `/${OWN}`],
+    [{ env: { HOME: '~/home' } }, `/${OF_HOME}`],
+    [{ env: { HOME: '~/home', XDG_CONFIG_HOME: 'relative' } }, `/${OF_HOME}`],
+    [{ env: { HOME: 'home', XDG_CONFIG_HOME: '~/other' } }, '/system.yaml'],
+    [{ env: { XDG_CONFIG_HOME: '~/odd' } }, '/odd/jobtail/config.yaml'],
+    // Never that of the working directory.
+    [{}, '/system.yaml'],
+  ])('is the one asked for, then that of the environment, of the user, of the system: %j is %s', (search, found) => {
+    expect(find(search)).toBe(found);
   });
 
-  it('is missed with a message that says where it was looked for', async () => {
+  it('is missed with a message that says where it was looked for, and what to type', async () => {
     await writeFile(path('file'), '');
-    const search = () => find({ cwd: path('file'), env: { HOME: path('') } });
-    expect(search).toThrow(`nothing at ${path('.config/jobtail/config.yaml')}, ${path('none.yaml')}`);
-    expect(search).toThrow(expect.objectContaining({ code: 'config', hint: expect.stringContaining('agent init') }));
+    const missing = (cwd: string) => errorOf(() => find({ cwd, env: { HOME: '~' }, systemFile: 'none.yaml' }));
+    const { code, message, hint } = missing('file');
+    expect([code, message]).toEqual(['config', expect.stringContaining(`nothing at ${path('.config/jobtail/')}`)]);
+    expect(message).toContain(`config.yaml, ${path('none.yaml')}`);
+    expect(hint).toContain('run agent init');
+    const byName = './config.yaml is used only by name: add -c config.yaml, or set $AGENT_CONFIG to its path';
+    expect(missing('here').hint).toBe(byName);
   });
 });
 
