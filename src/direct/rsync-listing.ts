@@ -68,7 +68,7 @@ export async function listing(
 }
 
 /** Reads ASCII: other bytes are escaped, and so is each line break of a name. */
-export function readListing(text: string): RsyncListing {
+function readListing(text: string): RsyncListing {
   const lines = text.split('\n').filter((line) => line !== '');
   const listed = lines.flatMap((line) => {
     const [, kind = '', size = '', name = ''] =

@@ -318,10 +318,10 @@ describe('the list of rsync', needs('rsync'), () => {
     // A file that vanishes meanwhile.
     rsyncIs('$RSYNC "$@"; exit 24');
     expect(await list(place)).toEqual(whole);
-    rsyncIs('echo Welcome; exec $RSYNC "$@"');
+    rsyncIs(`printf 'Welcome\\n-rw-r--r-- many 2026/11/26 10:00:00 two\\n'; exec $RSYNC "$@"`);
     await expect(list(place)).rejects.toMatchObject({
       code: 'unexpected-answer',
-      message: 'rsync printed 1 lines that are no list of files',
+      message: 'rsync printed 2 lines that are no list of files',
     });
   });
 

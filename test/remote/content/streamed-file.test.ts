@@ -54,14 +54,6 @@ test('what the sink throws in the middle of a file is thrown when the next piece
   expect(file.length).toBe(0);
 });
 
-test('a file that does not begin has no length, and is named as missing', () => {
-  const file = new StreamedFile(() => {}, signal);
-  expect(file.length).toBeUndefined();
-  expect(() => file.requireLength('why')).toThrow(expect.objectContaining({ code: 'not-found', hint: 'why' }));
-  file.begin();
-  expect([file.length, file.requireLength('why')]).toEqual([0, 0]);
-});
-
 test('a sink that hangs does not outlive the signal', async () => {
   const stop = new AbortController();
   const file = new StreamedFile(() => new Promise(() => {}), stop.signal);

@@ -1,4 +1,4 @@
-/** What rsync prints as a list of files, and the directories that it writes. */
+/** The directories that rsync writes. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
@@ -10,25 +10,7 @@ import {
   prepareDirectory,
   preparePartialDirectories,
 } from '../../src/direct/directories.ts';
-import { readListing } from '../../src/direct/rsync-listing.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
-
-it('the list of rsync is read by kind, size and name; a line that is no entry is counted', () => {
-  const at = '2026/11/26 10:00:00';
-  const listed = {
-    [`drwxr-xr-x          4,096 ${at} .`]: { kind: 'd', bytes: 4_096, name: '.' },
-    [`-rw-r--r--      1,234,567 ${at} a name \\#012of two lines`]: {
-      ...{ kind: '-', bytes: 1_234_567, name: 'a name \nof two lines' },
-    },
-    [`lrwxrwxrwx             11 ${at} latest -> out`]: { kind: 'l', bytes: 11, name: 'latest -> out' },
-    [`prw-r--r--              0 ${at} pipe`]: { kind: 'p', bytes: 0, name: 'pipe' },
-  };
-  const text = `${Object.keys(listed).join('\n')}\n`;
-  expect(readListing(text)).toEqual({ listed: Object.values(listed), unreadLines: 0 });
-  // rsync escapes a carriage return: no name is cut at one.
-  const others = `Welcome to the cluster\n-rw-r--r-- many ${at} two\n-rw-r--r-- 5 ${at} three\rfour\n`;
-  expect(readListing(text + others)).toEqual({ listed: Object.values(listed), unreadLines: 3 });
-});
 
 it('directories of a request keep what can be resumed, and nothing else', async () => {
   const directory = path.join(temporaryDirectory(), 'request');
