@@ -71,7 +71,7 @@ export class FileEvents {
         return;
       }
       const isFormer = at.generation < row.generation;
-      if (!isFormer && !isOver(job) && this.#seen.get(nameOf(row)) === endOf(row)) return;
+      if (!isOver(job) && this.#seen.get(nameOf(row)) === endOf(row)) return;
       if (!(await this.#readGeneration(row, at, job, goesOn))) return;
       if (!isFormer) return void this.#seen.set(nameOf(row), endOf(row));
     }

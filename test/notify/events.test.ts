@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, it, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { JobtailError } from '../../src/errors.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { type JobInformation, jobTimeOf } from '../../src/job-information.ts';
@@ -12,19 +12,15 @@ import { newEvent } from '../../src/notify/events.ts';
 import type { Notifications } from '../../src/notify/notifications.ts';
 import { Rule, type RuleSettings } from '../../src/notify/rules.ts';
 import type { HttpRequest } from '../../src/remote/http/http-client.ts';
+import type { ReadPositionRow } from '../../src/store/outbox.ts';
 import type { WatchState } from '../../src/store/rows.ts';
 import { expectCases } from '../support/errors.ts';
-import { temporaryDirectory } from '../support/temp-directory.ts';
-import { JOB, KEY, NotifyPlace, placeWith, ruleOf } from './place.ts';
+import { JOB, KEY, type NotifyPlace, placeWith, ruleOf } from './place.ts';
+
+/** Of a file, how far it was read. */
+type ReadAt = Pick<ReadPositionRow, 'generation' | 'position' | 'lines'>;
 
 const ALL = ruleOf({ on: [...EVENT_TYPES], match: 'ERROR' });
-
-function withJob(...rules: readonly ReturnType<typeof ruleOf>[]): NotifyPlace {
-  const place = placeWith(...rules);
-  place.start();
-  place.watch();
-  return place;
-}
 
 /** Two runs of a job start then. */
 const STARTS: Readonly<Record<string, string>> = { A: '2026-11-27T23:00:00Z', B: '2026-11-27T23:30:00Z' };
@@ -66,8 +62,21 @@ const STEPS: Readonly<Record<string, (place: NotifyPlace, rest: string) => unkno
     place.grow(one.repeat(Number(times)));
   },
   bytes: (place, rest) => place.grow(Buffer.from(rest, 'hex')),
+  /** The same of another job. */
+  other: (place, rest) => place.grow(JSON.parse(rest) as string, '502' as JobId),
+  append: (place, rest) => fs.appendFileSync(place.mirror(), JSON.parse(rest) as string),
+  commit: (place, rest) => place.commit(Number(rest)),
+  rotate: (place, rest) => place.rotate(rest as 'truncated', async () => {}),
+  /** So far it was read, as an older state has it. */
+  read: ({ store }, rest) => store.outbox.savePosition({ jobId: JOB, ...KEY, ...(JSON.parse(rest) as ReadAt) }),
+  link: (place) => {
+    fs.renameSync(place.mirror(), `${place.mirror()}.mine`);
+    fs.symlinkSync(`${place.mirror()}.mine`, place.mirror());
+  },
+  unlink: (place) => fs.renameSync(`${place.mirror()}.mine`, place.mirror()),
+  slow: (place, rest) => Object.assign(place, { slow: rest }),
   poll: (place) => place.store.jobs.endRun(JOB, NO_NEWS),
-  stall: (place) => place.stall(),
+  stall: (place, rest) => place.stall(JSON.parse(rest || '5') as number | null),
   set: (place, rest) => place.setState(rest as WatchState),
   resume: (place) => place.store.jobs.resume(JOB),
   forget: (place) => place.store.transaction(() => place.store.jobs.forget(JOB, place.clock.now())),
@@ -130,12 +139,15 @@ const STEPS: Readonly<Record<string, (place: NotifyPlace, rest: string) => unkno
       throw error;
     });
   },
-  stop: (place) => place.clock.passWhile(started.get(place)?.stop() ?? Promise.resolve()),
-  // Another configuration takes over, with so many of the rules.
+  stop: async (place) => {
+    await place.clock.passWhile(started.get(place)?.stop() ?? Promise.resolve());
+    expect(place.clock.timers).toBe(0);
+  },
+  // Another configuration takes over, with these of the rules.
   configure: async (place, rest) => {
     const replaced = started.get(place)?.replace();
     if (replaced !== undefined) await place.clock.passWhile(replaced);
-    place.rules = rulesOf.get(place)?.slice(0, Number(rest)) ?? [];
+    place.rules = rulesOf.get(place)?.filter((_, at) => rest.includes(`${at + 1}`)) ?? [];
     started.set(place, place.start(undefined, underWay.get(place), true));
     // The deliveries of other rules are dropped.
     if (rest === '0') expect(place.waiting).toEqual([]);
@@ -157,16 +169,25 @@ it.each(['events', 'deliveries'])('each life of a job has the %s that are writte
       const [, word = '', rest = ''] = /^(\w+) ?(.*)$/.exec(step) ?? [];
       await STEPS[word]?.(place, rest);
       expect(Object.keys(STEPS), written).toContain(word);
-      if (word === 'pass' || index === steps.length - rules.length - 1) {
-        const come = place.store.outbox.all().flatMap(({ rule, event: { id, jobName = 'without a name' } }, at) => {
+      if (/pass|stop/.test(word) || index === steps.length - rules.length - 1) {
+        const come = place.store.outbox.all().flatMap(({ rule, event }, at) => {
+          const { id, time, jobId, jobName = jobId ?? 'no job', file, generation = 1 } = event;
           if (seen.has(id)) return [];
           seen.add(id);
-          const shown = place.shown[at]?.replaceAll(/(.)\1{20,}/g, (run, unit) => `${unit}{${run.length}}`);
-          return [`rule ${ids.indexOf(rule) + 1}: ${shown} (${jobName})`];
+          expect(Date.parse(time)).toBeLessThanOrEqual(place.clock.now());
+          const text = place.shown[at]?.replaceAll('\u001b', 'ESC');
+          const shown = text?.replaceAll(/(.)\1{20,}/g, (run, unit) => `${unit}{${run.length}}`);
+          const where =
+            file === undefined ? '' : `, ${event.taskId} ${file}${generation > 1 ? `, g${generation}` : ''}`;
+          return [`rule ${ids.indexOf(rule) + 1}: ${shown} (${jobName}${where})`];
         });
         if (name === 'events' && come.length > 0) result.push(`${index + 1}. ${step}: ${come.join(', ')}`);
       }
-      if (name === 'deliveries') result.push(...place.trace.splice(0));
+      // That nothing listens where the events go is of no interest.
+      const logged = place.trace
+        .splice(0)
+        .filter((line) => name === 'deliveries' || !line.includes('warn notification failed'));
+      result.push(...logged.map((line) => line.replace(place.mirrors, 'DIR')));
     }
     if (name === 'deliveries')
       for (const { event, dueAt, attempts, lastError } of place.store.outbox.all()) {
@@ -180,166 +201,26 @@ it.each(['events', 'deliveries'])('each life of a job has the %s that are writte
   });
 });
 
-describe('a job', () => {
-  it('whose rows cannot be read fails alone', async () => {
-    const place = withJob(ALL);
-    place.watch('502' as JobId);
-    place.report('Running');
-    place.report('Running', {}, '502' as JobId);
-    const beyondDates = { polledAt: 9, grownAt: null, refused: 0, failures: 0, error: null, stalledAt: 9e15 };
-    place.store.jobs.endRun(JOB, beyondDates);
-    await place.tick();
-    expect(place.waiting.map(({ type, jobId }) => `${jobId} ${type}`)).toContain('502 started');
-    expect(place.waiting.map(({ jobId }) => jobId)).not.toContain(JOB);
-    expect(place.warnings.filter((one) => one === 'creating notifications failed')).toHaveLength(1);
-    place.store.jobs.endRun(JOB, { ...beyondDates, stalledAt: null });
-    await place.tick();
-    expect(place.waiting.map(({ type, jobId }) => `${jobId} ${type}`)).toContain(`${JOB} started`);
-  });
-
-  it.each([
-    ['did not change', (place: NotifyPlace) => place.setState('settled')],
-    ['has an older report, as of a list that lags,', (place: NotifyPlace) => place.report('Queued')],
-  ])('that %s is not read again and again', async (_, change) => {
-    const place = withJob(ruleOf({ on: ['results-complete'] }));
-    place.report('Running', { startTime: jobTimeOf(STARTS['A'] ?? '') });
-    await place.tick();
-    change(place);
-    await place.tick();
-    await place.tick();
-    const reads = vi.spyOn(place.store.outbox, 'changedJobs');
-    await place.clock.pass(10_000);
-    expect(reads).not.toHaveBeenCalled();
-  });
-
-  it('matches what follows a progress bar on its line, however long, without colours, and numbers the next line right', async () => {
-    const place = withJob(ruleOf({ match: '\\boom_kill\\b|^Killed' }));
-    for (const count of [20, 100, 40_000]) {
-      place.grow(Array.from({ length: count }, (_, at) => `\rEpoch 3: ${at}/${count} ${'#'.repeat(30)}`).join(''));
-      await place.tick();
-      place.grow('slurmstepd: Detected 1 \u001b[31moom_kill\u001b[0m event\n\rfine\r\u001b[1mKilled\r\n');
-      await place.tick();
-    }
-    expect(place.waiting.map(({ line, count }) => [line, count])).toEqual([1, 2, 3, 4, 5, 6].map((line) => [line, 1]));
-    expect(place.waiting[4]?.text).toContain('oom_kill');
-    expect(place.waiting[4]?.text?.length).toBeLessThan(200);
-  });
-
-  it.each(['truncated', 'rewritten'] as const)('whose live file is %s has an event about that file', async (kind) => {
-    const place = withJob(ruleOf({ on: [kind] }));
-    place.grow('a line\n');
-    place.report('Running', { name: 'heat-7' });
-    await place.tick();
-    await place.rotate(kind, async () => {});
-    await place.tick();
-    const about = { jobId: JOB, jobName: 'heat-7', ...KEY, generation: 2, reason: 'it begins otherwise', count: 1 };
-    expect(place.waiting).toEqual([
-      { ...about, type: kind, id: expect.any(String), time: new Date(place.clock.now()).toISOString() },
-    ]);
-  });
-
-  it('matches the last line of a file that is rewritten, though it has no end', async () => {
-    const place = withJob(ruleOf({ match: 'ERROR' }));
-    place.grow('a line\nERROR at its end');
-    await place.tick();
-    expect(place.shown).toEqual([]);
-    await place.rotate('rewritten', async () => {});
-    await place.tick();
-    expect(place.shown).toEqual(['match 2 ERROR at its end']);
-  });
-
-  it('has no events of bytes that are not committed, and all others when its agent stops or has another configuration', async () => {
-    const place = placeWith(ruleOf({ match: 'ERROR' }));
-    const notifications = place.start();
-    place.watch();
-    place.grow('fine\n');
-    await place.tick();
-    place.grow('ERROR 1\n');
-    fs.appendFileSync(place.mirror(), 'ERROR 2\n');
-    await notifications.stop();
-    expect(place.clock.timers).toBe(0);
-    expect(place.shown).toEqual(['match 2 ERROR 1']);
-    const next = place.start();
-    place.grow('');
-    const row = place.store.liveFiles.get(JOB, KEY);
-    if (row !== undefined) place.store.liveFiles.save({ ...row, position: row.position + 'ERROR 2\n'.length });
-    await next.replace();
-    expect(place.shown).toEqual(['match 2 ERROR 1', 'match 3 ERROR 2']);
-  });
-
-  it('is read on where it was read, though no rule read files for a while', async () => {
-    const directory = temporaryDirectory();
-    const withRules = async (of: Parameters<typeof ruleOf>[0], text: string) => {
-      const place = new NotifyPlace(directory, [ruleOf(of)]);
-      place.start();
-      if (text === 'fine\n') place.watch();
-      place.grow(text);
-      place.report(text);
-      await place.tick();
-      const { shown } = place;
-      place.close();
-      return shown;
-    };
-    expect(await withRules({ match: 'ERROR' }, 'fine\n')).toEqual([]);
-    expect(await withRules({ on: ['finished'] }, 'ERROR 1\n')).toEqual([]);
-    expect(await withRules({ match: 'ERROR' }, 'ERROR 2\n')).toEqual(['match 2 ERROR 1', 'match 3 ERROR 2']);
-  });
-
-  it('whose state is older than what was read of it is read anew', async () => {
-    const place = withJob(ruleOf({ match: '^ERROR' }));
-    place.grow('ERROR\nfine\n');
-    await place.tick();
-    place.store.outbox.savePosition({ jobId: JOB, ...KEY, generation: 2, position: 3, lines: 7 });
-    place.grow('ERROR\n');
-    await place.tick();
-    await place.tick();
-    expect(place.shown).toEqual(['match 1 ERROR', 'match 1 ERROR', 'match 3 ERROR']);
-  });
-
-  it('is read on where a pattern takes too long', async () => {
-    const place = withJob(ruleOf({ match: '^(a+)+$' }), ruleOf({ match: 'b$' }));
-    place.grow(`${'a'.repeat(60)}b\n`);
-    const { matches } = place;
-    const slow = async (pattern: string, lines: readonly string[]) =>
-      pattern === '^(a+)+$' ? undefined : await matches(pattern, lines);
-    place.matches = slow;
-    await place.tick();
-    place.grow('b\n');
-    await place.tick();
-    place.matches = matches;
-    place.grow('aaa\n');
-    await place.tick();
-    const tooLong = () => place.lines.filter(([, message]) => message.includes('takes too long'));
-    expect(tooLong()).toHaveLength(1);
-    expect(place.shown).toEqual([`match 1 ${'a'.repeat(60)}b`, 'match 2 b', 'match 3 aaa']);
-    // Once a minute, with their number.
-    await place.clock.pass(60_000);
-    place.matches = slow;
-    place.grow('c\nc\n');
-    await place.tick();
-    const about = { jobId: JOB, ...KEY, target: 'url http://127.0.0.1:9', hint: expect.stringContaining('repetition') };
-    expect(tooLong().map(([level, , fields]) => [level, fields])).toEqual(
-      [1, 3].map((lines) => ['warn', { ...about, lines }]),
-    );
-  });
-});
-
-it('a mirror that cannot be read is one log line, and keeps no other one waiting', async () => {
-  const place = placeWith(ruleOf({ match: 'ERROR' }));
+it.each([
+  ['did not change', (place: NotifyPlace) => place.setState('settled')],
+  ['has an older report, as of a list that lags,', (place: NotifyPlace) => place.report('Queued')],
+  ['has written a part of a line', (place: NotifyPlace) => place.grow('ERROR')],
+])('a job that %s is not read again and again', async (_, change) => {
+  const place = placeWith(ruleOf({ on: ['results-complete', 'match'], match: 'ERROR' }));
   place.start();
-  for (const jobId of ['501', '502'] as JobId[]) {
-    place.watch(jobId);
-    place.grow('ERROR\n', jobId);
-  }
-  fs.renameSync(place.mirror(), `${place.mirror()}.mine`);
-  fs.symlinkSync(`${place.mirror()}.mine`, place.mirror());
-  await place.clock.pass(60_000);
-  expect(place.waiting.map(({ jobId }) => jobId)).toEqual(['502']);
-  const failures = place.warnings.filter((warning) => warning === 'creating notifications failed');
-  expect(failures).toHaveLength(1);
-  fs.renameSync(`${place.mirror()}.mine`, place.mirror());
+  place.watch();
+  place.report('Running', { startTime: jobTimeOf(STARTS['A'] ?? '') });
   await place.tick();
-  expect(place.waiting.map(({ jobId }) => jobId)).toEqual(['502', '501']);
+  change(place);
+  await place.tick();
+  await place.tick();
+  const [reads, opens] = [vi.spyOn(place.store.outbox, 'changedJobs'), vi.spyOn(fs.promises, 'open')];
+  onTestFinished(() => void vi.restoreAllMocks());
+  await place.clock.pass(10_000);
+  expect(reads).not.toHaveBeenCalled();
+  place.store.jobs.endRun(JOB, NO_NEWS);
+  await place.tick();
+  expect([reads.mock.calls.length, opens.mock.calls]).toEqual([1, []]);
 });
 
 it('a pattern that takes seconds for each piece of a long file delays neither the events of jobs nor other files', async () => {

@@ -45,6 +45,8 @@ export class NotifyPlace {
   /** All of the log. */
   readonly lines: (readonly [level: string, message: string, fields: object])[] = [];
   degraded: string | undefined;
+  /** A pattern that takes too long. */
+  slow: string | undefined;
   hasJobService = true;
   /** In place of connections. */
   http: NotifyHttp | undefined;
@@ -81,17 +83,19 @@ export class NotifyPlace {
     this.store.jobs.setState(jobId, state);
   }
 
-  stall(): void {
-    const end = { polledAt: 9, grownAt: null, refused: 0, failures: 0, error: null, stalledAt: 5 };
+  stall(stalledAt: number | null): void {
+    const end = { polledAt: 9, grownAt: null, refused: 0, failures: 0, error: null, stalledAt };
     this.store.jobs.endRun(JOB, end);
   }
 
-  /** Append, then commit. */
   grow(text: string | Buffer, jobId: JobId = JOB): void {
+    fs.appendFileSync(this.mirror(jobId), text);
+    this.commit(Buffer.byteLength(text), jobId);
+  }
+
+  commit(bytes: number, jobId: JobId = JOB): void {
     const row = this.#row(jobId);
-    const bytes = Buffer.from(text);
-    fs.appendFileSync(this.mirror(jobId), bytes);
-    this.store.liveFiles.save({ ...row, position: row.position + bytes.length, grownAt: this.clock.now() });
+    this.store.liveFiles.save({ ...row, position: row.position + bytes, grownAt: this.clock.now() });
   }
 
   /** Each step of a rotation, with `between` after it. */
@@ -164,6 +168,7 @@ export class NotifyPlace {
 
   /** In this thread: real threads end at no time of a held clock. */
   matches = async (pattern: string, lines: readonly string[]): Promise<number[] | undefined> => {
+    if (pattern === this.slow) return undefined;
     const expression = new RegExp(pattern);
     return lines.flatMap((line, index) => (expression.test(line) ? [index] : []));
   };
