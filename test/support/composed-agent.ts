@@ -3,13 +3,14 @@ import { EventEmitter } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, onTestFinished } from 'vitest';
+import { ALONE } from '../../src/agent/ownership.ts';
 import type { Log } from '../../src/agent/ports/host.ts';
 import type { JobService, Remote } from '../../src/agent/ports/server.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { buildEngine } from '../../src/daemon/compose.ts';
 import type { Observer } from '../../src/daemon/observer.ts';
 import { openOwnStore } from '../../src/daemon/own-state.ts';
-import { keyText, LIVE_FILE_NAMES } from '../../src/job.ts';
+import { type JobId, keyText, LIVE_FILE_NAMES } from '../../src/job.ts';
 import type { JobInformation } from '../../src/job-information.ts';
 import { logLine } from '../../src/printable.ts';
 import type { WatchRequest, WatchState } from '../../src/store/rows.ts';
@@ -57,24 +58,32 @@ ${sections}`,
   const config = await loadConfig(configFile);
   const warnings: string[] = [];
   const said: string[] = [];
-  const quiet = () => {};
+  const details: string[] = [];
+  const detail = (_: object, phrase: string) => void details.push(phrase);
   const gather = (lines: string[]) => (fields: object, phrase: string) =>
     void lines.push(logLine({ ...fields }, phrase));
-  const log: Log = { debug: quiet, info: gather(said), warn: gather(warnings), error: gather(warnings) };
+  const log: Log = { debug: detail, info: gather(said), warn: gather(warnings), error: gather(warnings) };
   const owned = openOwnStore(config, log);
   const { store, transfers } = owned;
   const observed: string[] = [];
   const observer: Observer = new EventEmitter();
   for (const name of ['appended', 'tasksFound', 'jobStatesRead'] as const)
     observer.on(name, (...of: readonly unknown[]) => void observed.push([name, ...of].join(' ')));
+  /** Jobs that another agent owns. */
+  const theirs = new Set<JobId>();
+  const ownership = { ...ALONE, owns: (jobId: JobId) => !theirs.has(jobId) };
+  const doCatchUp = async () => {
+    details.push('notified');
+    await catchUp?.(store);
+  };
   const newAgent = () => {
     const parts = {
-      ...{ config, store, transfers, remote, log, observer },
+      ...{ config, store, transfers, remote, log, observer, ownership },
       ...(clock && { clock }),
       ...(random && { random }),
       ...(follows && { follows }),
     };
-    return buildEngine({ ...parts, jobService: jobService ?? null, catchUp: async () => catchUp?.(store) }).agent;
+    return buildEngine({ ...parts, jobService: jobService ?? null, catchUp: doCatchUp }).agent;
   };
   let agent = newAgent();
   const stop = async () => {
@@ -115,10 +124,11 @@ ${sections}`,
     await clock?.passUntil('the answer', () => store.requests.get(id)?.answer != null);
     return JSON.parse(store.requests.get(id)?.answer ?? 'null');
   };
-  return { agent, store, watch, ask, warnings, said, observed, restart, mirrorDirectory: config.mirror.directory };
+  const noted = { warnings, said, details, observed };
+  return { agent, store, watch, ask, ...noted, theirs, restart, mirrorDirectory: config.mirror.directory };
 }
 
-interface OneJob extends Partial<WatchRequest>, Pick<ComposedAgent, 'sections' | 'random'> {
+interface OneJob extends Partial<WatchRequest>, Pick<ComposedAgent, 'sections' | 'random' | 'follows'> {
   /** As the job service reports it; undefined: there is no job service. */
   readonly state?: string | null;
   readonly taskIds?: readonly string[];
@@ -128,7 +138,7 @@ interface OneJob extends Partial<WatchRequest>, Pick<ComposedAgent, 'sections' |
 }
 
 /** An agent that follows one job by a clock that the test holds: nothing has begun yet. */
-export async function startJob({ state, sections = '', random, taskIds = [TASK], as, ...order }: OneJob = {}) {
+export async function startJob({ state, sections = '', random, follows, taskIds = [TASK], as, ...order }: OneJob = {}) {
   const { text, ...request } = { text: 'a line\n', ...order };
   const clock = new HeldClock();
   const remote = new ModelRemote();
@@ -137,8 +147,11 @@ export async function startJob({ state, sections = '', random, taskIds = [TASK],
     service.set(jobOf(JOB, reported, { tasks: tasksOf(...taskIds), ...more }));
   if (state !== undefined) report(state);
   if (text !== undefined) remote.files.set(keyText(STDOUT), Buffer.from(text));
+  // After the stop.
+  onTestFinished(() => expect(remote.held).toBe(0));
   const started = await startAgent(remote, {
     ...{ clock, sections },
+    ...(follows && { follows }),
     ...(random && { random }),
     ...(state !== undefined && { jobService: service }),
   });

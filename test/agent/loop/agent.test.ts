@@ -1,13 +1,11 @@
-/** The agent as a whole: its turns, which jobs it follows for commands, and which it removes. */
+/** The agent as a whole: its turns, and which jobs it removes. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { Calls } from '../../../src/agent/calls.ts';
-import { type JobId, keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
-import { sleep } from '../../../src/system/clock.ts';
+import { type JobId, LIVE_FILE_NAMES } from '../../../src/job.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { until } from '../../support/e2e-until.ts';
-import { JOB, STDOUT, TASK } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 
@@ -27,49 +25,6 @@ it('the agent reports no turn while the queue of calls makes no progress', async
   stalled.mockRestore();
   await clock.pass(10_000);
   expect(turns).toBeGreaterThan(before + 5);
-});
-
-it('a command that serves the state follows a job for as long as a command waits for it, and again for the next one', async () => {
-  const clock = new HeldClock();
-  const { store, agent, watch } = await startAgent(new ModelRemote(), { clock, follows: 'asked' });
-  const ids = ['501', '502'] as JobId[];
-  for (const jobId of ids) watch({ jobId, tasks: [], files: [...LIVE_FILE_NAMES], results: false });
-  const followed: number[] = [agent.jobs];
-  const after = (change: () => void) => {
-    change();
-    agent.refresh();
-    followed.push(agent.jobs);
-  };
-  for (let times = 0; times < 2; times++) {
-    const requests: number[] = [];
-    for (const jobId of ids) after(() => requests.push(store.requests.add(jobId, 'follow', clock.now())));
-    for (const requestId of requests) after(() => store.requests.remove(requestId));
-  }
-  expect(followed).toEqual([0, 1, 2, 1, 0, 1, 2, 1, 0]);
-});
-
-it('a job that no command follows any more is left after the pass that another command waits for', async () => {
-  const [clock, remote] = [new HeldClock(), new ModelRemote()];
-  remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
-  const { store, agent, watch } = await startAgent(remote, { clock, follows: 'asked' });
-  watch({ tasks: [TASK as TaskId], results: false });
-  const follow = store.requests.add(JOB, 'follow', clock.now());
-  let isHeld = true;
-  const stopped: boolean[] = [];
-  remote.onDownload = async (_, signal) => {
-    while (isHeld && !signal.aborted) await sleep(clock, 10, signal).catch(() => {});
-    stopped.push(signal.aborted);
-  };
-  const requestId = store.requests.add(JOB, 'sync', clock.now());
-  agent.refresh();
-  await clock.pass(1_000);
-  store.requests.remove(follow);
-  agent.refresh();
-  await clock.pass(1_000);
-  isHeld = false;
-  await clock.passUntil('the answer', () => store.requests.get(requestId)?.answer != null);
-  await clock.pass(1_000);
-  expect([agent.jobs, new Set(stopped)]).toEqual([0, new Set([false])]);
 });
 
 it('jobs are removed each by its own requests once its notifications exist; the next agent does what a stop interrupts', async () => {

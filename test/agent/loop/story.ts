@@ -120,8 +120,9 @@ class JobStory {
         seenState && `seen as ${seenState}`,
       ];
       found[`job ${jobId}`] = [state, ...more.filter(Boolean)].join(', ');
-      const { information } = store.jobInformation.get(jobId) ?? {};
-      found[`reported ${jobId}`] = information?.state ?? '';
+      const { information, since = 0 } = store.jobInformation.get(jobId) ?? {};
+      found[`reported ${jobId}`] =
+        information?.state == null ? '' : `${information.state} since ${this.#timeOf(since)}`;
       const counts = Object.entries(store.results.counts(jobId)).filter(([, count]) => count > 0);
       found[`results ${jobId}`] = counts.map((count) => count.join(' ')).join(', ');
     }
@@ -208,9 +209,38 @@ class JobStory {
     look();
     for (const each = Math.max(Math.min(ms, 1_000), ms / MAX_LOOKS); clock.monotonic() < end; look())
       await clock.pass(Math.min(each, end - clock.monotonic()));
-    for (const event of this.#started.observed.splice(0)) if (event !== 'jobStatesRead ok') this.#count(event);
+    const { observed, details } = this.#started;
+    for (const event of observed.splice(0)) if (event !== 'jobStatesRead ok') this.#count(event);
+    for (const phrase of details.splice(0)) this.#count(phrase);
     const counts = [...this.#counts].sort().map(([what, count]) => `${count} ${what}`);
-    return [`${step}: ${counts.join(', ') || 'no call'}`, ...lines];
+    return [[`${step}: ${counts.join(', ') || 'no call'}`, ...this.#times].join('; '), ...lines];
+  }
+
+  /** What the state has of the last and the next calls of the job, and of all jobs. */
+  get #times(): string[] {
+    const { store } = this.#started;
+    const job = store.jobs.get(JOB);
+    const list = store.jobInformation.lastListing();
+    const times = {
+      polled: job?.polledAt,
+      grown: job?.grownAt,
+      reported: store.jobInformation.get(JOB)?.reportedAt,
+      retried: job?.error?.retryAt,
+      listed: list?.requestedAt,
+      next: list?.nextRequestAt,
+    };
+    const known = Object.entries(times).flatMap(([what, at]) => (at == null ? [] : [`${what} ${this.#timeOf(at)}`]));
+    const numbers = {
+      failures: job?.failures || undefined,
+      'failed lists': list?.failures || undefined,
+      // One is usual.
+      'jobs listed': list?.listed === 1 ? undefined : list?.listed,
+      'jobs wait': list?.waiting || undefined,
+    };
+    const counts = Object.entries(numbers).flatMap(([what, count]) =>
+      count === undefined ? [] : [`${count} ${what}`],
+    );
+    return [[...known, ...counts].join(', ')].filter(Boolean);
   }
 
   #report(id: string, state: string, more: string): void {
@@ -296,12 +326,19 @@ class JobStory {
         });
       },
       ask: () => {
-        this.#requests.push(store.requests.add(JOB, first as 'sync', clock.now()));
+        this.#requests.push(store.requests.add((second || JOB) as JobId, first as 'sync', clock.now()));
+        agent.refresh();
+      },
+      // The command goes away.
+      drop: () => {
+        store.requests.remove(Number(first));
         agent.refresh();
       },
       old: () => store.requests.add(JOB, first as 'sync', clock.now() - 120_000),
       signin: () => agent.serviceFailed(new JobtailError(first as ErrorCode, 'no session')),
       take: () => agent.take([JOB]),
+      theirs: () => this.#started.theirs.add(first as JobId),
+      ours: () => this.#started.theirs.delete(first as JobId),
       rule: () => {
         const rule = { include: ['**'], exclude: [], maxAgeMs: UNITS.d, maxJobs: 200, source: 'command' } as const;
         if (first === 'none') store.watchMine.remove('command');
