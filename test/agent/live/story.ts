@@ -56,6 +56,10 @@ class StoryRemote extends ModelRemote {
   /** What all downloads fail with. */
   downloadError: JobtailError | undefined;
   listed: readonly string[] | undefined;
+  /** By name: what so many downloads of it fail with. */
+  readonly failing = new Map<string, { readonly error: JobtailError; left: number }>();
+  /** A file that is there once another one is downloaded. */
+  appears: readonly [beside: string, name: string, bytes: Buffer] | undefined;
 
   override readParts(...call: Parameters<ModelRemote['readParts']>) {
     this.noted.push(`text from ${call[1].map(({ offset }) => offset).join(' and ')}`);
@@ -69,6 +73,10 @@ class StoryRemote extends ModelRemote {
 
   override downloadFile(...call: Parameters<ModelRemote['downloadFile']>) {
     this.noted.push(call[1]);
+    const [, name] = call;
+    if (this.appears?.[0] === name) this.files.set(this.appears[1], this.appears[2]);
+    const failing = this.failing.get(name);
+    if (failing !== undefined && failing.left-- > 0) throw failing.error;
     if (this.downloadError !== undefined) throw this.downloadError;
     return super.downloadFile(...call);
   }
@@ -202,11 +210,18 @@ class LiveStory {
     this.remote.noted.length = 0;
     const summary = await this.engine.pass(clock, isLast, { pauseMs }).catch(asJobtailError);
     if (summary instanceof JobtailError) return [`${step}: thrown ${summary.code}`, ...this.#changed()];
-    const { liveFiles, appended, verified, openEnds } = summary;
+    const { liveFiles, appended, verified, openEnds, results, isListingEmpty } = summary;
     const open = openEnds.map(({ file, reason }) => `, ${file}: ${reason}`).join('');
     const calls = this.remote.noted.filter((call) => !call.startsWith('text'));
     const times = `pauses [${pauses.join(', ')}], requested [${calls.join(', ')}]`;
-    return [`${step}: ${appended} bytes, ${verified} of ${liveFiles} verified${open}; ${times}`, ...this.#changed()];
+    const lines = [`${step}: ${appended} bytes, ${verified} of ${liveFiles} verified${open}; ${times}`];
+    if (results !== null) {
+      const { listed, fetched, changed, failed, bytes } = results;
+      const { inFlux, queued } = this.engine.store.results.counts(JOB);
+      const left = `${failed} failed, ${inFlux} in flux, ${queued} not there yet${isListingEmpty ? ', nothing listed' : ''}`;
+      lines.push(`  results: ${listed} listed, ${fetched} fetched, ${changed} changed, ${bytes} bytes, ${left}`);
+    }
+    return [...lines, ...this.#changed()];
   }
 
   /** Polls that end alike are one line. */
@@ -286,7 +301,7 @@ class LiveStory {
       wait: () => (this.now += number * 1_000),
       mirror: () => this.#edit(rest),
       room: () => Object.assign(this.disk, { room: number }),
-      flush: () => Object.assign(this.disk, { flushFailures: 1 }),
+      flush: () => Object.assign(this.disk, { flushFailures: Number(rest[1] ?? 1) }),
       learned: () => this.engine.store.capabilities.set('text-encoding', first),
       shift: () => this.engine.store.capabilities.set('task-shift', first),
       state: () => this.engine.store.jobs.setState(JOB, first as WatchState),
@@ -308,6 +323,19 @@ class LiveStory {
         const failure = new JobtailError(first as ErrorCode, 'no such file', hint === '' ? {} : { hint });
         remote.downloadError = first === 'works' ? undefined : failure;
       },
+      results: () => {
+        const order = { tasks: [], files: [], settleAfterMs: null, source: 'command' } as const;
+        this.engine.store.jobs.watch({ ...order, jobId: JOB, results: true }, this.now);
+      },
+      fail: () => {
+        const error =
+          rest[1] === 'absent'
+            ? new JobtailError('fault', 'not yet', { inPlace: 'nothing' })
+            : new JobtailError(rest[1] as ErrorCode, 'the service answers 500');
+        remote.failing.set(first, { error, left: Number(rest[2]) });
+      },
+      appears: () => Object.assign(remote, { appears: [first, rest[1], Buffer.from('new')] }),
+      gone: () => remote.files.clear(),
       lists: () => Object.assign(remote, { listed: first === 'all' ? undefined : rest }),
       keep: () => fs.cpSync(path.join(this.directory, 'state'), path.join(this.directory, 'kept'), { recursive: true }),
       restore: () => {
