@@ -6,6 +6,7 @@ import type { PortableRow, RowChange } from '../../src/store/portable-rows.ts';
 import type { ResultRow } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
 import { NEW_RESULT, NEW_ROW } from '../support/live-place.ts';
+import { jobOf } from '../support/model-remote.ts';
 import { numRuns } from '../support/property-runs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
@@ -86,14 +87,20 @@ describe('the rows of a job', () => {
     expect(to.results.counts(JOB)).toEqual(from.results.counts(JOB));
   });
 
-  it('may have columns that only one of the two stores has', () => {
+  it('may have columns that only one of the two stores has, and `?` of an older agent, up to which they are committed', () => {
     const [from, to] = [filled(), newStore()];
-    const rows = rowsOf(from, JOB).map((one) => ({
-      ...one,
-      row: JSON.stringify({ ...JSON.parse(one.row ?? '{}'), of_a_later_version: 1, refused: undefined }),
-    }));
+    const older = { of_a_later_version: 1, refused: undefined, inexact: '[{"start":5,"length":2}]' };
+    const known = { checksum: 'of more', verified: 9 };
+    const rows = rowsOf(from, JOB).map((one) => {
+      const row = JSON.parse(one.row ?? '') as { readonly file?: string };
+      return { ...one, row: JSON.stringify({ ...row, ...known, ...older, position: row.file === 'log' ? 3 : 9 }) };
+    });
     put(to, rows);
-    expect(to.liveFiles.ofJob(JOB)).toEqual(from.liveFiles.ofJob(JOB));
+    const exact = { checksum: null, modifiedNs: null, verified: null };
+    const committed = from.liveFiles
+      .ofJob(JOB)
+      .map((row) => ({ ...row, ...exact, position: row.file === 'log' ? 3 : 5 }));
+    expect(to.liveFiles.ofJob(JOB)).toEqual(committed);
   });
 
   it('are gone when they are forgotten, and those of others stay', () => {
@@ -173,9 +180,12 @@ describe('changes of rows', () => {
 
   it('are those of the job that waits longest first, and are dropped with it', () => {
     const store = filled();
+    const report = { jobId: JOB, information: jobOf(JOB, 'Running'), since: 1, reportedAt: 1 };
+    store.jobInformation.save(report);
     const changes = store.noteChanges();
-    // A poll without news is no change.
+    // A poll or report without news is no change.
     store.jobs.endRun(JOB, { polledAt: 9, grownAt: null, refused: 0, failures: 0, error: null });
+    store.jobInformation.save({ ...report, reportedAt: 2 });
     expect(changes.jobs()).toEqual([]);
     store.jobs.setState(OTHER, 'ending');
     store.jobs.setState(JOB, 'ending');
@@ -195,16 +205,4 @@ it('a state keeps its id over a restart, and another state has another id', () =
     return id;
   });
   expect([ids[1], new Set(ids).size]).toEqual([ids[0], 2]);
-});
-
-it('a row of an older agent is committed up to its first `?` only', () => {
-  const [from, to] = [filled(), newStore()];
-  const older = { position: 9, inexact: '[{"start":5,"length":2}]' };
-  const rows = rowsOf(from, JOB).map((one): PortableRow => {
-    return one.table === 'live_files'
-      ? { ...one, row: JSON.stringify({ ...JSON.parse(one.row ?? ''), ...older }) }
-      : one;
-  });
-  put(to, rows);
-  expect(to.liveFiles.get(JOB, { taskId: TASK, file: 'stdout' })).toMatchObject({ position: 5, modifiedNs: null });
 });
