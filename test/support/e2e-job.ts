@@ -26,10 +26,15 @@ export async function submitQuietJob(place: Place) {
   return { sandbox, job, task, mirror: place.mirrorOf(job.jobId, task.taskId, 'stdout') };
 }
 
+/** The same, in a place of its own. */
+export async function quietJob(context: Parameters<typeof Place.make>[0]) {
+  const place = Place.make(context);
+  return { place, ...(await submitQuietJob(place)) };
+}
+
 /** A place with a quiet job whose stdout holds `content`, and an agent that has mirrored it and goes on. */
 export async function mirroredJob(context: Parameters<typeof Place.make>[0], content: Buffer) {
-  const place = Place.make(context);
-  const { sandbox, job, task, mirror } = await submitQuietJob(place);
+  const { place, sandbox, job, task, mirror } = await quietJob(context);
   fs.writeFileSync(task.files.stdout, content);
   place.configure(sandbox, { watch: [requestOf(job)], results: { enabled: false } });
   const agent = await place.run();

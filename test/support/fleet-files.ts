@@ -1,10 +1,7 @@
 /** Live files that only the test writes: it knows all that was ever in them, and so what their mirrors may hold. */
 import fs from 'node:fs';
-import { expect } from 'vitest';
 import type { JobDescription } from '../../simulator/control.ts';
 import { readIfThere } from './e2e-place.ts';
-import { until } from './e2e-until.ts';
-import type { Fleet } from './fleet.ts';
 
 /** The bytes of a line go over the edges of characters. */
 const TEXT = 'příliš žluťoučký kůň 敏捷的棕色狐狸 \u{1F680}';
@@ -64,17 +61,13 @@ export class WrittenFile {
     return undefined;
   }
 
-  /** What is wrong once everything is still: the mirror has to be the file, and what was seen before is kept. */
-  wrongInTheEnd(): string | undefined {
-    const wrong = this.wrong();
-    if (wrong !== undefined) return wrong;
-    if (!this.isEqual)
-      return `${this.name}: ${readIfThere(this.mirror)?.length} of ${this.#current.length} bytes are here`;
+  /** The generations of which more was seen in the mirror than is kept. */
+  lost(): string[] {
     const isKept = (seen: Buffer) => this.#kept().some((bytes) => bytes.subarray(0, seen.length).equals(seen));
-    const lost = this.#contents
-      .slice(0, -1)
-      .findIndex((all, index) => !isKept(all.subarray(0, this.#seen[index] ?? 0)));
-    return lost < 0 ? undefined : `${this.name}: ${this.#seen[lost]} bytes of generation ${lost} are lost`;
+    return this.#contents.slice(0, -1).flatMap((all, generation) => {
+      const seen = all.subarray(0, this.#seen[generation] ?? 0);
+      return isKept(seen) ? [] : [`${this.name}: ${seen.length} bytes of generation ${generation} are lost`];
+    });
   }
 
   /** The old generations, the youngest first. */
@@ -95,29 +88,4 @@ export function filesOf(job: JobDescription, mirrorOf: (taskId: string, file: st
       (file) => new WrittenFile(`${job.jobId}/${taskId}/${file}`, files[file], mirrorOf(taskId, file)),
     ),
   );
-}
-
-/** At every moment: no mirror holds what never was in its file, no generation is made up, no job had two owners. */
-export async function expectSound(fleet: Fleet, when: string): Promise<void> {
-  for (const file of fleet.files) {
-    // What is read while a mirror is cut may be bytes of before and after: what is wrong stays so.
-    if (file.wrong() === undefined) continue;
-    await until(`a mirror that is right, ${when}: ${file.wrong()}`, () => file.wrong() === undefined).catch(
-      expect.fail,
-    );
-  }
-  const attempts = await fleet.attempts();
-  const overlaps = attempts.filter((one, index) => {
-    const next = attempts[index + 1];
-    if (next === undefined || next.jobId !== one.jobId) return false;
-    return next.attempt <= one.attempt || one.endedAt === null || one.endedAt > next.takenAt;
-  });
-  expect(overlaps, when).toEqual([]);
-}
-
-/** At the end: all of the above, every mirror is its file, and nothing is lost that was seen. */
-export async function expectEqual(fleet: Fleet): Promise<void> {
-  await fleet.untilEqual();
-  expect(fleet.files.flatMap((file) => file.wrongInTheEnd() ?? [])).toEqual([]);
-  await expectSound(fleet, 'in the end');
 }

@@ -1,14 +1,15 @@
-/** A fleet: a PostgreSQL, a simulated cluster, agents with one directory of mirrors; the end of the test removes it. */
+/** A fleet of processes: a PostgreSQL, a simulated cluster, agents with one directory of mirrors; the end of the test removes it. */
 import fs from 'node:fs';
 import path from 'node:path';
-import type { TestContext } from 'vitest';
+import { expect, type TestContext } from 'vitest';
+import { FLEET_NODE } from '../../bench/fleet-node.ts';
 import type { JobDescription } from '../../simulator/control.ts';
 import type { TemporaryDatabase } from '../../simulator/database/temporary-database.ts';
 import { requestOf } from './e2e-job.ts';
 import { Place, type Sections } from './e2e-place.ts';
+import type { Ended, Program } from './e2e-program.ts';
 import type { SandboxService } from './e2e-sandbox.ts';
 import { until } from './e2e-until.ts';
-import { FleetAgent } from './fleet-agent.ts';
 import { filesOf, type WrittenFile } from './fleet-files.ts';
 import { HEARTBEAT_SECONDS, startServer } from './fleet-parts.ts';
 import { query, Relay } from './fleet-relay.ts';
@@ -30,6 +31,18 @@ export interface Attempt {
   /** Null while it goes on. */
   readonly endedAt: number | null;
   readonly how: string | null;
+}
+
+/** One agent: a process of its own, with its own state and its own way to the database. */
+export interface FleetAgent {
+  readonly name: string;
+  readonly relay: Relay;
+  /** As it was started last. */
+  readonly program: Program;
+  /** Starts `agent run` and waits until it is one of the fleet. */
+  start(): Promise<unknown>;
+  /** Runs a command with its configuration to its end. */
+  command(...args: string[]): Promise<Ended>;
 }
 
 export class Fleet {
@@ -93,7 +106,21 @@ export class Fleet {
       fleet: { urlFile, name, heartbeatSeconds: HEARTBEAT_SECONDS, ...(this.#sections['fleet'] as object) },
     };
     fs.writeFileSync(configFile, this.place.configText(this.sandbox, sections));
-    const agent = new FleetAgent({ name, place: this.place, configFile, relay, imports });
+    const node = [...FLEET_NODE, ...imports.flatMap((module) => ['--import', module])];
+    const started = (...args: string[]) => this.place.startAt(configFile, args, { node });
+    let program: Program | undefined;
+    const agent: FleetAgent = {
+      ...{ name, relay },
+      get program() {
+        if (program === undefined) throw new Error(`${name} was never started`);
+        return program;
+      },
+      start() {
+        program = started('run');
+        return program.logs('joined the fleet');
+      },
+      command: (...args) => started(...args).ended,
+    };
     this.#agents.set(name, agent);
     return agent;
   }
@@ -159,10 +186,31 @@ export class Fleet {
   }
 
   async untilEqual(): Promise<void> {
-    const others = () => this.files.filter(({ isEqual }) => !isEqual);
-    await until('the mirrors to be the files', () => others().length === 0).catch((error: unknown) => {
-      throw new Error([error, ...others().map((file) => file.wrongInTheEnd())].join('\n'));
+    const others = () => this.files.filter(({ isEqual }) => !isEqual).map(({ name }) => name);
+    await until('the mirrors to be the files', () => others().length === 0).catch(() => expect(others()).toEqual([]));
+  }
+
+  /** At every moment: no mirror holds what never was in its file, no generation is made up, no job had two owners. */
+  async expectSound(when: string): Promise<void> {
+    // What is read while a mirror is cut may be bytes of before and after: what is wrong stays so.
+    for (const file of this.files)
+      await until('a sound mirror', () => file.wrong() === undefined).catch(() =>
+        expect.fail(`${when}: ${file.wrong()}`),
+      );
+    const attempts = await this.attempts();
+    const overlaps = attempts.filter((one, index) => {
+      const next = attempts[index + 1];
+      if (next === undefined || next.jobId !== one.jobId) return false;
+      return next.attempt <= one.attempt || one.endedAt === null || one.endedAt > next.takenAt;
     });
+    expect(overlaps, when).toEqual([]);
+  }
+
+  /** At the end: all of the above, every mirror is its file, and nothing is lost that was seen. */
+  async expectEqual(): Promise<void> {
+    await this.untilEqual();
+    expect(this.files.flatMap((file) => file.lost())).toEqual([]);
+    await this.expectSound('in the end');
   }
 }
 

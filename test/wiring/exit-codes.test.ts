@@ -5,8 +5,7 @@ import { expect, test } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
 import { openSharedStore } from '../../src/daemon/state.ts';
 import type { JobId } from '../../src/job.ts';
-import { requestOf } from '../support/e2e-job.ts';
-import { Place } from '../support/e2e-place.ts';
+import { quietJob, requestOf } from '../support/e2e-job.ts';
 import type { Ended } from '../support/e2e-program.ts';
 import { until } from '../support/e2e-until.ts';
 import { jobOf } from '../support/model-remote.ts';
@@ -18,9 +17,7 @@ const CODES = [...TABLE.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(cod
 const ELSEWHERE: Readonly<Record<number, string>> = { 70: 'a defect', 141: 'test/e2e/long/machines.test.ts' };
 
 test('each exit code is one that a command ends with', async (context) => {
-  const place = Place.make(context);
-  const sandbox = await place.startSandbox();
-  const job = await sandbox.submit({ tasks: [{}] });
+  const { place, sandbox, job } = await quietJob(context);
   const sections = { service: { jobsUrl: sandbox.jobsUrl }, watch: [requestOf(job)] };
   place.configure(sandbox, sections);
   const at = (name: string, text: string) => {

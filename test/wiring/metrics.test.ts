@@ -6,7 +6,7 @@ import { freePort } from '../../simulator/free-port.ts';
 import type { JobId } from '../../src/job.ts';
 import { newEvent } from '../../src/notify/events.ts';
 import { outageIn, saveOutage } from '../../src/store/outage.ts';
-import { requestOf, taskOf } from '../support/e2e-job.ts';
+import { quietJob, requestOf } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import { until } from '../support/e2e-until.ts';
 import { runDaemon, seriesAt } from './whole-daemon.ts';
@@ -20,10 +20,12 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 const REFUSED = { code: 'malformed', message: 'as a test wrote it', hint: null, since: 1 } as const;
 
 test('each metric moves, and the gauges of trouble return', async (context) => {
-  const place = Place.make(context);
-  const sandbox = await place.startSandbox();
-  const job = await sandbox.submit({ tasks: [{}] });
-  const { files } = taskOf(job);
+  const {
+    place,
+    sandbox,
+    job,
+    task: { files },
+  } = await quietJob(context);
   fs.writeFileSync(files.stdout, 'first\n'.repeat(200));
   const port = await freePort();
   const receiver = path.join(place.directory, 'received');

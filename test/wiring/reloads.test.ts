@@ -11,15 +11,13 @@ import { Notifications } from '../../src/notify/notifications.ts';
 import { HttpClient } from '../../src/remote/http/http-client.ts';
 import { outageIn, saveOutage } from '../../src/store/outage.ts';
 import { systemClock } from '../../src/system/clock.ts';
-import { requestOf } from '../support/e2e-job.ts';
+import { quietJob, requestOf } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import { until } from '../support/e2e-until.ts';
 import { runDaemon, seriesAt } from './whole-daemon.ts';
 
 test('a daemon goes from one configuration to the next, and leaves nothing open at its end', async (context) => {
-  const place = Place.make(context);
-  const sandbox = await place.startSandbox();
-  const job = await sandbox.submit({ tasks: [{}] });
+  const { place, sandbox, job } = await quietJob(context);
   const [viewPort, metricsPort] = [await freePort(), await freePort()];
   const sockets = path.join(place.directory, 'sockets');
   const sections = {

@@ -2,16 +2,13 @@
 import fs from 'node:fs';
 import { expect, test } from 'vitest';
 import type { JobId } from '../../src/job.ts';
-import { requestOf, taskOf } from '../support/e2e-job.ts';
-import { Place } from '../support/e2e-place.ts';
+import { quietJob, requestOf, taskOf } from '../support/e2e-job.ts';
 import { until } from '../support/e2e-until.ts';
 import { jobOf } from '../support/model-remote.ts';
 import { runDaemon } from './whole-daemon.ts';
 
 test('a job that is removed at the moment of its end has the notifications of that end', async (context) => {
-  const place = Place.make(context);
-  const sandbox = await place.startSandbox();
-  const job = await sandbox.submit({ tasks: [{}] });
+  const { place, sandbox, job } = await quietJob(context);
   const jobId = job.jobId as JobId;
   fs.writeFileSync(taskOf(job).files.stdout, 'its last line, without an end');
   place.configure(sandbox, {

@@ -3,8 +3,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import tls from 'node:tls';
 import { describe, expect, it } from 'vitest';
-import { mirroredJob, requestOf, submitQuietJob } from '../../support/e2e-job.ts';
-import { Place } from '../../support/e2e-place.ts';
+import { mirroredJob, quietJob, requestOf } from '../../support/e2e-job.ts';
+import type { Place } from '../../support/e2e-place.ts';
 import { until } from '../../support/e2e-until.ts';
 
 /** Not UTF-8 here and there, more than one overlap long, and whole at its end. */
@@ -41,8 +41,7 @@ async function expectItGoesOn(
 
 describe.concurrent('a state', () => {
   it('that is an older copy costs the overlap and what the copy lacks, after a kill as well', async (context) => {
-    const place = Place.make(context);
-    const { sandbox, job, task, mirror } = await submitQuietJob(place);
+    const { place, sandbox, job, task, mirror } = await quietJob(context);
     const { stdout } = task.files;
     // What no text shows comes raw, whatever the state is.
     const lines = Buffer.from(CONTENT.toString('latin1').replaceAll('\xff', ''), 'latin1');

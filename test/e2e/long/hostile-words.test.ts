@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { Place } from '../../support/e2e-place.ts';
+import { quietJob } from '../../support/e2e-job.ts';
 import { until } from '../../support/e2e-until.ts';
 import { needs } from '../../support/needs.ts';
 import { Terminal } from '../../support/service-terminal.ts';
@@ -18,9 +18,7 @@ const REFUSED = 'bad\u009b2J\u001b[31m.txt';
 const TURNED = 'turned\u202egnp\u2066.txt';
 
 it.concurrent('hostile words are text in all that is printed, and in the log', async (context) => {
-  const place = Place.make(context);
-  const sandbox = await place.startSandbox();
-  const job = await sandbox.submit({ tasks: [{}] });
+  const { place, sandbox, job } = await quietJob(context);
   const stdout = job.tasks[0]?.files.stdout ?? '';
   fs.writeFileSync(stdout, 'hello\n');
   for (const name of [REFUSED, TURNED]) fs.writeFileSync(path.join(path.dirname(stdout), name), 'x');
@@ -68,9 +66,7 @@ it.concurrent('hostile words are text in all that is printed, and in the log', a
 });
 
 it.concurrent('hostile words are text on a terminal', needs('script'), async (context) => {
-  const place = Place.make(context);
-  const sandbox = await place.startSandbox();
-  const job = await sandbox.submit({ tasks: [{}] });
+  const { place, sandbox, job } = await quietJob(context);
   place.configure(sandbox, { watch: [{ job: job.jobId, tasks: job.tasks.map(({ taskId }) => taskId) }] });
   fs.writeFileSync(path.join(path.dirname(job.tasks[0]?.files.stdout ?? ''), REFUSED), 'x');
   const operation = 'DownloadPartsOfJobFilesFromCluster';

@@ -4,13 +4,11 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { requestOf, submitQuietJob } from '../../support/e2e-job.ts';
-import { Place } from '../../support/e2e-place.ts';
+import { quietJob, requestOf } from '../../support/e2e-job.ts';
 import { PROGRAM } from '../../support/e2e-program.ts';
 
 it('the agent continues and stops in time although its log is a full pipe without a reader', async (context) => {
-  const place = Place.make(context);
-  const { sandbox, job, task } = await submitQuietJob(place);
+  const { place, sandbox, job, task } = await quietJob(context);
   place.configure(sandbox, { watch: [requestOf(job)] });
   const fifo = path.join(place.directory, 'journal');
   execFileSync('mkfifo', [fifo]);

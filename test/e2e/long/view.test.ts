@@ -2,8 +2,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { freePort } from '../../../simulator/free-port.ts';
-import { mirroredJob, requestOf, submitQuietJob } from '../../support/e2e-job.ts';
-import { Place } from '../../support/e2e-place.ts';
+import { mirroredJob, quietJob, requestOf } from '../../support/e2e-job.ts';
+import type { Place } from '../../support/e2e-place.ts';
 import { Program } from '../../support/e2e-program.ts';
 import { until } from '../../support/e2e-until.ts';
 
@@ -44,8 +44,7 @@ it('the view is served by the command where no agent serves it, beside one or wi
 });
 
 it('comes, and searches, where the directory that the agent was started in is gone', async (context) => {
-  const place = Place.make(context);
-  const { sandbox, job, task } = await submitQuietJob(place);
+  const { place, sandbox, job, task } = await quietJob(context);
   fs.writeFileSync(task.files.stdout, 'a line with axxb\n');
   const port = await freePort();
   place.configure(sandbox, { watch: [requestOf(job)], view: { listen: `127.0.0.1:${port}` } });

@@ -38,7 +38,14 @@ const BROKEN: readonly Broken[] = [
 
 /** Runs `work` in a fleet with three jobs. @throws Error with the seed, the commit and what happened last */
 export async function inFleet<T>(seed: number, work: (world: FleetWorld) => Promise<T>): Promise<T> {
-  const world = await FleetWorld.make(seed);
+  const chance = new Chance(seed, 'settings');
+  const world = await FleetWorld.make(seed, {
+    minIntervalSeconds: chance.among([1, 2, 5]),
+    concurrency: chance.whole(1, 4),
+    requestsPerMinute: chance.among([null, 20, 600]),
+    timeoutSeconds: chance.among([10, 60]),
+    keepGenerations: chance.among([0, 2, 5]),
+  });
   try {
     await beginFleet(world);
     return await work(world);

@@ -1,12 +1,17 @@
 /** A fleet is reported what to do at any of its agents, and each tells the same of it. */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
-import { Fleet, mustSucceed } from '../../../support/fleet.ts';
-import { expectEqual } from '../../../support/fleet-files.ts';
+import { Fleet, type FleetAgent, mustSucceed } from '../../../support/fleet.ts';
 import { needs } from '../../../support/needs.ts';
 
 /** Beyond a poll, with the time a command takes on a busy machine. */
 const GAP_MS = 5_000;
+
+const statusOf = async (agent: FleetAgent) =>
+  JSON.parse(await mustSucceed(agent, 'status', '--json')) as {
+    readonly agents: readonly object[];
+    readonly jobs: readonly { readonly jobId: string; readonly owner: string }[];
+  };
 
 it('a fleet takes commands at any agent, and a drained one hands over', needs('postgres'), async (context) => {
   const fleet = await Fleet.make(context, { jobs: 12, agents: ['anna', 'ben'] });
@@ -17,12 +22,9 @@ it('a fleet takes commands at any agent, and a drained one hands over', needs('p
   // The same from both sides, with the owner of each job.
   const owners = await fleet.owners();
   for (const agent of [anna, ben]) {
-    const status = await agent.status();
-    expect(status.agents.map(({ name, state }) => [name, state])).toEqual([
-      ['anna', 'alive'],
-      ['ben', 'alive'],
-    ]);
-    expect(new Map(status.jobs.map(({ jobId, owner }) => [jobId, owner]))).toEqual(owners);
+    const { agents, jobs } = await statusOf(agent);
+    expect(agents).toMatchObject(['anna', 'ben'].map((name) => ({ name, state: 'alive' })));
+    expect(new Map(jobs.map(({ jobId, owner }) => [jobId, owner]))).toEqual(owners);
   }
 
   // A job of ben's is synced and ended by anna's command, and the other way round.
@@ -61,8 +63,8 @@ it('a fleet takes commands at any agent, and a drained one hands over', needs('p
     expect((next?.takenAt ?? Number.POSITIVE_INFINITY) - endedAt).toBeLessThan(GAP_MS);
   }
   fleet.grow();
-  await expectEqual(fleet);
-  expect((await anna.status()).agents).toMatchObject([{ name: 'anna', state: 'alive', jobs: 12 }]);
+  await fleet.expectEqual();
+  expect((await statusOf(anna)).agents).toMatchObject([{ name: 'anna', state: 'alive', jobs: 12 }]);
 
   // The password of the database is nowhere.
   const password = new URL(fleet.database.url).password;

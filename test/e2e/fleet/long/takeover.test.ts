@@ -1,8 +1,6 @@
 /** What a fleet is for: an agent is lost, and the others go on where it was; when it is back, it writes nothing of before. */
 import { expect, it } from 'vitest';
-import { Fleet } from '../../../support/fleet.ts';
-import type { FleetAgent } from '../../../support/fleet-agent.ts';
-import { expectEqual, expectSound } from '../../../support/fleet-files.ts';
+import { Fleet, type FleetAgent } from '../../../support/fleet.ts';
 import { needs } from '../../../support/needs.ts';
 
 /** From the loss of an agent to the last of its jobs having another owner. */
@@ -13,9 +11,9 @@ const LOSSES: readonly (readonly [
   lose: (agent: FleetAgent) => unknown,
   back: (agent: FleetAgent) => unknown,
 ])[] = [
-  ['ben', (agent) => agent.kill(), (agent) => agent.start()],
+  ['ben', ({ program }) => program.kill(), (agent) => agent.start()],
   // For longer than its lease.
-  ['ben', (agent) => agent.pause(), (agent) => agent.resume()],
+  ['ben', ({ program }) => program.signal('SIGSTOP'), ({ program }) => program.signal('SIGCONT')],
   // It has to stop by itself: nothing can be reported to it. All that it said into the silence arrives in the end.
   [
     'cleo',
@@ -37,7 +35,7 @@ it('a fleet takes over the jobs of an agent that is killed, stopped or cut off',
     const lostAt = performance.now();
     await lose(fleet.agent(name));
     fleet.grow();
-    await expectSound(fleet, 'after the loss');
+    await fleet.expectSound('after the loss');
     await fleet.untilOwned([name]);
     expect(performance.now() - lostAt).toBeLessThan(TAKEOVER_MS);
     const after = await fleet.owners();
@@ -48,8 +46,8 @@ it('a fleet takes over the jobs of an agent that is killed, stopped or cut off',
     fleet.grow();
     for (const file of fleet.files.filter((_, index) => index % 3 === 0)) file.rewrite();
     await back(fleet.agent(name));
-    await expectSound(fleet, 'when it is back');
+    await fleet.expectSound('when it is back');
     await fleet.untilSpread();
-    await expectEqual(fleet);
+    await fleet.expectEqual();
   }
 });
