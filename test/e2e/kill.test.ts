@@ -28,18 +28,15 @@ const KILL_ROUNDS = Array.from({ length: Math.ceil(KILLS / KILLS_A_JOB) }, (_, i
 
 /** The mirrors, the files of the cluster, the state and each agent's log outlive a test that failed. */
 function keepEvidenceIfFailed(place: Place, { task, onTestFinished }: TestContext, seed: number): void {
-  // It runs before the place is cleared, which was asked for earlier; what is said of failed tests comes later.
+  // It runs before the place is cleared, which was asked for earlier.
   onTestFinished(() => {
-    if (task.result?.state === 'fail') keepEvidence(place, seed);
+    if (task.result?.state !== 'fail') return;
+    const kept = fs.mkdtempSync(path.join(os.tmpdir(), `jobtail-kill-${seed}-`));
+    fs.cpSync(place.directory, kept, { recursive: true });
+    for (const [index, { args, stdout, stderr }] of place.programs.entries())
+      fs.writeFileSync(path.join(kept, `${index}-${args[0]}.log`), `${args.join(' ')}\n${stdout}${stderr}`);
+    process.stderr.write(`everything is kept in ${kept}\n`);
   });
-}
-
-function keepEvidence(place: Place, seed: number): void {
-  const kept = fs.mkdtempSync(path.join(os.tmpdir(), `jobtail-kill-${seed}-`));
-  fs.cpSync(place.directory, kept, { recursive: true });
-  for (const [index, { args, stdout, stderr }] of place.programs.entries())
-    fs.writeFileSync(path.join(kept, `${index}-${args[0]}.log`), `${args.join(' ')}\n${stdout}${stderr}`);
-  process.stderr.write(`everything is kept in ${kept}\n`);
 }
 
 const WRITER = fileURLToPath(new URL('../support/e2e-writer.mjs', import.meta.url));
@@ -127,21 +124,11 @@ function expectPrefixes(mirrors: readonly MirrorPair[], when: string): number {
   return bytes;
 }
 
-/** Where a mirror differs from its file, what stands there, and what is beside it: all that a defect can be found by. */
+/** Where a mirror differs from its file; the rest is in what is kept. */
 function differenceOf(name: string, mirror: string, real: string): string {
   const [there, wanted] = [fs.readFileSync(mirror), readIfThere(real) ?? Buffer.alloc(0)];
-  const differs = there.findIndex((byte, index) => byte !== wanted[index]);
-  const at = differs < 0 ? there.length : differs;
-  const around = (bytes: Buffer) => JSON.stringify(bytes.subarray(Math.max(0, at - 48), at + 48).toString('latin1'));
-  const reappears = wanted.indexOf(there.subarray(at, at + 32));
-  const beside = fs.readdirSync(path.dirname(mirror)).filter((file) => file.startsWith(path.basename(mirror)));
-  return [
-    `${name} differs from byte ${at} on (${there.length} bytes here, ${wanted.length} in the file)`,
-    `here:  ${around(there)}`,
-    `there: ${around(wanted)}`,
-    `what stands here is ${reappears < 0 ? 'nowhere in the file' : `in the file at byte ${reappears}`}`,
-    `files: ${beside.join(', ')}`,
-  ].join('\n');
+  const at = there.findIndex((byte, index) => byte !== wanted[index]);
+  return `${name} differs from byte ${at} on (${there.length} bytes here, ${wanted.length} in the file)`;
 }
 
 /** The committed bytes of all mirrors, none of which may be promised beyond what is there. */

@@ -3,6 +3,7 @@ import timers from 'node:timers';
 import promises from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import { inWorld } from './simulated-world.ts';
 import { World } from './world.ts';
 
 const TIMERS: Readonly<Record<string, () => unknown>> = {
@@ -14,13 +15,10 @@ const TIMERS: Readonly<Record<string, () => unknown>> = {
   'AbortSignal.timeout': () => AbortSignal.timeout(1),
 };
 
-test.each(Object.entries(TIMERS))('ends with %s, which is not of the injected clock', async (_, begin) => {
-  const world = await World.make(1);
-  try {
+test.each(Object.entries(TIMERS))('ends with %s, which is not of the injected clock', (_, begin) =>
+  inWorld(World.make(1), async (world) => {
     expect(begin).toThrow('not of the injected clock');
     // What caught the error hides nothing.
     await expect(world.pass(1)).rejects.toThrow('a timer is not of the injected clock');
-  } finally {
-    world.end();
-  }
-});
+  }),
+);

@@ -13,6 +13,7 @@ import type { Settings } from './agent.ts';
 import { type ResultKind, SimulatedJob } from './cluster.ts';
 import { ended, JOB, MINUTE_MS, mendSecret, order, reload, verified } from './commands.ts';
 import type { Fault } from './faults.ts';
+import { inWorld } from './simulated-world.ts';
 import { expectNoOthers, expectPrinted, play, rowsOf, type StepOf, Trace, treeOf } from './trace.ts';
 import { World } from './world.ts';
 
@@ -405,9 +406,8 @@ async function lostState(world: World): Promise<void> {
   order(world, true);
 }
 
-test.each(Object.entries(SCENARIOS))('%s: all that the agent does', async (name, steps) => {
-  const world = await World.make(1, SETTINGS);
-  try {
+test.each(Object.entries(SCENARIOS))('%s: all that the agent does', (name, steps) =>
+  inWorld(World.make(1, SETTINGS), async (world) => {
     const trace = new Trace(world, () => '');
     world.service.submit(JOB).to('Running', world.time.wallMs);
     order(world, true);
@@ -417,11 +417,7 @@ test.each(Object.entries(SCENARIOS))('%s: all that the agent does', async (name,
     const stored = world.disk.aside(() => rowsOf(path.join(directory, 'state', 'agent.db')));
     const all = `${trace.text}\n${trace.transactions} transactions\n\nmirror\n${treeOf(world.mirrors)}\nstate\n${stored}`;
     await expectPrinted(import.meta.dirname, name, all);
-  } catch (error) {
-    throw new Error(`${(error as Error).message}\n${world.shown()}`, { cause: error });
-  } finally {
-    world.end();
-  }
-});
+  }),
+);
 
 test('each text is one of these lives', () => expectNoOthers(import.meta.dirname, Object.keys(SCENARIOS)));

@@ -139,6 +139,22 @@ export abstract class SimulatedWorld {
   }
 }
 
+/** Runs `work` in a world, which ends with it. @throws Error with what happened last, and with `again` */
+export async function inWorld<World extends SimulatedWorld, T>(
+  making: Promise<World>,
+  work: (world: World) => Promise<T>,
+  again = '',
+): Promise<T> {
+  const world = await making;
+  try {
+    return await work(world);
+  } catch (error) {
+    throw new Error(`${(error as Error).message}\n${again}${world.shown()}`, { cause: error });
+  } finally {
+    world.end();
+  }
+}
+
 /** Makes a world by `begin`; one that cannot begin is ended. */
 export async function begun<World extends SimulatedWorld>(world: World, begin: (world: World) => unknown) {
   try {

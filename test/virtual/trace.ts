@@ -9,8 +9,8 @@ import type { World } from './world.ts';
 
 /** Of a call, so many files are shown. */
 const MAX_FILES = 12;
-/** Calls that change nothing. */
-const LOOKS = /^(?:l?stat|fstat|read|readdir|opendir|readFile|readlink|statfs|close|open)$/;
+/** Calls that change something. */
+const CHANGES = /^(?!(?:l?stat|fstat|read|readdir|opendir|readFile|readlink|statfs|close|open)$)/;
 /** Columns with another value in each run. */
 const RANDOM = ['inode', 'modified_ns', 'delivery_id', 'request_id'];
 
@@ -55,8 +55,8 @@ export class Trace {
   readonly #world: Traced;
   #at = '';
 
-  /** `who`: the name of the agent that is at work, if there are several. */
-  constructor(world: Traced, who: () => string) {
+  /** `who`: the name of the agent that is at work, if there are several; `isShown`: of the calls of the disk. */
+  constructor(world: Traced, who: () => string, isShown = CHANGES) {
     const { service, disk, receiver } = world;
     const { onCall } = service;
     this.#world = world;
@@ -73,7 +73,7 @@ export class Trace {
       done(`asks ${operation} ${jobId} ${files.slice(0, MAX_FILES).join(' ')}${more}`);
     };
     disk.onCall = (name, file) => {
-      if (!LOOKS.test(name)) done(`disk ${name} ${file}`);
+      if (isShown.test(name)) done(`disk ${name} ${file}`);
     };
     disk.onTransaction = () => {
       this.transactions += 1;

@@ -4,9 +4,7 @@ import path from 'node:path';
 import { expect, it, type TestContext } from 'vitest';
 import { loadConfig } from '../../../src/config/load.ts';
 import { openSharedStore } from '../../../src/daemon/state.ts';
-import type { JobId } from '../../../src/job.ts';
 import { lockHolder } from '../../../src/store/lock.ts';
-import type { Store } from '../../../src/store/store.ts';
 import { Place } from '../../support/e2e-place.ts';
 import type { Program } from '../../support/e2e-program.ts';
 import { until } from '../../support/e2e-until.ts';
@@ -15,28 +13,19 @@ import { until } from '../../support/e2e-until.ts';
 const ENDS = ['finish', 'fail', 'finish', 'fail', 'finish', 'fail', 'finish', 'finish'] as const;
 const CODES = { finish: 0, fail: 10 } as const;
 
-async function placeOfCommands(context: TestContext, sections: Record<string, unknown> = {}) {
+async function placeOfCommands(context: TestContext) {
   const place = Place.make(context);
   const sandbox = await place.startSandbox();
-  const configure = (more = {}) =>
-    place.configure(sandbox, {
-      service: { jobsUrl: sandbox.jobsUrl },
-      results: { enabled: false },
-      ...sections,
-      ...more,
-    });
-  configure();
+  place.configure(sandbox, { service: { jobsUrl: sandbox.jobsUrl }, results: { enabled: false } });
   const config = await loadConfig(place.configFile);
-  const read = <T>(work: (store: Store) => T): T => {
+  const requests = () => {
     const store = openSharedStore(config);
     try {
-      return work(store);
+      return (['pass', 'forget', 'service', 'follow'] as const).flatMap((work) => store.requests.open(work));
     } finally {
       store.close();
     }
   };
-  const requests = () =>
-    read((store) => (['pass', 'forget', 'service', 'follow'] as const).flatMap((work) => store.requests.open(work)));
   const submit = async (text = 'hello\n') => {
     const job = await sandbox.submit({ tasks: [{}] });
     for (const { files } of job.tasks) fs.writeFileSync(files.stdout, text);
@@ -44,7 +33,7 @@ async function placeOfCommands(context: TestContext, sections: Record<string, un
   };
   const holder = () => lockHolder(place.state);
   const holds = (program: Program) => until('it to have the lock', () => holder()?.pid === program.pid);
-  return { place, sandbox, configure, read, requests, submit, holder, holds };
+  return { place, sandbox, requests, submit, holder, holds };
 }
 
 it.concurrent('eight agent wait at once end each with its own code, over a kill of the one that serves', async (context) => {
@@ -92,7 +81,8 @@ it.concurrent('overlapping agent sync, verify, forget and unwatch are all served
     );
   expect(await place.agent('verify', two)).toMatchObject({ stdout: expect.stringMatching(/^equal .*stdout/m) });
   expect(await place.agent('unwatch', three)).toMatchObject({ code: 0 });
-  expect(await place.agent('forget', three, '--yes')).toMatchObject({ code: 0 });
+  // Its job goes on: if that was reported before, it is not proven.
+  expect(await place.agent('forget', three, '--yes', '--unproven')).toMatchObject({ code: 0 });
   const jobsListed = await place.agent('jobs');
   expect(jobsListed).toMatchObject({ code: 0, stdout: expect.stringContaining(one) });
   // It tells the truth: no command waits for this one.
@@ -106,33 +96,6 @@ it.concurrent('overlapping agent sync, verify, forget and unwatch are all served
   expect(eight.map(({ code, stderr }) => [code, stderr])).toEqual(eight.map(() => [0, '']));
   expect(holder()).toBeUndefined();
   expect(requests()).toEqual([]);
-});
-
-it.concurrent('what the configuration names is neither followed nor changed by commands', async (context) => {
-  const { place, configure, submit, holds, read } = await placeOfCommands(context);
-  const [named, other, mine] = [await submit(), await submit(), await submit()];
-  configure({ watch: [{ job: named.jobId }], watchMine: true });
-  const shown = (jobId: string) => read((store) => store.jobs.get(jobId as JobId));
-  const agent = await place.run();
-  await until('the rule to have taken its jobs', () => shown(mine.jobId)?.polledAt ?? undefined);
-  agent.signal('SIGTERM');
-  await agent.ended;
-  const before = [named, mine].map(({ jobId }) => shown(jobId));
-  const late = await submit();
-  const foreground = place.start(['watch', other.jobId, '--foreground']);
-  await holds(foreground);
-  await until('its lines', () => foreground.stdout.includes('| hello\n'));
-  expect([named, mine].map(({ jobId }) => shown(jobId))).toEqual(before);
-  expect(shown(late.jobId)).toBeUndefined();
-  // A command that waits for a configured job has it followed, and ends nothing.
-  fs.appendFileSync(named.tasks[0]?.files.stdout ?? '', 'more\n');
-  const waited = await place.agent('wait', named.jobId, '--timeout', '6s');
-  expect(waited).toMatchObject({ code: 12, stderr: expect.stringContaining(`job ${named.jobId} is not over`) });
-  await place.mirrored(named, 'stdout');
-  foreground.signal('SIGINT');
-  expect(await foreground.ended).toMatchObject({ code: 130 });
-  expect(await place.agent('wait', named.jobId, '--timeout', '2s')).toMatchObject({ code: 12 });
-  expect(shown(named.jobId)).toMatchObject({ state: 'watched', source: 'config' });
 });
 
 it.concurrent('a state that is removed under a command that waits is made anew, and the job watched again', async (context) => {

@@ -4,11 +4,14 @@
  */
 import { expect, test } from 'vitest';
 import type { JobId } from '../../../src/job.ts';
+import { inWorld } from '../simulated-world.ts';
 import { expectNoOthers, expectPrinted, play, rowText, type StepOf, Trace, treeOf } from '../trace.ts';
 import { command, mendWay, restoreLater, watch } from './happenings.ts';
 import { FleetWorld } from './world.ts';
 
 const MINUTE_MS = 60_000;
+/** Calls of the disk; what else a poll does there, a life of one agent shows. */
+const SHOWN = /^(?:write|rm|truncate)$/;
 const TABLES = ['agents', 'attempts', 'configured', 'habits', 'jobs', 'orders', 'rows', 'rules'] as const;
 
 type Step = StepOf<FleetWorld>;
@@ -76,11 +79,10 @@ const SCENARIOS: Readonly<Record<string, readonly Step[]>> = {
   ],
 };
 
-test.each(Object.entries(SCENARIOS))('%s: all that the agents of a fleet do', async (name, steps) => {
-  const world = await FleetWorld.make(1);
-  try {
+test.each(Object.entries(SCENARIOS))('%s: all that the agents of a fleet do', (name, steps) =>
+  inWorld(FleetWorld.make(1), async (world) => {
     const nameOf = () => world.machines.find(({ agent }) => agent?.process === world.time.current)?.name ?? '';
-    const trace = new Trace(world, nameOf);
+    const trace = new Trace(world, nameOf, SHOWN);
     const statements = new Map<string, number>();
     world.postgres.onStatement = (text) => {
       const shown = text.replaceAll(/\s+/g, ' ').trim().slice(0, 100);
@@ -97,11 +99,7 @@ test.each(Object.entries(SCENARIOS))('%s: all that the agents of a fleet do', as
     );
     const all = `${trace.text}\nmirror\n${treeOf(world.mirrors)}\nstatements\n${sent.join('')}\ndatabase\n${rows.join('')}`;
     await expectPrinted(import.meta.dirname, name, all);
-  } catch (error) {
-    throw new Error(`${(error as Error).message}\n${world.shown()}`, { cause: error });
-  } finally {
-    world.end();
-  }
-});
+  }),
+);
 
 test('each text is one of these lives', () => expectNoOthers(import.meta.dirname, Object.keys(SCENARIOS)));

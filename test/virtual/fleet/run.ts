@@ -8,6 +8,7 @@ import { Chance } from '../chance.ts';
 import type { SimulatedJob } from '../cluster.ts';
 import { becomesTrue, filesLacking, type Lack, lacksOfOutbox } from '../liveness.ts';
 import { checkMemory } from '../safety.ts';
+import { inWorld } from '../simulated-world.ts';
 import { beginFleet, ENDS, fleetStep, mendWay, standStill, watch } from './happenings.ts';
 import { keyOf } from './tables.ts';
 import { type FleetMachine, FleetWorld } from './world.ts';
@@ -37,25 +38,22 @@ const BROKEN: readonly Broken[] = [
 ];
 
 /** Runs `work` in a fleet with three jobs. @throws Error with the seed, the commit and what happened last */
-export async function inFleet<T>(seed: number, work: (world: FleetWorld) => Promise<T>): Promise<T> {
+export function inFleet<T>(seed: number, work: (world: FleetWorld) => Promise<T>): Promise<T> {
   const chance = new Chance(seed, 'settings');
-  const world = await FleetWorld.make(seed, {
+  const making = FleetWorld.make(seed, {
     minIntervalSeconds: chance.among([1, 2, 5]),
     concurrency: chance.whole(1, 4),
     requestsPerMinute: chance.among([null, 20, 600]),
     timeoutSeconds: chance.among([10, 60]),
     keepGenerations: chance.among([0, 2, 5]),
   });
-  try {
+  const commit = execFileSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' }).trim();
+  const again = `JOBTAIL_LONG=1 JOBTAIL_VIRTUAL_SEED=${seed} npx vitest run test/virtual/fleet/long/fleet.test.ts`;
+  const begun = async (world: FleetWorld) => {
     await beginFleet(world);
     return await work(world);
-  } catch (error) {
-    const commit = execFileSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' }).trim();
-    const again = `JOBTAIL_LONG=1 JOBTAIL_VIRTUAL_SEED=${seed} npx vitest run test/virtual/fleet/long/fleet.test.ts`;
-    throw new Error(`${(error as Error).message}\n${again} (at ${commit})\n${world.shown()}`, { cause: error });
-  } finally {
-    world.end();
-  }
+  };
+  return inWorld(making, begun, `${again} (at ${commit})\n`);
 }
 
 export const runFleet = (seed: number, steps = momentOf(seed)) =>

@@ -4,30 +4,24 @@ import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import type { JobId } from '../../../src/job.ts';
 import { ended, JOB, MINUTE_MS, order } from '../commands.ts';
+import { inWorld } from '../simulated-world.ts';
 import { World } from '../world.ts';
 
 /** Those of the runs that found them. */
 const SETTINGS = { minIntervalSeconds: 1, concurrency: 1, requestsPerMinute: null, results: false, notify: false };
 
 /** In a world in which one job runs and is watched. */
-async function withJob(work: (world: World) => Promise<void>): Promise<void> {
-  const world = await World.make(1, SETTINGS);
-  try {
+const withJob = (work: (world: World) => Promise<void>) =>
+  inWorld(World.make(1, SETTINGS), async (world) => {
     world.service.submit(JOB).to('Running', world.time.wallMs);
     order(world, true);
     await world.pass(MINUTE_MS);
     await work(world);
-  } catch (error) {
-    throw new Error(`${(error as Error).message}\n${world.shown()}`, { cause: error });
-  } finally {
-    world.end();
-  }
-}
+  });
 
 test('no file stays open, whichever call fails while mirrors are made', async () => {
-  for (let calls = 0; calls < 24; calls += 1) {
-    const world = await World.make(1, SETTINGS);
-    try {
+  for (let calls = 0; calls < 24; calls += 1)
+    await inWorld(World.make(1, SETTINGS), async (world) => {
       world.service.submit(JOB).to('Running', world.time.wallMs);
       world.service.job(JOB).tasks[0]?.files.stdout.append(3);
       order(world, false);
@@ -35,10 +29,7 @@ test('no file stays open, whichever call fails while mirrors are made', async ()
       await world.pass(MINUTE_MS);
       // The world ends a run in which a stop leaves anything.
       await ended(world, world.agent.stop());
-    } finally {
-      world.end();
-    }
-  }
+    });
 });
 
 test('a deleted job is known as deleted although its state could not be written then', () =>

@@ -5,6 +5,7 @@ import { writeResult, writeSome } from '../cluster-acts.ts';
 import type { Lengths } from '../collections.ts';
 import { MINUTE_MS, order } from '../commands.ts';
 import type { Fault } from '../faults.ts';
+import { inWorld } from '../simulated-world.ts';
 import { World } from '../world.ts';
 
 const JOBS = 4;
@@ -19,9 +20,8 @@ const FAULTS: readonly Pick<Fault, 'code' | 'operations' | 'file'>[] = [
   { code: 'malformed', operations: ['ListChangedFilesForJob'] },
 ];
 
-test('no collection grows with the jobs that were', async () => {
-  const world = await World.make(1, SETTINGS);
-  try {
+test('no collection grows with the jobs that were', () =>
+  inWorld(World.make(1, SETTINGS), async (world) => {
     const lengths: Lengths[] = [];
     for (let round = 0; round < 2; round += 1) {
       const ids = Array.from({ length: JOBS }, (_, index) => `${601 + JOBS * round + index}` as JobId);
@@ -33,10 +33,7 @@ test('no collection grows with the jobs that were', async () => {
     const [first, second] = lengths.map((each) => Object.fromEntries(each));
     expect({ ...second, ...OF_OTHERS }).toEqual({ ...first, ...OF_OTHERS });
     expect(second?.['Agent.#jobs']).toBe(0);
-  } finally {
-    world.end();
-  }
-});
+  }));
 
 /** Jobs with two tasks grow, are rewritten and have results, while each of them meets a fault. */
 async function liveOn(world: World, ids: readonly JobId[]): Promise<void> {
