@@ -154,8 +154,8 @@ it('run waits for room for its state, asks systemd for more time meanwhile, and 
   expect(message).toMatchObject({ EXTEND_TIMEOUT_USEC: '20000000', WATCHDOG: '1' });
   const line = stderr.mock.calls.map(String).find((text) => text.includes('waiting for disk space'));
   expect(JSON.parse(line ?? '')).toMatchObject({
-    level: 'error',
-    code: 'disk-full',
+    ...{ level: 'error', scope: 'the state', code: 'disk-full' },
+    err: expect.stringContaining('no space left on device'),
     hint: expect.stringContaining('free some space'),
   });
   fs.rmSync(`${disk.directory}/ballast`);

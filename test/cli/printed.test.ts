@@ -7,13 +7,16 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import type { JobDescription } from '../../simulator/control.ts';
+import { freePort } from '../../simulator/free-port.ts';
 import { execute } from '../../src/cli/execute.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { openSharedStore } from '../../src/daemon/state.ts';
+import { viewSettingsOf } from '../../src/daemon/view-thread.ts';
 import { FileWatch } from '../../src/daemon/watch-files.ts';
 import type { JobId } from '../../src/job.ts';
 import type { JobRow, ResultSyncRow, StoredError } from '../../src/store/rows.ts';
 import { WAKE_FILE } from '../../src/store/store.ts';
+import { serveView } from '../../src/view/serve.ts';
 import { startAgent } from '../support/composed-agent.ts';
 import { taskOf } from '../support/e2e-job.ts';
 import { Place, type Sections } from '../support/e2e-place.ts';
@@ -21,10 +24,14 @@ import { until } from '../support/e2e-until.ts';
 import { ENDED, FAILING, NOW, SETTLED, writeState } from '../support/full-state.ts';
 import { jobOf, ModelJobService, ModelRemote, tasksOf } from '../support/model-remote.ts';
 import { directoryOfFile } from '../support/temp-directory.ts';
+import { ownState } from './own-state.ts';
 
 const directory = directoryOfFile();
 const withoutHosts = (text: string) => text.replaceAll(/(?:127\.0\.0\.1|localhost):\d+/g, 'HOST');
+/** Another one after its modules were loaded again. */
+let run = execute;
 afterEach(() => {
+  run = execute;
   vi.restoreAllMocks();
   vi.unstubAllEnvs();
   process.exitCode = undefined;
@@ -47,7 +54,7 @@ async function printedBy(args: readonly string[], words = ''): Promise<string> {
   });
   process.exitCode = undefined;
   try {
-    const running = execute(args);
+    const running = run(args);
     if (words !== '') {
       await until(words, () => text.includes(words));
       process.emit('SIGINT', 'SIGINT');
@@ -178,6 +185,12 @@ it('each command prints the whole of a state in which everything has happened', 
         vi.stubEnv('AGENT_CONFIG', configFile);
       },
       'the configuration of the line counts, wherever it stands': () => vi.stubEnv('AGENT_CONFIG', '/none.yaml'),
+      async 'colours, as on a terminal'() {
+        vi.stubEnv('NO_COLOR', '');
+        vi.stubEnv('FORCE_COLOR', '1');
+        vi.resetModules();
+        ({ execute: run } = await import('../../src/cli/execute.ts'));
+      },
     },
   });
   expect(fs.readFileSync(configFile, 'utf8'), 'no report is written over it').toBe(before);
@@ -290,6 +303,46 @@ it('each command prints what it does where no agent runs', async (context) => {
       },
       // Without a job of the configuration, that of the state is asked for.
       'without them': () => configure(null, { results: { transfer: 'service' } }),
+    },
+  });
+});
+
+it('agent view prints the link of the view that answers, or serves one, and opens it in a browser', async () => {
+  const listen = `127.0.0.1:${await freePort()}`;
+  const { directory, file, config } = await ownState({ view: { listen } });
+  const programs = path.join(directory, 'programs');
+  fs.mkdirSync(programs);
+  const [opened, opener] = [path.join(directory, 'opened'), path.join(programs, 'xdg-open')];
+  fs.writeFileSync(opener, `#!/bin/sh\ncp "\${1#file://}" '${opened}.new' && mv '${opened}.new' '${opened}'\n`, {
+    mode: 0o755,
+  });
+  vi.stubEnv('PATH', `${programs}:${process.env['PATH']}`);
+  vi.stubEnv('DISPLAY', ':9');
+  vi.spyOn(process, 'chdir').mockReturnValue();
+  const { isTTY } = process.stdout;
+  onTestFinished(() => void Object.assign(process.stdout, { isTTY }));
+  const settings = viewSettingsOf(config, { program: '1.2.3', agentPid: process.pid });
+  const other = createServer((_, response) => response.end('{}'));
+  await expectPage('printed-view.txt', {
+    config: () => file,
+    names: new Map([['DIR', directory]]),
+    shown: (text) => withoutHosts(text).replaceAll(/(?<=\?ticket=)[\w.-]+/g, 'TICKET'),
+    steps: {
+      async 'another program listens there'() {
+        other.listen(settings.listen);
+        await once(other, 'listening');
+      },
+      async 'the view of the agent does'() {
+        other.close();
+        await once(other, 'close');
+        const view = await serveView({ settings, fleet: null, figures: null, onFailure: expect.unreachable });
+        onTestFinished(() => view.close());
+      },
+      'a terminal': () => Object.assign(process.stdout, { isTTY: true }),
+      async 'what the browser opened'() {
+        await until('the browser', () => fs.existsSync(opened));
+        return fs.readFileSync(opened, 'utf8');
+      },
     },
   });
 });
