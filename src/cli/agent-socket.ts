@@ -77,7 +77,7 @@ async function textFrom(socketPath: string, { path: at, method = 'GET', body, si
   // Most commands need none of it.
   const [{ request: requestOf }, { text }] = await Promise.all([import('node:http'), import('node:stream/consumers')]);
   const headers = body === undefined ? {} : { 'content-type': 'application/json' };
-  const options = { socketPath, path: `/v1/${at}`, method, headers, agent: false as const, ...(signal && { signal }) };
+  const options = { socketPath, path: `/v1/${at}`, method, headers, agent: false as const, signal };
   const request = requestOf(options);
   request.end(body === undefined ? undefined : JSON.stringify(body));
   const [response] = (await once(request, 'response')) as [http.IncomingMessage];

@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { jobsOfAgent } from '../../src/cli/agent-socket.ts';
 import { checkAgent } from '../../src/cli/check/machine.ts';
+import { configurationAsOwner } from '../../src/cli/configuration.ts';
 import { execute } from '../../src/cli/execute.ts';
 import type { JobId } from '../../src/job.ts';
 import { listenAt } from '../../src/system/listen.ts';
@@ -40,6 +41,24 @@ function refuseAccess(directory: string): void {
   onTestFinished(() => void vi.restoreAllMocks());
 }
 
+/** Runs a command beside an agent that responds so, by a user who may not read its state. */
+async function besideAgent(line: string, respond: (response: http.ServerResponse) => void) {
+  const { directory, file } = await restConfig({ api: { directory: '.' } });
+  const asked: string[] = [];
+  for (const name of ['read', 'control']) {
+    const server = http.createServer(async (request, response) => {
+      asked.push(`${name} ${request.method} ${request.url} ${await text(request)}`);
+      respond(response);
+    });
+    await listenAt(server, { path: path.join(directory, `${name}.sock`) });
+    onTestFinished(() => void server.close());
+  }
+  refuseAccess(path.join(directory, 'state'));
+  const printed = captured();
+  const [command = '', ...words] = line.split(' ');
+  return { asked, printed, ended: execute([command, '--config', file, ...words]) };
+}
+
 it('agent check of a user who may not read the state reports no agent as stopped', async () => {
   const { config } = await restConfig({});
   expect(checkAgent(config)).toMatchObject([{ text: 'not running (agent run)' }]);
@@ -61,23 +80,21 @@ it.each([
   ['verify 501', 'read GET /v1/jobs/501/verification?complete=0 '],
   ['verify 501 --complete', 'read GET /v1/jobs/501/verification?complete=1 '],
 ])('agent %s of a user who may not read the state asks for what it was told', async (line, expected) => {
-  const { directory, file } = await restConfig({ api: { directory: '.' } });
-  const asked: string[] = [];
-  for (const name of ['read', 'control']) {
-    const server = http.createServer(async (request, response) => {
-      asked.push(`${name} ${request.method} ${request.url} ${await text(request)}`);
-      response.end('{"error": {"code": "usage", "message": "refused", "hint": null}}');
-    });
-    await listenAt(server, { path: path.join(directory, `${name}.sock`) });
-    onTestFinished(() => void server.close());
-  }
-  refuseAccess(path.join(directory, 'state'));
-  const printed = captured();
-  const [command = '', ...words] = line.split(' ');
-  await execute([command, '--config', file, ...words]);
+  const refused = '{"error": {"code": "usage", "message": "refused", "hint": null}}';
+  const { asked, printed, ended } = await besideAgent(line, (response) => response.end(refused));
+  await ended;
   expect(asked, printed()).toEqual([expected]);
   expect(printed()).toContain('refused');
 });
+
+it.each(['watch 501', 'sync 501', 'unwatch 501', 'verify 501'])(
+  'Ctrl-C ends agent %s while the agent hangs',
+  async (line) => {
+    const { asked, ended } = await besideAgent(line, () => process.emit('SIGINT', 'SIGINT'));
+    await ended;
+    expect([asked.length, process.exitCode]).toEqual([1, 130]);
+  },
+);
 
 it.each([
   ['watch 501 --no-wait', 'state', 'the state in DIR/state belongs to the user root, and this is', 'run the command'],
@@ -110,3 +127,12 @@ it.each([
     expect(process.exitCode).toBe(8);
   },
 );
+
+it('a command of root finds the credentials of the unit beside the configuration', async (context) => {
+  if (process.geteuid?.() !== 0) context.skip('only root has them from there');
+  vi.stubEnv('CREDENTIALS_DIRECTORY', undefined);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const { directory, file } = await restConfig({});
+  await configurationAsOwner({ config: file });
+  expect(process.env['CREDENTIALS_DIRECTORY']).toBe(directory);
+});

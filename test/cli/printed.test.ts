@@ -23,7 +23,7 @@ import { Place, type Sections } from '../support/e2e-place.ts';
 import { until } from '../support/e2e-until.ts';
 import { ENDED, FAILING, NOW, SETTLED, writeState } from '../support/full-state.ts';
 import { jobOf, ModelJobService, ModelRemote, tasksOf } from '../support/model-remote.ts';
-import { directoryOfFile } from '../support/temp-directory.ts';
+import { directoryOfFile, temporaryDirectory } from '../support/temp-directory.ts';
 import { ownState } from './own-state.ts';
 
 const directory = directoryOfFile();
@@ -185,12 +185,6 @@ it('each command prints the whole of a state in which everything has happened', 
         vi.stubEnv('AGENT_CONFIG', configFile);
       },
       'the configuration of the line counts, wherever it stands': () => vi.stubEnv('AGENT_CONFIG', '/none.yaml'),
-      async 'colours, as on a terminal'() {
-        vi.stubEnv('NO_COLOR', '');
-        vi.stubEnv('FORCE_COLOR', '1');
-        vi.resetModules();
-        ({ execute: run } = await import('../../src/cli/execute.ts'));
-      },
     },
   });
   expect(fs.readFileSync(configFile, 'utf8'), 'no report is written over it').toBe(before);
@@ -335,7 +329,7 @@ it('agent view prints the link of the view that answers, or serves one, and open
       async 'the view of the agent does'() {
         other.close();
         await once(other, 'close');
-        const view = await serveView({ settings, fleet: null, figures: null, onFailure: expect.unreachable });
+        const view = await serveView({ settings, fleet: null, figures: null, onFailure: () => expect.unreachable() });
         onTestFinished(() => view.close());
       },
       'a terminal': () => Object.assign(process.stdout, { isTTY: true }),
@@ -491,4 +485,20 @@ it('agent check prints what it detects of a service, what is wrong, and what to 
       },
     },
   });
+});
+
+// The last one: it loads the modules again, which have their colours from the start.
+it('commands have colours on a terminal', async () => {
+  vi.spyOn(Date, 'now').mockReturnValue(NOW);
+  vi.stubEnv('LC_ALL', 'C.UTF-8');
+  vi.stubEnv('NO_COLOR', '');
+  vi.stubEnv('TERM', 'xterm');
+  const { isTTY, columns } = process.stdout;
+  onTestFinished(() => void Object.assign(process.stdout, { isTTY, columns }));
+  Object.assign(process.stdout, { isTTY: true, columns: 200 });
+  vi.resetModules();
+  ({ execute: run } = await import('../../src/cli/execute.ts'));
+  const own = temporaryDirectory();
+  const { configFile } = await writeState(own);
+  await expectPage('printed-colours.txt', { config: () => configFile, names: new Map([['DIR', own]]) });
 });

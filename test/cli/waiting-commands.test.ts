@@ -24,6 +24,7 @@ import { restConfig } from '../config/files.ts';
 import { until } from '../support/e2e-until.ts';
 import { SILENT } from '../support/errors.ts';
 import { jobOf, tasksOf } from '../support/model-remote.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
 import { captured, ownState } from './own-state.ts';
 
 const JOB = '501' as JobId;
@@ -327,6 +328,17 @@ it('a command that makes calls itself warns of an address without TLS', async ()
     await until('the warning', () => printed().includes(warning));
     return () => {};
   });
+});
+
+it('a command that is done before its connection fails ends well', async () => {
+  const caFile = path.join(temporaryDirectory(), 'ca.pem');
+  fs.writeFileSync(caFile, '');
+  const service = { protocol: 'rest', baseUrl: 'https://127.0.0.1:9', tls: { caFile } };
+  const { config } = await restConfig({ service });
+  fs.rmSync(caFile);
+  expect(await withServedState(config, async () => () => 'done')).toBe('done');
+  const waiting = withServedState(config, async (_, signal) => void (await once(signal, 'abort')) as never);
+  await expect(waiting).rejects.toMatchObject({ code: 'config' });
 });
 
 it('a command releases the state to an agent that starts, and serves again once that has ended', async () => {

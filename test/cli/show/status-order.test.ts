@@ -1,4 +1,4 @@
-/** The order of jobs on a screen, what a screen leaves out, and times of jobs that go on. */
+/** The order of jobs on a screen, what it leaves out, and times of jobs that go on. */
 import { expect, it } from 'vitest';
 import { fittingLines } from '../../../src/cli/commands/status.ts';
 import { type JobReport, jobIn, type Report } from '../../../src/cli/show/status-report.ts';
@@ -32,19 +32,6 @@ function jobOf(jobId: string, state: JobReport['state'], more: Partial<JobReport
   } as JobReport;
 }
 
-it('failing jobs come first, then those that are followed, then settled ones, the newest first', () => {
-  const jobs = [
-    jobOf('501', 'settled', { grownAt: 1 }),
-    jobOf('502', 'settled', { grownAt: 2 }),
-    jobOf('503', 'watched'),
-    jobOf('504', 'watched', { error: FAILURE }),
-  ];
-  const text = overview(reportOf(jobs), Number.POSITIVE_INFINITY);
-  expect([...text.matchAll(/^(\d+) /gm)].map(([, id]) => id)).toEqual(['504', '503', '502', '501']);
-  expect(text).toContain('2 refused');
-  expect(text).not.toContain('2 failed');
-});
-
 const reportOf = (jobs: readonly JobReport[]) => ({
   agent: { running: true, pid: 1 },
   outage: null,
@@ -74,17 +61,17 @@ it('a service that does not decode UTF-8 is named once, not for each file', () =
 });
 
 it('a screen shows as many jobs as it has rows for, those that matter first, and counts the others', () => {
-  const failing = jobOf('504', 'watched', { error: FAILURE });
+  const [failing, followed] = [jobOf('504', 'watched', { error: FAILURE }), jobOf('503', 'watched')];
   const settled = Array.from({ length: 100 }, (_, index) => jobOf(String(1000 + index), 'settled', { grownAt: index }));
-  const report = reportOf([...settled, failing]);
-  const page = { jobs: 101, render: (maxJobs?: number) => overview(report, 100, maxJobs) };
+  const report = reportOf([...settled, followed, failing]);
+  const page = { jobs: 102, render: (maxJobs?: number) => overview(report, 100, maxJobs) };
   for (const rows of [9, 12, 24]) {
     const lines = fittingLines(page, rows);
     expect(lines.length).toBeLessThanOrEqual(rows);
-    const shown = lines.filter((line) => /^\d+ /.test(line));
-    expect(shown[0]).toContain('504');
+    const shown = lines.flatMap((line) => /^\d+(?= )/.exec(line) ?? []);
     expect(shown.length).toBeGreaterThan(0);
-    expect(lines.at(-1)).toBe(`(${101 - shown.length} jobs more; every second; Ctrl-C ends)`);
+    expect(['504', '503', '1099', '1098', '1097'].join().startsWith(shown.slice(0, 5).join())).toBe(true);
+    expect(lines.at(-1)).toBe(`(${102 - shown.length} jobs more; every second; Ctrl-C ends)`);
   }
 });
 
