@@ -56,7 +56,11 @@ const put = (store: Store, rows: readonly PortableRow[], hasResults = true) =>
 describe('the rows of a job', () => {
   it('are in another store what they were, and counted as they were, also when they come again', () => {
     const [from, to] = [filled(), newStore()];
-    for (let times = 0; times < 3; times++) put(to, rowsOf(from, JOB));
+    for (let position = 1; position < 4; position++) {
+      from.liveFiles.save({ ...NEW_ROW, jobId: JOB, taskId: TASK, position });
+      from.results.saveAll([{ ...result('/a'), bytes: position }]);
+      expect(put(to, rowsOf(from, JOB))).toEqual([]);
+    }
     expect(rowsOf(to, JOB)).toEqual(rowsOf(from, JOB));
     expect(to.results.counts(JOB)).toEqual(from.results.counts(JOB));
     expect(to.liveFiles.ofJob(JOB)).toEqual(from.liveFiles.ofJob(JOB));

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { PartRequest, Parts } from '../../../src/agent/ports/server.ts';
 import { candidatesOf } from '../../../src/agent/tasks/probe.ts';
 import { saveReported, TaskSearch } from '../../../src/agent/tasks/task-search.ts';
-import { JobtailError } from '../../../src/errors.ts';
+import { type ErrorCode, JobtailError } from '../../../src/errors.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
 import { logLine } from '../../../src/printable.ts';
 import { Store } from '../../../src/store/store.ts';
@@ -121,6 +121,9 @@ async function searched(written: string): Promise<string[]> {
     else if (word === 'task') remote.task(first, second);
     else if (word === 'file') remote.files.set(first, Buffer.from('a line\n'));
     else if (word === 'lists') remote.listed = rest;
+    else if (word === 'fails')
+      for (let count = 0; count < Number(second ?? 1); count++)
+        remote.failures.push(new JobtailError(first as ErrorCode, 'it fails'));
     else if (word === 'ms') clock.stepWall(Number(first));
     else if (word === 'known') store.capabilities.set(first, second ?? '');
     else if (word === 'job') {
