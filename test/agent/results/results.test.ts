@@ -9,27 +9,6 @@ import { JOB, OPTIONS, played, ResultsPlace } from './place.ts';
 const MINUTE_MS = 60_000;
 
 describe('what is fetched', () => {
-  it('is fetched at intervals that stretch while it goes on changing; after a quiet time they begin anew', async () => {
-    const place = new ResultsPlace();
-    const begin = place.now;
-    const looksAt = async (from: number, to: number, content: (minute: number) => string) => {
-      const looks: number[] = [];
-      for (let minute = from; minute <= to; minute++) {
-        place.now = begin + minute * MINUTE_MS;
-        place.remote.set('/11/log', content(minute));
-        place.remote.downloads.length = 0;
-        await place.sync();
-        if (place.remote.downloads.length > 0) looks.push(minute);
-      }
-      return looks;
-    };
-    expect(await looksAt(0, 200, (minute) => `line ${minute}`)).toEqual([0, 1, 2, 4, 8, 16, 32, 64, 124, 184]);
-    expect(place.row('/11/log')?.state).toBe('in-flux');
-    expect(await looksAt(201, 310, () => 'quiet')).toEqual([244, 304]);
-    expect(place.row('/11/log')?.state).toBe('synced');
-    expect(await looksAt(311, 430, (minute) => `line ${minute}`)).toEqual([364, 365, 367, 371, 379, 395, 427]);
-  });
-
   it('reports how many of its bytes have arrived, while they arrive', async () => {
     const place = new ResultsPlace();
     place.remote.set('/11/<b>', Buffer.alloc(2500));

@@ -1,7 +1,6 @@
 import { getEventListeners } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
-import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Log } from '../../../../src/agent/ports/host.ts';
 import type { TransferMethod } from '../../../../src/agent/ports/server.ts';
@@ -166,28 +165,6 @@ describe('a lease', () => {
     await second;
     await place.leases.endUnused(place.server, signal);
     expect(place.server.open.size).toBe(0);
-  });
-
-  it('that is over is remembered while it may count as a key of the job, at most twenty of them', async () => {
-    const place = new LeasePlace();
-    await place.leases.take(OTHER, place.server, signal);
-    for (const code of ['fault', 'interrupted', 'timeout', 'fault'] as const) {
-      place.server.failure = new JobtailError(code, 'not now');
-      await expect(place.leases.take(JOB, place.server, signal)).rejects.toMatchObject({ code });
-    }
-    const db = new Database(path.join(place.directory, 'agent.db'), { readonly: true });
-    const rows = db.prepare('SELECT job_id, state FROM transfer_leases ORDER BY lease_id').all();
-    db.close();
-    const ofJob = ['unknown', 'unknown', 'ended'].map((state) => ({ job_id: JOB, state }));
-    expect(rows).toEqual([{ job_id: OTHER, state: 'open' }, ...ofJob]);
-    expect(place.leases.countKeys(JOB)).toBe(2);
-    place.server.failure = undefined;
-    for (let count = 0; count < 30; count++) {
-      await place.leases.take(JOB, place.server, signal);
-      await place.leases.end(JOB, place.server, signal);
-    }
-    expect(place.leases.countKeys(JOB)).toBe(21);
-    expect(place.leases.countKeys(OTHER)).toBe(1);
   });
 
   it('is still recorded and given back when the agent is stopped while it asks', async () => {

@@ -103,10 +103,6 @@ describe('hostile names', () => {
   });
 });
 
-it.each(ODD)('the odd name %j is kept as it is', (name, parts) => {
-  expect(resultPath(name)).toEqual({ parts });
-});
-
 describe('names in each other’s way', () => {
   const kinds = (names: readonly string[], foldsCase = false) => {
     const { verdictOn } = judgeOf(ALL, foldsCase);
