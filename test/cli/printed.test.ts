@@ -13,7 +13,9 @@ import { loadConfig } from '../../src/config/load.ts';
 import { openSharedStore } from '../../src/daemon/state.ts';
 import { viewSettingsOf } from '../../src/daemon/view-thread.ts';
 import { FileWatch } from '../../src/daemon/watch-files.ts';
-import type { JobId } from '../../src/job.ts';
+import { JobtailError } from '../../src/errors.ts';
+import type { JobId, TaskId } from '../../src/job.ts';
+import { JobInformations, Requests } from '../../src/store/jobs.ts';
 import type { JobRow, ResultSyncRow, StoredError } from '../../src/store/rows.ts';
 import { WAKE_FILE } from '../../src/store/store.ts';
 import { serveView } from '../../src/view/serve.ts';
@@ -37,8 +39,11 @@ afterEach(() => {
   process.exitCode = undefined;
 });
 
-/** What a command line prints and its exit code; lines of the standard error begin with `!`. Ctrl-C comes after `words`. */
-async function printedBy(args: readonly string[], words = ''): Promise<string> {
+/** What happens once a command has printed these words after those before. */
+type Meanwhile = readonly [words: string, step: () => unknown];
+
+/** What a command line prints and its exit code; lines of the standard error begin with `!`. */
+async function printedBy(args: readonly string[], meanwhile: readonly Meanwhile[] = []): Promise<string> {
   let text = '';
   const out = vi.spyOn(process.stdout, 'write').mockImplementation((written, encoding) => {
     // Bytes that are no text are shown as such.
@@ -55,9 +60,12 @@ async function printedBy(args: readonly string[], words = ''): Promise<string> {
   process.exitCode = undefined;
   try {
     const running = run(args);
-    if (words !== '') {
-      await until(words, () => text.includes(words));
-      process.emit('SIGINT', 'SIGINT');
+    let from = 0;
+    for (const [words, step] of meanwhile) {
+      await until(words, () => text.includes(words, from));
+      from = text.indexOf(words, from) + words.length;
+      const made = await step();
+      if (typeof made === 'string') text += made;
     }
     await running;
   } finally {
@@ -85,18 +93,26 @@ interface Page {
   readonly config?: () => string;
   /** What stands for a value, in commands and in what they print. */
   readonly names?: Map<string, string>;
-  /** What happens before a command; a text that it returns is printed. */
-  readonly steps?: Readonly<Record<string, () => unknown>>;
+  /** What happens before a command, by its name or its first word; a text that it returns is printed. */
+  readonly steps?: Readonly<Record<string, (of: string) => unknown>>;
   readonly shown?: (text: string) => string;
 }
 
 /**
  * Runs the command of each line of a page that begins with `$ agent`, after the steps that lines with `#` name. What they
- * print is the rest of the page, which `--update=true` writes. A word may be in quotes; `# Ctrl-C at X` ends the next
- * command once it has printed X.
+ * print is the rest of the page, which `--update=true` writes. A word may be in quotes. `# STEP at X` happens once the next
+ * command has printed X, `# STEP meanwhile` at once; such a step may be `Ctrl-C`.
  */
 async function expectPage(file: string, { config, names = new Map(), steps = {}, shown = (text) => text }: Page) {
-  let [all, words] = ['', ''];
+  let all = '';
+  let meanwhile: Meanwhile[] = [];
+  const stepOf = (written: string) => {
+    const [, word = '', of = ''] = /^(\S+) ?(.*)$/.exec(written) ?? [];
+    const step = steps[written] ?? steps[word];
+    if (written === 'Ctrl-C') return () => process.emit('SIGINT', 'SIGINT');
+    if (step === undefined) throw new Error(`there is no such step: ${written}`);
+    return () => step(of);
+  };
   for (const line of fs.readFileSync(path.join(import.meta.dirname, file), 'utf8').split('\n')) {
     const [, sort, rest = ''] = /^([#$]) ?(.*)$/.exec(line) ?? [];
     if (sort === undefined) continue;
@@ -108,11 +124,13 @@ async function expectPage(file: string, { config, names = new Map(), steps = {},
         return quoted;
       });
       if (config !== undefined && args[0] !== '__complete') args.splice(1, 0, '--config', config());
-      printed = `${await printedBy(args, words)}\n`;
-      words = '';
-    } else if (rest.startsWith('Ctrl-C at ')) words = rest.slice('Ctrl-C at '.length);
-    else if (steps[rest] === undefined) throw new Error(`there is no such step: ${rest}`);
-    else printed = await steps[rest]();
+      printed = `${await printedBy(args, meanwhile)}\n`;
+      meanwhile = [];
+    } else {
+      const [, written, words = ''] = /^(.*?) (?:meanwhile|at (.*))$/.exec(rest) ?? [];
+      if (written === undefined || steps[rest] !== undefined) printed = await stepOf(rest)();
+      else meanwhile.push([words, stepOf(written)]);
+    }
     if (typeof printed === 'string')
       all += [...names].reduce((text, [name, value]) => text.replaceAll(value, name), shown(printed));
   }
@@ -297,6 +315,85 @@ it('each command prints what it does where no agent runs', async (context) => {
       },
       // Without a job of the configuration, that of the state is asked for.
       'without them': () => configure(null, { results: { transfer: 'service' } }),
+    },
+  });
+});
+
+it('commands that wait beside an agent print each thing once, below the line that has no end yet', async () => {
+  const { directory, file, config, store } = await ownState({ results: { enabled: false } });
+  const [job, other, task] = ['501' as JobId, '502' as JobId, '601' as TaskId];
+  const mirror = path.join(config.mirror.directory, job, 'live', task, 'stdout.log');
+  fs.mkdirSync(path.dirname(mirror), { recursive: true });
+  const streams = [process.stdout, process.stderr];
+  const before = streams.map(({ isTTY, columns }) => ({ isTTY, columns }));
+  onTestFinished(() => streams.forEach((stream, at) => void Object.assign(stream, before[at])));
+  for (const stream of streams) stream.isTTY = true;
+  vi.stubEnv('LC_ALL', 'C.UTF-8');
+  // Seconds pass quickly.
+  const now = performance.now.bind(performance);
+  vi.spyOn(performance, 'now').mockImplementation(() => now() * 20);
+  const watch = (jobId: JobId, tasks: readonly TaskId[] | null = [task]) =>
+    store.transaction(() => {
+      const more = { results: false, settleAfterMs: null, source: 'command' } as const;
+      store.jobs.watch({ jobId, tasks, files: ['stdout', 'stderr'], ...more }, Date.now());
+    });
+  const away = () => {
+    throw new JobtailError('store', 'it is away');
+  };
+  const requested = () => store.requests.open('follow').map(({ jobId }) => jobId);
+  watch(job);
+  await expectPage('printed-beside.txt', {
+    config: () => file,
+    names: new Map([['DIR', directory]]),
+    steps: {
+      'results are fetched': () =>
+        fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replace('"enabled":false', '"enabled":true')),
+      width: (columns) => Object.assign(process.stdout, { columns: Number(columns) }),
+      append: (text) => fs.appendFileSync(mirror, JSON.parse(text) as string),
+      reported: (state) =>
+        store.jobInformation.save({ jobId: job, information: jobOf(job, state), since: 1, reportedAt: 1 }),
+      failed(of) {
+        const [, name, message = ''] = /^(\S+) (.*)$/.exec(of) ?? [];
+        const error: StoredError = { code: 'local-io', message, hint: null, since: 1 };
+        for (const row of store.liveFiles.ofJob(job)) if (row.file === name) store.liveFiles.save({ ...row, error });
+      },
+      polled() {
+        const end = { stalledAt: null, grownAt: null, refused: 0, failures: 0, error: null };
+        store.jobs.endRun(job, { polledAt: Date.now(), ...end });
+      },
+      settled: (jobId) => store.jobs.setState((jobId || job) as JobId, 'settled'),
+      over: () => until('its end', () => requested().length === 1),
+      watched: (jobId) => watch((jobId || job) as JobId, jobId === other ? null : undefined),
+      removed: (jobId) => store.transaction(() => store.jobs.forget(jobId as JobId, Date.now())),
+      lost: () => store.portableRows.forget(job),
+      unreachable() {
+        const error = { code: 'unreachable', message: 'connection refused', hint: null, since: 1 } as const;
+        store.jobs.save({ ...(store.jobs.get(other) as JobRow), error });
+      },
+      async answered() {
+        const { requestId } = await until('the question', () => store.requests.open('service')[0]);
+        store.requests.answer(requestId, JSON.stringify({ jobs: [jobOf(job, 'Running', { tasks: tasksOf(task) })] }));
+      },
+      async synced() {
+        const counts = { wanted: 100, done: 20, bytes: 2_097_152, wantedBytes: null } as const;
+        const row = { jobId: job, ...counts, way: 'soap', fallback: null, endedAt: null, arriving: [] } as const;
+        await until('the request', () => store.requests.open('pass').length > 0);
+        const startedAt = Date.now();
+        store.resultSyncs.save({ ...row, startedAt, updatedAt: startedAt + 2_000 });
+      },
+      passed() {
+        const summary = { appended: 0, liveFiles: 1, verified: 1, openEnds: [], results: null, isListingEmpty: false };
+        for (const { requestId } of store.requests.open('pass'))
+          store.requests.answer(requestId, JSON.stringify({ summary }));
+      },
+      requests: () => `(requests: ${requested().sort().join(' ') || 'none'})\n`,
+      'its request can be neither renewed nor removed, as on a full disk'() {
+        for (const name of ['renew', 'remove'] as const) vi.spyOn(Requests.prototype, name).mockImplementation(away);
+      },
+      renewed: () => until('two renewals', () => vi.mocked(Requests.prototype.renew).mock.calls.length > 1),
+      'its state is away'() {
+        vi.spyOn(JobInformations.prototype, 'get').mockReturnValueOnce(undefined).mockImplementation(away);
+      },
     },
   });
 });
