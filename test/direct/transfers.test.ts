@@ -60,7 +60,7 @@ async function fetched(
     return `${JSON.stringify(name)} of ${bytes.length} bytes`;
   });
   if (came.length > 0) lines.push(`came: ${came.join(', ')}`);
-  for (const [name, what] of place.irregular) lines.push(`${JSON.stringify(name)} is ${what}`);
+  for (const [name, what] of [...place.irregular].sort()) lines.push(`${JSON.stringify(name)} is ${what}`);
   for (const name of [...place.tooLarge].sort()) lines.push(`${JSON.stringify(name)} is too large`);
   // Files that still grew have names of rsync.
   const left = place.files(place.arrival).filter((name) => !/\.\w{6}$/.test(name));
