@@ -72,7 +72,7 @@ export async function fleetOf(options: DaemonFleetOptions): Promise<FleetMember>
     endTransfer: (jobId) => transfers.end(jobId),
     pollAgeMs: () => {
       const { oldestPollAt } = store.totals.watched();
-      return oldestPollAt === null ? null : Math.max(0, clock.now() - oldestPollAt);
+      return oldestPollAt === null ? null : clock.now() - oldestPollAt;
     },
   });
   transfers.leases.report = (jobId) => member.keep(jobId);

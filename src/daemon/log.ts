@@ -67,8 +67,8 @@ interface LineOutput {
 /** Maximum bytes that wait for a reader. */
 const MAX_WAITING_BYTES = 1024 * 1024;
 
-/** Prefixes of lines for the journal: the levels of syslog (sd-daemon(3)). */
-const PRIORITIES: Readonly<Record<string, string>> = { error: '<3>', warn: '<4>', info: '<6>', debug: '<7>' };
+/** Prefixes of lines for the journal: the levels of syslog (sd-daemon(3)); of all others, 7. */
+const PRIORITIES: Readonly<Record<string, string>> = { error: '<3>', warn: '<4>', info: '<6>' };
 
 export class LogStream {
   readonly #output: LineOutput;

@@ -1,40 +1,17 @@
-/** Which jobs wait for an owner, and who acquires them. */
+/** Transactions of a fleet: whom they wait for, and what is left of one that fails. */
 import { expect } from 'vitest';
 import { idsOf } from '../../src/fleet/agents/agents.ts';
 import type { Queries } from '../../src/fleet/database/tables.ts';
-import type { JobId } from '../../src/job.ts';
-import { type FleetParts, fleetTest } from '../support/fleet-parts.ts';
-
-async function claimsOf(fleet: FleetParts) {
-  const { commands, claims } = await fleet.ordered('anna', 1, 2);
-  const take = async () => idsOf(await claims.take(10)).sort();
-  const select = 'SELECT job_id AS "jobId" FROM jobtail.jobs WHERE waiting_since IS NOT NULL';
-  const waiting = async () => idsOf(await fleet.query<{ jobId: JobId }>(select));
-  return { commands, claims, take, waiting };
-}
+import { fleetTest } from '../support/fleet-parts.ts';
 
 fleetTest('a job is skipped while a client places a command for it, and acquired afterwards', async (fleet) => {
-  const { take } = await claimsOf(fleet);
+  const { claims } = await fleet.ordered('anna', 1, 2);
   const session = await fleet.session();
   await session.query('BEGIN');
   await session.query(`SELECT 1 FROM jobtail.jobs WHERE job_id = '2' FOR UPDATE`);
-  expect(await take()).toEqual(['1']);
+  expect(idsOf(await claims.take(10))).toEqual(['1']);
   await session.query('COMMIT');
-  expect(await take()).toEqual(['2']);
-});
-
-fleetTest('a job handed off waits for its next owner, one that is done for its next command', async (fleet) => {
-  const { commands, claims, take, waiting } = await claimsOf(fleet);
-  await take();
-  const [first, second] = await claims.owned();
-  await claims.fenced([first as never], (sql, jobs) => claims.end(sql, jobs, 'handed-over'));
-  await claims.fenced([second as never], (sql, jobs) => claims.end(sql, jobs, 'done'));
-  expect(await waiting()).toEqual([first?.jobId]);
-  await commands.give([{ jobId: second?.jobId as JobId, kind: 'resume' }]);
-  expect(await take()).toEqual(['1', '2']);
-  // Commands for jobs with an owner change nothing of that.
-  await commands.give([{ jobId: '1' as JobId, kind: 'sync' }]);
-  expect(await waiting()).toEqual([]);
+  expect(idsOf(await claims.take(10))).toEqual(['2']);
 });
 
 fleetTest('a transaction that fails changes nothing, and nothing of it is in the next one', async (fleet) => {

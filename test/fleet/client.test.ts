@@ -15,6 +15,7 @@ import { FORMAT } from '../../src/fleet/database/tables.ts';
 import { bringOwnJobs } from '../../src/fleet/joined.ts';
 import { writeRows } from '../../src/fleet/rows/handover.ts';
 import type { JobId } from '../../src/job.ts';
+import type { WatchMineRow } from '../../src/store/rows.ts';
 import { IN_MEMORY, Store } from '../../src/store/store.ts';
 import { ownState } from '../cli/own-state.ts';
 import { restConfig } from '../config/files.ts';
@@ -90,7 +91,7 @@ fleetTest('a role with SELECT alone sees agents, jobs and commands', async (flee
   expect(await client.agents.all()).toEqual([]);
   expect((await client.owners()).map(({ jobId }) => jobId)).toEqual(['1']);
   // An order that no agent has executed is shown as its job; the rule, as long as there is one.
-  const rule = { source: 'command', since: 5, maxAgeMs: 7, include: ['a*'], exclude: ['b*'], maxJobs: 9 };
+  const rule: WatchMineRow = { source: 'command', since: 5, maxAgeMs: 7, include: ['a*'], exclude: ['b*'], maxJobs: 9 };
   await fleet.query('INSERT INTO jobtail.rules (rule) VALUES ($1)', [JSON.stringify(rule)]);
   const shown = await client.jobs();
   expect(shown.jobs.all()).toMatchObject([{ jobId: '1', results: false, watchedAt: expect.closeTo(Date.now(), -6) }]);
@@ -105,6 +106,7 @@ fleetTest('a role with SELECT alone sees agents, jobs and commands', async (flee
   await fleet.query(`UPDATE jobtail.orders SET answer = '{}'`);
   expect((await client.jobs()).jobs.all()).toEqual([]);
   await expect(client.command({ jobId: orderFor(1).jobId, kind: 'sync' })).rejects.toThrow(/permission denied/);
+  for (const changed of [rule, undefined]) await expect(client.setRule(changed)).rejects.toThrow(/permission denied/);
   await client.close();
   expect(() => shown.jobs.all()).toThrow();
 });

@@ -115,7 +115,8 @@ fleetTest('an agent is shown as it reports, has a name of its own, and drains un
   const isAsked = () => fleet.query(`SELECT drain_asked AS asked FROM jobtail.agents WHERE name = 'anna'`);
   expect(await isAsked()).toEqual([{ asked: true }]);
   // A backup of the moment when it joined is restored.
-  const { isRestored } = await agents.report(anna, { ...report, pollAgeMs: null });
+  const { isRestored } = await agents.report(anna, { ...report, pollAgeMs: -5 });
+  expect(await agents.all(), 'after a clock was set back').toMatchObject([{ pollAgeMs: 0 }]);
   await fleet.query('UPDATE jobtail.agents SET seen_at = $1', [joinedAt]);
   const restored = await agents.report(anna, { ...report, pollAgeMs: null });
   expect([isRestored, restored.isRestored]).toEqual([false, true]);

@@ -1,4 +1,4 @@
-/** A small file system of its own, in memory: it can be filled, made larger, and made read-only while it is in use. */
+/** A small file system of its own, in memory: it can be filled, and made read-only while it is in use. */
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import type { TestContext } from 'vitest';
@@ -22,10 +22,6 @@ export class SmallDisk {
     }
     context.onTestFinished(() => void execFileSync('umount', ['-l', directory]));
     return new SmallDisk(directory);
-  }
-
-  resize(kib: number): void {
-    mount('-o', `remount,size=${kib}k`, this.directory);
   }
 
   /** Waits until no file of it is open for writing. */

@@ -14,8 +14,6 @@ export class SimulatedFile {
   readonly contents: Buffer[] = [];
   /** How often the agent was shown another content than before. */
   changesShown = 0;
-  /** The last answer left it out. */
-  isHidden = false;
   /** Bytes that the text shows, if it is behind the raw bytes. */
   shownBytes: number | undefined;
   /** It ever was: to the agent, the text and the raw bytes are two contents that take turns. */
@@ -44,14 +42,8 @@ export class SimulatedFile {
     this.append(lines);
   }
 
-  /** An answer leaves it out: of a file that is not there, no answer has more. */
-  hide(): void {
-    this.isHidden = true;
-  }
-
   /** The agent is sent a part of it. */
   show(): void {
-    this.isHidden = false;
     const now = this.contents.length;
     if (now !== this.#shown) this.changesShown += 1;
     this.#shown = now;

@@ -1,7 +1,6 @@
 /**
  * The disk of a run: real files, whose calls are made at once, in a fixed order, and counted, and so are transactions of
- * the state. A call can fail, all calls below a path can, and the process can end at a call. A power loss takes bytes and
- * names that were not flushed.
+ * the state. A call can fail, and the process can end at a call. A power loss takes bytes and names that were not flushed.
  */
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
@@ -45,12 +44,8 @@ export class SimulatedDisk {
   calls = 0;
   /** The process has ended: nothing that it still calls has any effect. */
   isDead = false;
-  /** Files below this path cannot be used. */
-  broken: { readonly under: string; readonly code: string; hits: number } | undefined;
   /** There is no room: of what is written, a part fits. Of mirrors: the state has a disk of its own, with room. */
   full: 'no' | 'of mirrors' | 'all' = 'no';
-  /** Calls that met it. */
-  fullHits = 0;
   /** A flush takes so long, and the removal of all files of a job. */
   flushMs = 0;
   removalMs = 0;
@@ -124,7 +119,6 @@ export class SimulatedDisk {
   heal(): void {
     this.#fails = undefined;
     this.#ends = undefined;
-    this.broken = undefined;
     this.full = 'no';
     this.flushMs = 0;
   }
@@ -194,14 +188,8 @@ export class SimulatedDisk {
       end();
     }
     if (this.isDead) return Object.assign(new Error('the process has ended'), { isEnd: true });
-    if (this.broken !== undefined && at.startsWith(this.broken.under)) {
-      this.broken.hits += 1;
-      return failure(this.broken.code, call, at);
-    }
-    if (this.full !== 'no' && NEEDS_ROOM.includes(call) && (this.full === 'all' || call !== 'commit')) {
-      this.fullHits += 1;
+    if (this.full !== 'no' && NEEDS_ROOM.includes(call) && (this.full === 'all' || call !== 'commit'))
       return failure('ENOSPC', call, at);
-    }
     if (this.#fails === undefined || this.#fails.left-- > 0) return undefined;
     const { code } = this.#fails;
     this.#fails = undefined;
@@ -239,7 +227,7 @@ export class SimulatedDisk {
     if (writes && !wasDead) this.#noteWrite(file);
     if (writes && file.startsWith(this.#mirrors)) this.onWrite(file);
     // A write that fails, or within which the process ends, is torn.
-    if (failed !== undefined && name === 'write' && !wasDead && this.broken === undefined) this.aside(() => make(0.5));
+    if (failed !== undefined && name === 'write' && !wasDead) this.aside(() => make(0.5));
     if (failed !== undefined) throw failed;
     const made = this.aside(() => make(1));
     if (writes) this.#zeros.delete(file);

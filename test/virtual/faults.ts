@@ -19,8 +19,6 @@ export interface Fault {
   /** In [0, 1]: of the calls it is for. */
   readonly share: number;
   readonly until: number;
-  /** Calls that met it. */
-  hits?: number;
 }
 
 /** Codes with which a service answers, or fails to; each is one of the table in src/errors.ts. */

@@ -72,7 +72,6 @@ export class SimulatedPorts implements Remote, JobService {
       );
       this.#options.line.got(jobId, JSON.stringify(shown));
       const fileOf = ({ taskId, file }: PartRequest) => job.tasks.find(({ id }) => id === taskId)?.files[file];
-      for (const request of wanted) fileOf(request)?.hide();
       const served = cut === undefined ? wanted : wanted.slice(0, wanted.length / 2);
       const parts = served.flatMap((request): Part[] => {
         const file = fileOf(request);

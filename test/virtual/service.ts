@@ -253,7 +253,6 @@ export class SimulatedService {
     this.faults = this.faults.filter(({ until }) => until > now);
     const fault = this.faults.find((one) => isFor(one, call) && this.#chance.is(one.share));
     if (fault === undefined) return undefined;
-    fault.hits = (fault.hits ?? 0) + 1;
     for (const id of fault.jobId === undefined ? this.jobs.keys() : [fault.jobId]) this.failed.add(id);
     if (fault.code === 'silent' && call.jobId !== undefined) this.hung.add(call.jobId);
     return fault;

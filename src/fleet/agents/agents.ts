@@ -152,7 +152,7 @@ export class FleetAgents {
        WHERE name = $1 AND instance = $2 AND seen_at >= $9::timestamptz
        RETURNING drain_asked AS "drainAsked", seen_at::text AS "seenAt"`,
       [
-        ...[name, instance, pollAgeMs === null ? null : Math.round(pollAgeMs), callsLastMinute],
+        ...[name, instance, pollAgeMs === null ? null : Math.max(0, Math.round(pollAgeMs)), callsLastMinute],
         ...[isDraining, capacity, lacks, notFollowed, this.seenAt],
       ],
     );
