@@ -6,12 +6,19 @@ interface Waiting {
   readonly callback: () => void;
 }
 
-/** Turns of the event loop in which what a timer began comes to its next wait, unless it waits for the disk. */
-const TURNS = 20;
+/** Turns of the event loop with nothing to do, after which what a timer began has come to its next wait. */
+const QUIET_TURNS = 2;
 /** Far beyond what a process or a connection takes on a busy machine. */
 const REAL_MS = 30_000;
-/** `CloseReq`: a file handle that is being closed. */
-const waitsForDisk = () => process.getActiveResourcesInfo().some((name) => /^(?:FSReq|FileHandle|CloseReq)/.test(name));
+/** Clocks that pass time, in tests that run side by side: each waits for an immediate. */
+let passing = 0;
+
+/** Whether anything waits for the disk (`CloseReq`: a file handle that is being closed), or for an immediate. */
+function isBusy(): boolean {
+  const names = process.getActiveResourcesInfo();
+  const immediates = names.filter((name) => name === 'Immediate').length;
+  return immediates >= passing || names.some((name) => /^(?:FSReq|FileHandle|CloseReq)/.test(name));
+}
 
 export class HeldClock implements Clock {
   readonly #start: number;
@@ -49,9 +56,10 @@ export class HeldClock implements Clock {
   async pass(ms: number): Promise<void> {
     const end = this.#passed + ms;
     for (;;) {
-      // The question costs more than a turn: it is put at every second one.
-      for (let turn = 1; turn <= TURNS; turn = turn % 2 === 0 && waitsForDisk() ? 1 : turn + 1)
+      passing += 1;
+      for (let quiet = 0; quiet < QUIET_TURNS; quiet = isBusy() ? 0 : quiet + 1)
         await new Promise((resolve) => setImmediate(resolve));
+      passing -= 1;
       const [next] = [...this.#waiting].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at);
       if (next === undefined) break;
       this.#waiting.delete(next);
