@@ -318,13 +318,14 @@ function checkWords() {
     ['hand(?:s|ed|ing)? over', 'hand off'],
     ['fulfils?|fulfilled|fulfilment', 'execute'],
     ['committed positions?', 'committed offset'],
-  ].map(([pattern, write]) => [new RegExp(`.{0,40}\\b(?:${pattern})\\b.{0,40}`, 'gi'), write]);
+  ].map(([pattern, write]) => [new RegExp(`\\b(?:${pattern})\\b`, 'gi'), write]);
   /** Where a replaced word is the right one: a table of the database of the fleet. */
   const exceptions = [['src/fleet/rows/copy.ts', '{s}.habits']];
   const unneeded = new Set(exceptions);
   const check = (file, text) => {
     for (const [pattern, write] of replaced)
-      for (const [around] of text.matchAll(pattern)) {
+      for (const { 0: found, index } of text.matchAll(pattern)) {
+        const around = text.slice(Math.max(0, index - 40), index + found.length + 40);
         const allowed = exceptions.find(([where, words]) => where === file && around.includes(words));
         if (allowed === undefined) report(file, `"${around}": write ${write}`);
         else unneeded.delete(allowed);
