@@ -101,7 +101,7 @@ test('each document is read or refused, wherever it is cut, as is written in doc
     // Another piece may be what is found wrong.
     const codeOf = (lines: readonly string[]) =>
       lines[0]?.startsWith('rest') ? lines : /^\S+/.exec(`${lines[0]}`)?.[0];
-    for (const cuts of isShort ? [1, 2, 3, 5, 7, 11] : [])
+    for (const cuts of isShort ? [1, 7] : [])
       expect(codeOf(scanned(cuts)), `${written}, cut at ${cuts}`).toEqual(codeOf(result));
     return result;
   });
