@@ -60,8 +60,9 @@ export class HeldClock implements Clock {
       for (let quiet = 0; quiet < QUIET_TURNS; quiet = isBusy() ? 0 : quiet + 1)
         await new Promise((resolve) => setImmediate(resolve));
       passing -= 1;
-      const [next] = [...this.#waiting].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at);
-      if (next === undefined) break;
+      let next: Waiting | undefined;
+      for (const one of this.#waiting) if (one.at < (next?.at ?? Number.POSITIVE_INFINITY)) next = one;
+      if (next === undefined || next.at > end) break;
       this.#waiting.delete(next);
       this.#passed = Math.max(this.#passed, next.at);
       next.callback();
