@@ -64,22 +64,26 @@ function isRoomInMemory(): boolean {
 const FAR = process.env['JOBTAIL_NEAR'] === '1' ? ['test/e2e/**', 'test/view/page/browser/**'] : [];
 
 /**
- * Random order by the seed that the end of a run prints. Files that wait for programs, or simulate agents, go before the
- * others: begun last, one of them would be left to a single core.
+ * Random order by the seed that the end of a run prints. Files with a process of their own go first: between the others,
+ * each would end a process that these share. Files that wait for programs, or simulate agents, go before the rest:
+ * begun last, one of them would be left to a single core.
  */
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const { seed } = this.ctx.config.sequence;
     const placeOf = (file: string) => createHash('md5').update(`${seed} ${path.relative(import.meta.dirname, file)}`);
+    const groupOf = ({ moduleId, project }: TestSpecification) =>
+      (project.name === 'alone' ? 0 : 2) + (isLong(moduleId) ? 0 : 1);
     const keys = new Map(
-      files.map(({ moduleId }) => [moduleId, `${isLong(moduleId) ? 0 : 1} ${placeOf(moduleId).digest('hex')}`]),
+      files.map((file) => [file.moduleId, `${groupOf(file)} ${placeOf(file.moduleId).digest('hex')}`]),
     );
     const keyOf = ({ moduleId }: TestSpecification) => keys.get(moduleId) ?? '';
     return [...files].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
   }
 }
 
-const isLong = (file: string) => /e2e-until|child_process|runFor/.test(fs.readFileSync(file, 'utf8'));
+const isLong = (file: string) =>
+  /e2e-until|child_process|runFor|expectCases|startAgent/.test(fs.readFileSync(file, 'utf8'));
 
 /** Sources as `npm run test:mutants` changed them. */
 const planting = {
