@@ -53,12 +53,15 @@ export function writtenBytes(written: string): Buffer {
 
 type Steps = Readonly<Record<string, (...of: never[]) => unknown>>;
 
-/** Does a step of a case: WORD, and JSON values with commas between them, in which <x*9> is nine times x. */
+/** <x*9> is nine times x. */
+export const expanded = (written: string): string =>
+  written.replaceAll(/<([^<>]+)\*(\d+)>/g, (_, text: string, times) => text.repeat(Number(times)));
+
+/** Does a step of a case: WORD, and JSON values with commas between them. */
 export function stepOf(step: string, work: Steps): unknown {
   const [, word = '', rest = ''] = /^(\w+) ?(.*)$/s.exec(step) ?? [];
   expect(Object.keys(work)).toContain(word);
-  const of = rest.replaceAll(/<([^<>]+)\*(\d+)>/g, (_, text: string, times) => text.repeat(Number(times)));
-  return work[word]?.(...(JSON.parse(`[${of}]`) as never[]));
+  return work[word]?.(...(JSON.parse(`[${expanded(rest)}]`) as never[]));
 }
 
 const nothing = () => {};

@@ -8,7 +8,7 @@ import type { ProvenHello, Refusal, ResultEntries } from '../../src/view/contrac
 import type { FileLength } from '../../src/view/contract/events.ts';
 import { newNonce, seal } from '../../src/view/proof.ts';
 import { tokenFileOf } from '../../src/view/token.ts';
-import { expectCases, stepOf } from '../support/errors.ts';
+import { expectCases, expanded, stepOf } from '../support/errors.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { JOB, STDOUT, TASK, ViewPlace } from '../support/view-place.ts';
 
@@ -111,7 +111,7 @@ async function answersOf(written: string): Promise<string[]> {
     const method = /^[A-Z]+$/.test(word) ? word : 'GET';
     const [, sent, target = ''] = /^(\{.*?\})? ?(.*)$/.exec(rest) ?? [];
     const asked = versions
-      .in(target)
+      .in(expanded(target))
       .replace('STDOUT', STDOUT)
       .replace(/NAME(\.\w+)/, (_, end: string) => assetOf(end));
     const { status, headers, text } = await place.ask(word === 'page' ? asked : `/api/${asked}`, {
