@@ -8,7 +8,7 @@ import type { ProvenHello, Refusal, ResultEntries } from '../../src/view/contrac
 import type { FileLength } from '../../src/view/contract/events.ts';
 import { newNonce, seal } from '../../src/view/proof.ts';
 import { tokenFileOf } from '../../src/view/token.ts';
-import { expectCases, expanded, stepOf } from '../support/errors.ts';
+import { expanded, expectCases, stepOf } from '../support/errors.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { JOB, STDOUT, TASK, ViewPlace } from '../support/view-place.ts';
 
