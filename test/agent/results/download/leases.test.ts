@@ -9,7 +9,6 @@ import { type ErrorCode, JobtailError } from '../../../../src/errors.ts';
 import type { JobId } from '../../../../src/job.ts';
 import type { WatchState } from '../../../../src/store/rows.ts';
 import { Store } from '../../../../src/store/store.ts';
-import { until } from '../../../support/e2e-until.ts';
 import { expectCases, SILENT } from '../../../support/errors.ts';
 import { temporaryDirectory } from '../../../support/temp-directory.ts';
 import { FilesRemote, JOB } from '../place.ts';
@@ -106,6 +105,7 @@ async function heldKeys(written: string): Promise<string[]> {
   const place = new LeasePlace(jobs);
   const { server } = place;
   const result: string[] = [];
+  const uses: (() => void)[] = [];
   const stateOf = (jobId: JobId) => {
     const { state, reason } = place.store.leases.lastOf(jobId) ?? {};
     return state === undefined ? [] : [`${jobId} ${state}${reason == null ? '' : ` (${reason})`}`];
@@ -115,11 +115,19 @@ async function heldKeys(written: string): Promise<string[]> {
     const [word = '', first = '', ...rest] = step.split(' ');
     const [job = JOB] = [first, ...rest].filter((each) => /^5\d\d$/.test(each)) as JobId[];
     const work: Readonly<Record<string, () => unknown>> = {
-      take: async () => (await place.leases.take(job, server, signal))?.method.credentials?.publicKey ?? 'no method',
+      take: async () => {
+        const times = first === 'twice' ? [1, 2] : [1];
+        const taken = await Promise.all(times.map(() => place.leases.take(job, server, signal)));
+        const keys = [...new Set(taken)].map((lease) => lease?.method.credentials?.publicKey ?? 'no method');
+        return keys.join(' and ');
+      },
       end: () => {
         if (first === 'all') return place.leases.endAll(server, rest[0] === 'stopped' ? AbortSignal.abort() : signal);
         return first === 'unused' ? place.leases.endUnused(server, signal) : place.leases.end(job, server, signal);
       },
+      // Of the transfers that use a key, the first one that began ends first.
+      use: () => void place.leases.during(job, () => new Promise<void>((resolve) => uses.push(resolve))),
+      unuse: () => uses.shift()?.(),
       minutes: () => void Object.assign(place, { now: place.now + Number(first) * 60_000 }),
       state: () => place.store.transaction(() => place.store.jobs.setState(job, first as WatchState)),
       fails: () => serve({ failure: new JobtailError(first as ErrorCode, rest.join(' ')) }),
@@ -149,24 +157,6 @@ it('each key is made, kept, revoked and reported as is written', async () => {
 });
 
 describe('a lease', () => {
-  it('that two lists of a job use is kept until the last of them has ended', async () => {
-    const place = new LeasePlace();
-    await place.leases.take(JOB, place.server, signal);
-    place.store.jobs.setState(JOB, 'settled');
-    const ends: (() => void)[] = [];
-    const [first, second] = [1, 2].map(() =>
-      place.leases.during(JOB, () => new Promise<void>((resolve) => ends.push(resolve))),
-    );
-    ends[0]?.();
-    await first;
-    await place.leases.endUnused(place.server, signal);
-    expect(place.server.open.size).toBe(1);
-    ends[1]?.();
-    await second;
-    await place.leases.endUnused(place.server, signal);
-    expect(place.server.open.size).toBe(0);
-  });
-
   it('is still recorded and given back when the agent is stopped while it asks', async () => {
     const place = new LeasePlace();
     const stop = new AbortController();
@@ -180,22 +170,6 @@ describe('a lease', () => {
     const later = new AbortController();
     await place.leases.take(OTHER, place.server, later.signal);
     expect(getEventListeners(later.signal, 'abort')).toEqual([]);
-  });
-
-  it('whose request waits for another one of the job ends when it is stopped, not with that one', async () => {
-    const place = new LeasePlace();
-    const answers: (() => void)[] = [];
-    place.server.onMade = () => new Promise<void>((resolve) => void answers.push(resolve));
-    const first = place.leases.take(JOB, place.server, signal);
-    const stop = new AbortController();
-    const second = place.leases.take(JOB, place.server, stop.signal);
-    stop.abort();
-    await expect(second).rejects.toMatchObject({ code: 'aborted' });
-    const third = place.leases.take(JOB, place.server, signal);
-    await until('an answer', () => answers.length === 1);
-    answers[0]?.();
-    expect(await third).toBe(await first);
-    expect(place.server.made).toBe(1);
   });
 
   it('is in the store without its private key', async () => {
