@@ -125,7 +125,14 @@ async function searched(written: string): Promise<string[]> {
       for (let count = 0; count < Number(second ?? 1); count++)
         remote.failures.push(new JobtailError(first as ErrorCode, 'it fails'));
     else if (word === 'ms') clock.stepWall(Number(first));
-    else if (word === 'known') store.capabilities.set(first, second ?? '');
+    else if (word === 'names') {
+      // An order that names a task, also during the next call.
+      const order = { tasks: [first as TaskId], files: LIVE_FILE_NAMES, results: false, settleAfterMs: null } as const;
+      const watch = () =>
+        store.transaction(() => store.jobs.watch({ ...order, jobId, source: 'command' }, clock.now()));
+      if (second === 'during') remote.onPartRequest = watch;
+      else watch();
+    } else if (word === 'known') store.capabilities.set(first, second ?? '');
     else if (word === 'job') {
       jobId = first as JobId;
       ({ search, probe, tasks } = place.follow(jobId));
@@ -181,15 +188,6 @@ describe('a probe', () => {
     expect(remote.asked.length).toBeLessThanOrEqual(8 * rounds);
   });
 
-  it('finds what is near in the end, however few entries a call may have', async () => {
-    for (const maxEntries of [1, 2, 5]) {
-      const { remote, probe, tasks } = setUp({ maxEntries });
-      remote.task('70030', '70001');
-      for (let count = 0; count < 60 && tasks().length === 0; count++) await probe();
-      expect(tasks()).toEqual(['70030']);
-    }
-  });
-
   it.each([
     ['left-out', 20, 6_626],
     ['fault', 0, 64],
@@ -223,19 +221,6 @@ describe('a probe', () => {
     expect(asked.size).toBe(64 * LIVE_FILE_NAMES.length);
   });
 
-  it('fails with the first failure of a call for one id, if no call is answered', async () => {
-    const { remote, probe } = setUp();
-    let calls = 0;
-    remote.readParts = async () => {
-      calls += 1;
-      if (calls === 12) return { parts: [], refused: 0 };
-      throw new JobtailError('http-status', `failure ${calls}`);
-    };
-    // Four ids, two of them, and each by itself.
-    await expect(probe()).rejects.toThrow('failure 3');
-    expect([await probe(), calls]).toEqual([{ found: 0, nextMs: 5_000 }, 16]);
-  });
-
   it('learns nothing of a stranger while the service is away', async () => {
     const { remote, probe, tasks, store } = setUp();
     remote.task('9001', '9001');
@@ -251,21 +236,6 @@ describe('a probe', () => {
     expect([tasks(), store.capabilities.get('strange-tasks')]).toEqual([[], undefined]);
   });
 });
-
-it.each([false, true])(
-  'the rounds of a job are over when an order names the tasks, also during a round: %s',
-  async (isDuring) => {
-    const { remote, probe, tasks, store, clock } = setUp();
-    remote.task('9001', '9001');
-    const named = { tasks: ['7' as TaskId], files: LIVE_FILE_NAMES, results: false, settleAfterMs: null } as const;
-    const watch = () =>
-      store.transaction(() => store.jobs.watch({ ...named, jobId: JOB, source: 'command' }, clock.now()));
-    if (isDuring) remote.onPartRequest = watch;
-    else watch();
-    expect(await probe()).toEqual({ found: 0, nextMs: null });
-    expect([remote.asked.length, tasks()]).toEqual([isDuring ? 1 : 0, ['7']]);
-  },
-);
 
 it('a job gets ten thousand tasks at most; the log names the first five of more, and counts the ignored ones', async () => {
   const { report, said, tasks } = setUp();

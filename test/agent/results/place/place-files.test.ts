@@ -9,6 +9,7 @@ import { digestOf, headOf } from '../../../../src/agent/results/place/temporary-
 import type { ResultsOptions } from '../../../../src/agent/results/results.ts';
 import { JobtailError } from '../../../../src/errors.ts';
 import { unprovenIn } from '../../../../src/proven.ts';
+import { isPartialName } from '../../../../src/safe-names.ts';
 import { type FileCalls, fileCalls } from '../../../../src/system/files.ts';
 import { temporaryDirectory } from '../../../support/temp-directory.ts';
 import { directBy, JOB, ModelTransfer, ResultsPlace } from '../place.ts';
@@ -150,13 +151,17 @@ describe('a file system without modes or links', () => {
 
 it.each(['a result', 'a link to a mirror'])('%s gets no name once another agent owns the job', async (what) => {
   const superseded = new JobtailError('superseded', 'another agent owns the job');
+  const names: string[] = [];
   const requireLease = () => {
+    names.push(...fs.readdirSync(place.path('11')));
     throw superseded;
   };
   const place = new ResultsPlace({ ownership: { ...ALONE, requireLease } });
   if (what !== 'a result') place.live('stdout', 'live\n');
   place.remote.set('/11/stdout.txt', 'live\n');
   await expect(place.sync(true)).rejects.toBe(superseded);
+  // As a start after a kill knows it.
+  expect(names.map(isPartialName)).toEqual([true]);
   expect(place.tree()).toEqual([]);
 });
 
