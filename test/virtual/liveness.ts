@@ -17,14 +17,18 @@ const MINUTE_MS = 60_000;
 /** Live files, ends of jobs and answers to commands: a file that failed by itself waits for half an hour. */
 const LIVE_BOUND_MS = 45 * MINUTE_MS;
 
-export async function becomesTrue(world: Pick<World, 'time' | 'pass'>, lacking: () => readonly Lack[]): Promise<void> {
+/** Lets time pass until nothing is lacking. @throws Error what is after its bound */
+export async function becomesTrue(
+  world: Pick<World, 'time' | 'pass'>,
+  lacking: () => readonly Lack[],
+  stepMs = MINUTE_MS,
+): Promise<void> {
   const begunAt = world.time.passedMs;
   for (;;) {
-    await world.pass(MINUTE_MS);
+    await world.pass(stepMs);
     const takenMs = world.time.passedMs - begunAt;
     const late = lacking().filter(({ boundMs }) => boundMs < takenMs);
-    if (late.length > 0)
-      throw new Error(`after ${takenMs / MINUTE_MS} minutes: ${late.map(({ what }) => what).join('; ')}`);
+    if (late.length > 0) throw new Error(`after ${takenMs} ms: ${late.map(({ what }) => what).join('; ')}`);
     if (lacking().length === 0) return;
   }
 }

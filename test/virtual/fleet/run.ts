@@ -164,19 +164,13 @@ export const strayRows = ({ name, agent }: FleetMachine) =>
 
 const becomesComplete = (world: FleetWorld, broken?: FleetMachine) => becomesTrue(world, () => lacks(world, broken));
 
-async function shownAgents(world: FleetWorld): Promise<AgentRow[]> {
-  let agents: AgentRow[] = [];
-  const isDone = await world.command(async (client) => {
-    agents = await client.agents.all();
-  });
-  if (!isDone) throw new Error('a command fails although all is well');
-  return agents;
-}
-
 /** What is broken says so. */
 async function isShownAsGone(world: FleetWorld, { name }: FleetMachine): Promise<void> {
   await world.pass(MINUTE_MS);
-  const shown = (await shownAgents(world)).find((agent) => agent.name === name);
+  let shown: AgentRow | undefined;
+  await world.command(async (client) => {
+    shown = (await client.agents.all()).find((agent) => agent.name === name);
+  });
   if (shown?.state !== 'gone' || shown.jobs > 0) throw new Error(`${name} is shown as ${JSON.stringify(shown)}`);
 }
 
@@ -246,26 +240,18 @@ export async function isDrained(world: FleetWorld): Promise<void> {
 }
 
 /** No agent is tried, or left out for a while. */
-async function isReady(world: FleetWorld): Promise<void> {
-  const end = world.time.passedMs + READY_AGAIN_MS;
-  const isUnready = () => [...world.postgres.tables.of('agents').values()].some(({ lacks: what }) => what !== null);
-  while (isUnready()) {
-    if (world.time.passedMs > end) throw new Error('an agent is not ready, although all is well');
-    await world.pass(MINUTE_MS);
-  }
-}
+const isReady = (world: FleetWorld) =>
+  becomesTrue(world, () => {
+    const unready = [...world.postgres.tables.of('agents').values()].filter((agent) => agent['lacks'] !== null);
+    return unready.map(({ name }) => ({ what: `${name} is not ready, although all is well`, boundMs: READY_AGAIN_MS }));
+  });
 
-async function othersFollow(world: FleetWorld, former: FleetMachine, jobs: readonly JobId[], withinMs: number) {
-  const end = world.time.passedMs + withinMs;
+function othersFollow(world: FleetWorld, former: FleetMachine, jobs: readonly JobId[], boundMs: number): Promise<void> {
   const isFollowed = (jobId: JobId) => {
     const state = world.row(jobId)?.['state'];
     if (state !== 'watched' && state !== 'ending') return true;
     return world.machines.some((machine) => machine !== former && machine.mayWrite(jobId));
   };
-  for (;;) {
-    const left = jobs.filter((jobId) => !isFollowed(jobId));
-    if (left.length === 0) return;
-    if (world.time.passedMs > end) throw new Error(`${left.join(', ')}: no agent follows it ${withinMs} ms later`);
-    await world.pass(500);
-  }
+  const left = () => jobs.filter((jobId) => !isFollowed(jobId));
+  return becomesTrue(world, () => left().map((jobId) => ({ what: `no agent follows ${jobId}`, boundMs })), 500);
 }

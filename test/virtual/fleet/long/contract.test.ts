@@ -1,12 +1,12 @@
 /** The simulated PostgreSQL equals a real one: random operations of two agents have the same results on both. */
 import { expect, test } from 'vitest';
-import type { LeasedJob, Member } from '../../../../src/fleet/agents/agents.ts';
+import type { LeasedJob } from '../../../../src/fleet/agents/agents.ts';
 import { FleetJobs } from '../../../../src/fleet/commands/fleet-jobs.ts';
 import { type Joined, openFleet } from '../../../../src/fleet/joined.ts';
 import { rowsOfJobs, writeRows } from '../../../../src/fleet/rows/handover.ts';
 import type { JobId } from '../../../../src/job.ts';
 import type { PortableRow } from '../../../../src/store/portable-rows.ts';
-import { FleetParts, orderFor } from '../../../support/fleet-parts.ts';
+import { FleetParts, memberOf, orderFor } from '../../../support/fleet-parts.ts';
 import { needs } from '../../../support/needs.ts';
 import { Chance } from '../../chance.ts';
 import { SimulatedProcess, SimulatedTime } from '../../time.ts';
@@ -77,10 +77,14 @@ async function simulatedSide(): Promise<Side> {
 
 const agentOf = (name: string) => ({ instance: `${name} 1`, onNotice: () => {}, onConnect: () => {} });
 
-const memberOf = (name: string, state: number): Member => ({
-  ...{ name, stateId: `state ${name} ${state}`, instance: `${name} 1`, mostJobs: 3, leaseMs: LEASE_MS },
-  ...{ mirror: 'shared', about: { host: 'here', pid: 1, version: '0', view: null } },
-});
+const memberWith = (name: string, state: number) =>
+  memberOf(name, {
+    stateId: `state ${name} ${state}`,
+    instance: `${name} 1`,
+    mostJobs: 3,
+    leaseMs: LEASE_MS,
+    mirror: 'shared',
+  });
 
 /** Without what depends on the moment, and in one order. */
 function plain(found: unknown): unknown {
@@ -125,12 +129,12 @@ function operation(chance: Chance): readonly [what: string, Operation] {
   const report = { pollAgeMs: 5, callsLastMinute: 1, isDraining, capacity, lacks: null, notFollowed: 0 };
   const all: Readonly<Record<string, Operation>> = {
     command: (side) => on(side).commands.give([{ jobId, kind, body: kind === 'watch' ? orderFor(number) : null }]),
-    join: (side) => on(side).agents.join(memberOf(name, 1)),
-    'join with another state': (side) => on(side).agents.join(memberOf(name, 2)),
-    report: (side) => on(side).agents.report(memberOf(name, 1), report),
-    leave: (side) => on(side).agents.leave(memberOf(name, 1)),
+    join: (side) => on(side).agents.join(memberWith(name, 1)),
+    'join with another state': (side) => on(side).agents.join(memberWith(name, 2)),
+    report: (side) => on(side).agents.report(memberWith(name, 1), report),
+    leave: (side) => on(side).agents.leave(memberWith(name, 1)),
     agents: (side) => on(side).agents.all(),
-    'other mirror': (side) => on(side).agents.requireSameMirror({ ...memberOf(name, 1), mirror: 'own' }),
+    'other mirror': (side) => on(side).agents.requireSameMirror({ ...memberWith(name, 1), mirror: 'own' }),
     age: (side) => side.age(name, ageMs),
     take: (side) => on(side).claims.take(MAX_TAKEN),
     owned: ownedOf,
