@@ -15,6 +15,7 @@ import { viewSettingsOf } from '../../src/daemon/view-thread.ts';
 import { FileWatch } from '../../src/daemon/watch-files.ts';
 import { JobtailError } from '../../src/errors.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
+import { DECODING_CAPABILITY } from '../../src/remote/text/decoding.ts';
 import { JobInformations, Requests } from '../../src/store/jobs.ts';
 import type { JobRow, ResultSyncRow, StoredError } from '../../src/store/rows.ts';
 import { WAKE_FILE } from '../../src/store/store.ts';
@@ -400,7 +401,9 @@ it('commands that wait beside an agent print each thing once, below the line tha
 
 it('agent view prints the link of the view that answers, or serves one, and opens it in a browser', async () => {
   const listen = `127.0.0.1:${await freePort()}`;
-  const { directory, file, config } = await ownState({ view: { listen } });
+  const { directory, file, config, store } = await ownState({ view: { listen } });
+  const more = { tasks: null, files: [], results: false, settleAfterMs: null, source: 'command' } as const;
+  store.jobs.watch({ jobId: FAILING, ...more }, 1);
   const programs = path.join(directory, 'programs');
   fs.mkdirSync(programs);
   const [opened, opener] = [path.join(directory, 'opened'), path.join(programs, 'xdg-open')];
@@ -423,6 +426,7 @@ it('agent view prints the link of the view that answers, or serves one, and open
         other.listen(settings.listen);
         await once(other, 'listening');
       },
+      'the service does not decode UTF-8': () => store.capabilities.set(DECODING_CAPABILITY, 'other'),
       async 'the view of the agent does'() {
         other.close();
         await once(other, 'close');

@@ -53,13 +53,6 @@ it('the poll age of a job counts from the last poll that the service answered, w
   expect(ages).toEqual([false, true]);
 });
 
-it('a service that does not decode UTF-8 is named once, not for each file', () => {
-  const jobs = [jobOf('501', 'watched'), jobOf('502', 'watched')];
-  const shown = (decoding: Report['decoding']) => overview({ ...reportOf(jobs), decoding }, Number.POSITIVE_INFINITY);
-  expect(shown('other').match(/by raw downloads/g)).toHaveLength(1);
-  expect(shown('utf-8')).not.toContain('raw downloads');
-});
-
 it('a screen shows as many jobs as it has rows for, those that matter first, and counts the others', () => {
   const [failing, followed] = [jobOf('504', 'watched', { error: FAILURE }), jobOf('503', 'watched')];
   const settled = Array.from({ length: 100 }, (_, index) => jobOf(String(1000 + index), 'settled', { grownAt: index }));
@@ -134,20 +127,4 @@ it('without an agent, no next attempt is promised; what the outage says is not r
   expect(overview({ ...report, outage }, 200)).not.toContain('job states are not reported');
   for (const page of [overview, detail])
     expect(page({ ...report, agent: { running: false, pid: null } }, 200)).not.toMatch(/next /);
-});
-
-it.each([
-  ['of all jobs', overview],
-  ['of one', detail],
-] as const)('agent status %s ends with where the view is, or with why it does not answer', (_, page) => {
-  const address = 'http://127.0.0.1:9470/';
-  const shown = (running: boolean, answers: boolean, problem?: string) => {
-    const agent = { running, pid: null };
-    const report = { ...reportOf([jobOf('501', 'watched')]), agent, view: { address, answers, problem } };
-    return page(report, 200).trimEnd().split('\n').at(-1);
-  };
-  expect(shown(true, true)).toBe(`the view is at ${address} (agent view prints its link)`);
-  const reason = 'in use (the log of the agent has the reason)';
-  expect(shown(true, false, 'in use')).toBe(`the view does not answer at ${address}: ${reason}`);
-  expect(shown(false, true)).not.toContain(address);
 });
