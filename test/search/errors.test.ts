@@ -1,6 +1,5 @@
 /** What looks like an error, and which errors are alike. */
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import type { JobId, TaskId } from '../../src/job.ts';
@@ -28,7 +27,7 @@ async function errorsOf(mirrors: Readonly<Record<string, string>>, patterns: rea
   return [...(found.at(-1)?.tasks.values() ?? [])];
 }
 
-it('mirrors are in directories only: none is found of a job without one, or behind a link', () => {
+it('mirrors are in directories only: none is found where none is, of a job without one, or behind a link', () => {
   const directory = temporaryDirectory();
   const live = (job: string) => path.join(directory, job, 'live');
   fs.mkdirSync(path.join(live('1'), '9'), { recursive: true });
@@ -37,6 +36,7 @@ it('mirrors are in directories only: none is found of a job without one, or behi
   fs.symlinkSync(live('1'), live('3'));
   fs.symlinkSync(path.join(directory, '1'), path.join(directory, '4'));
   expect(mirrorsIn(directory, { jobs: [] }).map(({ jobId }) => jobId)).toEqual(['1']);
+  expect(mirrorsIn(path.join(directory, 'none'), { jobs: [] })).toEqual([]);
   expect(['1', '2', '3', '5'].map((job) => hasMirrors(directory, job as JobId))).toEqual([true, false, false, false]);
 });
 
@@ -110,10 +110,6 @@ it('the search for errors takes for errors, and for alike, what is written; a pa
     const [name = '', ...words] = line.replaceAll('\\u001b', '\u001b').split(' ');
     return [functions[name]?.(words.join(' ')) ?? 'no such function'];
   });
-});
-
-it('a directory that is not there yet has no mirrors', () => {
-  expect(mirrorsIn(path.join(os.tmpdir(), 'jobtail-no-such-directory'), { jobs: [] })).toEqual([]);
 });
 
 it('mirrors are listed in their order, as far as they are chosen', () => {
