@@ -104,9 +104,7 @@ const STEPS: readonly Step[] = [
   spoilt({ kind: 'fault', text: 'The job is of another user & <secret>' }),
   spoilt({ kind: 'http', status: 429, headers: { 'retry-after': '7' }, body: '' }),
   spoilt({ kind: 'truncate', afterBytes: 90 }, parts(JOB, ['9001', 'stdout', 0])),
-  spoilt({ kind: 'staleSize', bytes: 6 }, parts(JOB, ['9001', 'stdout', 3])),
   spoilt({ kind: 'reset', afterBytes: 90 }, download('/7001/out/result <&>.bin')),
-  spoilt({ kind: 'http', status: 403, body: 'no' }, download('/7001/stdout.txt')),
   download(`/7001/${'x'.repeat(60)}`),
   spoilt({ kind: 'fault', text: `${KEY} is no key` }, [
     'the end of a transfer',

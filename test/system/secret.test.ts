@@ -4,8 +4,7 @@ import fs from 'node:fs';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import type { SecretSource } from '../../src/auth.ts';
 import { Secret, type SecretOptions } from '../../src/system/secret.ts';
-import { secretDirectory } from '../remote/signin/files.ts';
-import { failureOf, NEVER } from '../remote/signin/server.ts';
+import { failureOf, NEVER, secretDirectory } from '../remote/signin/server.ts';
 
 const { path, write } = secretDirectory();
 const SECRET = 'correct-horse-battery-staple';

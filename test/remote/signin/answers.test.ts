@@ -3,8 +3,7 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import type { AuthSettings } from '../../../src/auth.ts';
 import { expectCases, writtenBytes } from '../../support/errors.ts';
-import { secretDirectory } from './files.ts';
-import { CODE, expectNoSecret, failureOf, NEVER, passwordSettings, signInService } from './server.ts';
+import { CODE, expectNoSecret, failureOf, NEVER, passwordSettings, secretDirectory, signInService } from './server.ts';
 
 const { path: at, write } = secretDirectory();
 const { service, signIn } = signInService();

@@ -1,4 +1,6 @@
-/** A sign-in service on 127.0.0.1 that answers as a test wants, and a SignIn against it. */
+/** Files with secrets, a sign-in service on 127.0.0.1 that answers as a test wants, and a SignIn against it. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import type { AuthSettings } from '../../../src/auth.ts';
@@ -7,6 +9,7 @@ import { Secrets } from '../../../src/redact.ts';
 import { HttpClient } from '../../../src/remote/http/http-client.ts';
 import { SignIn, type SignInEvent, type SignInOptions } from '../../../src/remote/signin/sign-in.ts';
 import { failureOf as anyFailureOf } from '../../support/errors.ts';
+import { directoryOfFile } from '../../support/temp-directory.ts';
 import { bodyOf, startHttpServer, type WireServer } from '../../support/wire-server.ts';
 
 export interface Received {
@@ -24,6 +27,17 @@ export interface Answer {
 
 export const CODE = '5d5c2d66-06ab-4b0c-9c3b-1f6e2f0c1a11';
 export const NEVER = new AbortController().signal;
+
+/** A directory of the test file it is called in. */
+export function secretDirectory() {
+  const directory = directoryOfFile();
+  const path = (name: string) => join(directory, name);
+  const write = async (name: string, content: string | Uint8Array, mode = 0o600) => {
+    await writeFile(path(name), content, { mode });
+    return path(name);
+  };
+  return { path, write };
+}
 
 /** A server and a client for the tests of one file. `answer` is asked for every request; the default is a session code. */
 export function signInService() {

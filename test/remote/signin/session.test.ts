@@ -9,8 +9,7 @@ import type { AuthSettings } from '../../../src/auth.ts';
 import { asJobtailError, JobtailError } from '../../../src/errors.ts';
 import { expectCases } from '../../support/errors.ts';
 import { until } from '../../support/wire-server.ts';
-import { secretDirectory } from './files.ts';
-import { CODE, failureOf, NEVER, passwordSettings, signInService } from './server.ts';
+import { CODE, failureOf, NEVER, passwordSettings, secretDirectory, signInService } from './server.ts';
 
 const { path, write } = secretDirectory();
 const { service, signIn } = signInService();

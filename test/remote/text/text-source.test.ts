@@ -28,7 +28,7 @@ const contentOf = (atoms: readonly Buffer[]) =>
     .map((runs) => Buffer.concat(runs.flatMap(([atom, count]) => Array<Buffer>(count).fill(atom))));
 const decoding = fc.constantFrom(...DECODINGS);
 
-function setUp(bytes: Buffer, how: ModelRemote['decoding'], learned: string | undefined = 'utf-8') {
+function setUp(bytes: Buffer, how: ModelRemote['decoding'], learned: string | undefined = 'utf-8', more = {}) {
   const remote = new ModelRemote();
   remote.decoding = how;
   remote.files.set(NAME, bytes);
@@ -38,7 +38,7 @@ function setUp(bytes: Buffer, how: ModelRemote['decoding'], learned: string | un
     set: (name: string, to: string) => known.set(name, to),
   };
   const batchLimit = { files: Number.POSITIVE_INFINITY };
-  const source = textSources({ capabilities, direct: null, batchLimit, onChange: () => {} })(JOB);
+  const source = textSources({ capabilities, direct: null, batchLimit, onChange: () => {}, ...more })(JOB);
   const calls = { remote, whole: remote, signal: new AbortController().signal };
   const ask = async <T>(request: BytesRequest, use: (answer: LiveBytes) => Promise<T>): Promise<T> => {
     const answer = (await source.bytes([request], calls, true)).files.get(NAME);
@@ -183,17 +183,9 @@ test.each([
   ['after the start', { ...START, from: 7 }, undefined],
   ['with known bytes', { ...START, known: 7 }, undefined],
 ])('of a long backlog %s, as much text is requested: %j', async (_, request, enoughBytes) => {
-  const remote = new ModelRemote();
-  remote.files.set(NAME, Buffer.from('text'));
+  const { remote, ask } = setUp(Buffer.from('text'), {}, 'utf-8', { longBacklogBytes: 100 });
   const wanted = vi.spyOn(remote, 'readParts');
-  const parts = { capabilities: { get: () => 'utf-8', set: () => {} }, direct: null, batchLimit: { files: 9 } };
-  const source = textSources({ ...parts, onChange: () => {}, longBacklogBytes: 100 })(JOB);
-  const { files } = await source.bytes(
-    [request],
-    { remote, whole: remote, signal: new AbortController().signal },
-    true,
-  );
-  for (const file of files.values()) if (!(file instanceof Error)) await file.release();
+  await ask(request, async () => {});
   expect(wanted.mock.calls[0]?.[1]).toEqual([{ ...STDOUT, offset: request.from, ...(enoughBytes && { enoughBytes }) }]);
 });
 
