@@ -3,6 +3,7 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
 import { isPartialName, partialName } from '../../../src/safe-names.ts';
+import { DiskReserve } from '../../../src/system/files.ts';
 import { expectCases } from '../../support/errors.ts';
 import { JOB, OPTIONS, played, ResultsPlace } from './place.ts';
 
@@ -91,6 +92,19 @@ describe('a file that fails', () => {
     }
     for (const name of ['/11/pipe', '/11/z'])
       expect(place.remote.downloads.filter((one) => one === name)).toHaveLength(2);
+  });
+
+  it('for which the disk has no more room stops there: it is looked at every 16 MiB', async () => {
+    const place = new ResultsPlace();
+    const some = 16 * 2 ** 20;
+    place.remote.pieceBytes = 2 ** 20;
+    place.remote.set('/11/a', Buffer.alloc(2 * some + 1));
+    const room = vi.spyOn(DiskReserve.prototype, 'hasRoomFor');
+    onTestFinished(() => room.mockRestore());
+    room.mockImplementation(async () => room.mock.calls.length < 3);
+    expect(await place.sync()).toMatchObject({ failed: 1, bytes: 2 * some - place.remote.pieceBytes });
+    expect(room.mock.calls).toEqual([[0], [some], [some]]);
+    expect(place.row('/11/a')).toMatchObject({ state: 'failed', reason: expect.stringMatching(/^less than mirror/) });
   });
 
   it('that breaks off after its beginning has not hung', async () => {
