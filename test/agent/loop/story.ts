@@ -53,6 +53,8 @@ class JobStory {
   readonly #rules = new Map<string, Rule>();
   readonly #startedAt: number;
   #before: Readonly<Record<string, string>> = {};
+  /** Of the store and the clocks, when they were read. */
+  #version = '';
   #refused = 0;
   readonly #requests: number[] = [];
 
@@ -166,11 +168,13 @@ class JobStory {
   }
 
   #changed(): string[] {
-    const [before, now] = [this.#before, this.#state];
+    const { store, clock, warnings } = this.#started;
+    const version = `${store.version()} ${Math.round(clock.now() - clock.monotonic())}`;
+    const [before, now] = [this.#before, version === this.#version ? this.#before : this.#state];
     this.#before = now;
+    this.#version = version;
     const names = new Set([...Object.keys(before), ...Object.keys(now)]);
     const changed = [...names].filter((name) => (now[name] ?? '') !== (before[name] ?? ''));
-    const { warnings } = this.#started;
     // What several jobs have alike is one line.
     const groups = new Map<string, string[]>();
     for (const name of changed) {
@@ -192,6 +196,8 @@ class JobStory {
   async #pass(step: string, ms: number): Promise<string[]> {
     const { clock } = this.#started;
     this.#counts.clear();
+    // A step may have changed files.
+    this.#version = '';
     const end = clock.monotonic() + ms;
     const lines: string[] = [];
     const seen = new Map<string, number>();
