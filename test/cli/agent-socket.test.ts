@@ -128,11 +128,22 @@ it.each([
   },
 );
 
-it('a command of root finds the credentials of the unit beside the configuration', async (context) => {
-  if (process.geteuid?.() !== 0) context.skip('only root has them from there');
+it('a command of root has the credentials of the unit, and becomes the owner of the state if no other user could put it there', async (context) => {
+  if (process.geteuid?.() !== 0) context.skip('only root becomes another user');
   vi.stubEnv('CREDENTIALS_DIRECTORY', undefined);
-  onTestFinished(() => void vi.unstubAllEnvs());
-  const { directory, file } = await restConfig({});
+  onTestFinished(() => [vi.unstubAllEnvs(), vi.restoreAllMocks()].forEach(() => {}));
+  for (const name of ['HOME', 'USER', 'LOGNAME']) vi.stubEnv(name, process.env[name]);
+  vi.spyOn(process as unknown as { initgroups(): void }, 'initgroups').mockReturnValue();
+  vi.spyOn(process, 'setgid').mockReturnValue(undefined as never);
+  const become = vi.spyOn(process, 'setuid').mockReturnValue(undefined as never);
+  const { directory, file } = await restConfig({ state: { directory: 'a/state' } });
   await configurationAsOwner({ config: file });
-  expect(process.env['CREDENTIALS_DIRECTORY']).toBe(directory);
+  expect([process.env['CREDENTIALS_DIRECTORY'], become.mock.calls]).toEqual([directory, []]);
+  fs.mkdirSync(path.join(directory, 'a', 'state'), { recursive: true });
+  fs.chownSync(path.join(directory, 'a', 'state'), 1, 1);
+  await configurationAsOwner({ config: file });
+  expect(become.mock.calls).toEqual([[1]]);
+  fs.chownSync(path.join(directory, 'a'), 2, 2);
+  const message = expect.stringMatching(/a\/state belongs to the user \S+, by way of the user \S+$/);
+  await expect(configurationAsOwner({ config: file })).rejects.toMatchObject({ code: 'permission', message });
 });

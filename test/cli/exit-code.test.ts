@@ -90,7 +90,8 @@ it.each([
   ['an unreadable mirror before a match', 'needle', EXIT.usage, ['1']],
   ['an unreadable mirror after a match', 'needle', EXIT.usage, ['3']],
   ['an unreadable mirror and no match', 'nowhere', EXIT.usage, ['1']],
-])('grep ends with the code of %s', async (_, pattern, code, unreadable) => {
+  ['a match that ends a quiet search', 'needle', EXIT.ok, ['3'], true],
+])('grep ends with the code of %s', async (_, pattern, code, unreadable, quiet = false) => {
   const { file, config } = await ownState();
   for (const task of ['1', '2', '3']) {
     const directory = path.join(config.mirror.directory, '501', 'live', task);
@@ -103,8 +104,8 @@ it.each([
       throw Object.assign(new Error(`EIO: i/o error, open '${String(at)}'`), { code: 'EIO' });
     return open(at, ...rest);
   });
-  const options = { config: file, regexp: [], filename: true, task: [], file: [], fixedStrings: true };
+  const options = { config: file, regexp: [], filename: true, task: [], file: [], fixedStrings: true, quiet };
   await grep([pattern, '501'], options);
   expect(process.exitCode, printed()).toBe(code);
-  expect(printed().includes('EIO')).toBe(unreadable.length > 0);
+  expect(printed().includes('EIO')).toBe(unreadable.length > 0 && !quiet);
 });
