@@ -22,7 +22,7 @@ export interface LendOptions {
 const NO_SSHD = { host: 'cluster.example', allow: () => {} };
 
 export class SshPlace extends TransferPlace {
-  readonly runtime = path.join(this.directory, 'runtime');
+  readonly runtime = path.join(this.directory, "the agent's");
   readonly knownHosts = path.join(this.directory, 'known_hosts');
 
   constructor() {

@@ -81,8 +81,8 @@ export class Base64Decoder {
     const padding = paddingOf(groups);
     const expected = ((characters - carry.length) / 4) * 3 - padding;
     const length = into.write(groups, 'base64');
-    const isBehindEnd = (this.#padded && characters > 0) || (padding > 0 && carry !== '');
-    if (isBehindEnd || length !== expected || groups.includes('-') || groups.includes('_'))
+    // Characters after a padding in the same piece are refused with the next one, or at the end.
+    if ((this.#padded && characters > 0) || length !== expected || groups.includes('-') || groups.includes('_'))
       throw malformed('characters that are not base64');
     this.#padded ||= padding > 0;
     this.#carry = carry;
