@@ -188,7 +188,7 @@ export class Downloads {
         else await this.#fetchOne(result, { left, silentMs, signal });
       }
     };
-    const workers = Array.from({ length: Math.min(limits.parallel, files.length) }, () =>
+    const workers = Array.from({ length: limits.parallel }, () =>
       // The first final failure stops the others; they end without an error of their own.
       work().catch((error: unknown) => stop.abort(error)),
     );
