@@ -130,7 +130,7 @@ describe('one file', () => {
       const wanted = { ...LINES, ...more };
       const { lines } = await resultsOf({ ...options, wanted, limits: SMALL, threads: 0 });
       return lines.map(({ number, bytes, isSelected }) => {
-        const text = Buffer.from(bytes, 'latin1').toString();
+        const text = Buffer.from(bytes, 'latin1').toString().replaceAll('\u001b', 'ESC');
         const short = text.replaceAll(/(.)\1{9,}/g, (run, character) => `<${character}*${run.length}>`);
         return `${number}${isSelected ? ':' : '-'}${short}`;
       });
