@@ -595,7 +595,11 @@ it('commands have colours on a terminal', async () => {
   vi.stubEnv('NO_COLOR', '');
   vi.stubEnv('TERM', 'xterm');
   const { isTTY, columns } = process.stdout;
-  onTestFinished(() => void Object.assign(process.stdout, { isTTY, columns }));
+  onTestFinished(() => {
+    Object.assign(process.stdout, { isTTY, columns });
+    // The next file of this process has none.
+    vi.resetModules();
+  });
   Object.assign(process.stdout, { isTTY: true, columns: 200 });
   vi.resetModules();
   ({ execute: run } = await import('../../src/cli/execute.ts'));
