@@ -138,7 +138,7 @@ export class Deliveries {
   /** Combines deliveries into one row. A delivery that was attempted may have been received, so it is not changed. */
   #gather(due: readonly DeliveryRow[], first: DeliveryRow): DeliveryRow {
     const { outbox } = this.#options.store;
-    const jobs = [...new Set(due.flatMap(({ jobId }) => jobId ?? []))].slice(0, MAX_JOBS);
+    const jobs = [...new Set(due.flatMap(({ event }) => event.jobs ?? event.jobId ?? []))].slice(0, MAX_JOBS);
     const more = jobs.length > 1 ? { jobs } : {};
     const gathered = { ...first, event: { ...first.event, count: countOf(due), ...more } };
     this.#options.store.transaction(() => {

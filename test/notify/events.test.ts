@@ -79,7 +79,11 @@ const STEPS: Readonly<Record<string, (place: NotifyPlace, rest: string) => unkno
   stall: (place, rest) => place.stall(JSON.parse(rest || '5') as number | null),
   set: (place, rest) => place.setState(rest as WatchState),
   resume: (place) => place.store.jobs.resume(JOB),
-  forget: (place) => place.store.transaction(() => place.store.jobs.forget(JOB, place.clock.now())),
+  forget: (place, rest) => {
+    const [first, count] = rest.split(' ');
+    const jobs = Array.from({ length: Number(count ?? 1) }, (_, index) => `${Number(first || JOB) + index}` as JobId);
+    place.store.transaction(() => jobs.forEach((jobId) => void place.store.jobs.forget(jobId, place.clock.now())));
+  },
   clock: (place, rest) => place.clock.stepWall(Number(rest) * 1_000),
   prove: ({ store }, rest) => {
     for (const row of store.liveFiles.ofJob(JOB))
