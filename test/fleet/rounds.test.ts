@@ -471,18 +471,19 @@ fleetTest('what is due for the whole fleet is done twice a minute, or after a no
   expect(await maxJobs(1_000)).toBe(2);
   await fleet.query(`INSERT INTO jobtail.attempts (job_id, attempt, agent, taken_at, ended_at)
     VALUES ('1', 0, 'bert', now() - interval '32 days', now() - interval '31 days')`);
-  await commands.give(watches(1));
-  await fleet.query('UPDATE jobtail.orders SET answer = $1, made_at = made_at - interval $$2 days$$', ['{}']);
+  await commands.give([...watches(1), ...watches(3)]);
+  const days = `(CASE job_id WHEN '1' THEN 31 ELSE 29 END)`;
+  await fleet.query(`UPDATE jobtail.orders SET answer = '{}', made_at = made_at - ${days} * interval '1 day'`);
   // Of another agent, which has no answer yet.
   await agentOf(fleet, 'bert');
   await commands.give(watches(2));
   await fleet.query(`UPDATE jobtail.jobs SET owner = 'bert', attempt = 1, waiting_since = NULL WHERE job_id = '2'`);
-  await fleet.query(`UPDATE jobtail.orders SET made_at = made_at - interval '2 days' WHERE job_id = '2'`);
+  await fleet.query(`UPDATE jobtail.orders SET made_at = made_at - interval '31 days' WHERE job_id = '2'`);
   const given = async () =>
     (await fleet.query<{ job_id: string }>('SELECT job_id FROM jobtail.orders')).map((row) => row.job_id);
   anna.store.capabilities.set('batch', '5');
-  expect(await given()).toEqual(['1', '2']);
-  expect([await maxJobs(26_000), await given(), anna.acts.refreshes]).toEqual([undefined, ['2'], 3]);
+  expect(await given()).toEqual(['1', '3', '2']);
+  expect([await maxJobs(26_000), await given(), anna.acts.refreshes]).toEqual([undefined, ['3', '2'], 3]);
   expect(await fleet.query('SELECT agent FROM jobtail.attempts')).toEqual([{ agent: 'anna' }]);
   expect(await fleet.query('SELECT name, value FROM jobtail.habits')).toEqual([{ name: 'batch', value: '5' }]);
 });

@@ -120,7 +120,7 @@ export class Upkeep {
 
   async #deleteOldRows(): Promise<void> {
     const { database } = this.#membership.joined;
-    await database.query(`DELETE FROM {s}.orders WHERE answer IS NOT NULL AND made_at < now() - interval '1 day'`);
+    await database.query(`DELETE FROM {s}.orders WHERE answer IS NOT NULL AND made_at < now() - interval '30 days'`);
     await database.query(`DELETE FROM {s}.attempts WHERE ended_at < now() - interval '30 days'`);
     // Of agents that are gone for good, or have another name: no other one ends their jobs.
     await database.query(`DELETE FROM {s}.configured WHERE NOT EXISTS
