@@ -101,7 +101,11 @@ class JobStory {
     const rules = [...this.#rules].filter(([, rule]) => isMeant(rule));
     for (const [name, { step }] of rules) if (step !== undefined && this.#rules.delete(name)) this.#do(step);
     for (const [, { slowMs, isDeaf }] of rules)
-      if (slowMs !== undefined) await sleep(this.#started.clock, slowMs, isDeaf ? undefined : signal);
+      if (slowMs !== undefined)
+        await sleep(this.#started.clock, slowMs, isDeaf ? undefined : signal).catch((thrown: unknown) => {
+          this.#count(`${kind} stopped`);
+          throw thrown;
+        });
     for (const [, { error }] of rules) if (error !== undefined) throw error;
   }
 
@@ -195,7 +199,6 @@ class JobStory {
   /** Time that passes, the calls in it, and when what changed was seen. */
   async #pass(step: string, ms: number): Promise<string[]> {
     const { clock } = this.#started;
-    this.#counts.clear();
     // A step may have changed files.
     this.#version = '';
     const end = clock.monotonic() + ms;
@@ -219,6 +222,7 @@ class JobStory {
     for (const event of observed.splice(0)) if (event !== 'jobStatesRead ok') this.#count(event);
     for (const phrase of details.splice(0)) this.#count(phrase);
     const counts = [...this.#counts].sort().map(([what, count]) => `${count} ${what}`);
+    this.#counts.clear();
     return [[`${step}: ${counts.join(', ') || 'no call'}`, ...this.#times].join('; '), ...lines];
   }
 
@@ -332,7 +336,8 @@ class JobStory {
         });
       },
       ask: () => {
-        this.#requests.push(store.requests.add((second || JOB) as JobId, first as 'sync', clock.now()));
+        const jobId = second === 'all' ? null : ((second || JOB) as JobId);
+        this.#requests.push(store.requests.add(jobId, first as 'report', clock.now()));
         agent.refresh();
       },
       // The command goes away.
