@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { onTestFinished, vi } from 'vitest';
+import { Calls } from '../../../src/agent/calls.ts';
 import { mirrorPath } from '../../../src/agent/live/mirror/mirror.ts';
 import { Results } from '../../../src/agent/results/results.ts';
 import { type ErrorCode, EXIT, JobtailError } from '../../../src/errors.ts';
@@ -89,6 +90,12 @@ class JobStory {
       },
     };
     Object.assign(service, calls);
+    const { slot } = Calls.prototype;
+    const count = (lane: string) => this.#count(`in ${lane}`);
+    vi.spyOn(Calls.prototype, 'slot').mockImplementation(function (this: Calls, ...call) {
+      count(call[0]);
+      return slot.apply(this, call);
+    });
     this.#changed();
   }
 
