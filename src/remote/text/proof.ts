@@ -19,17 +19,14 @@ export interface TextProof {
   readonly evidence: Exclude<ServerDecoding, 'unknown'> | undefined;
 }
 
-/** Compares a text, requested from `offset` on, with the bytes there. `isOtherwise`: only its ASCII characters count. */
-export async function proofBy(
-  { offset, content }: { readonly offset: number; readonly content: Content },
-  bytes: Buffer,
-  isOtherwise: boolean,
-): Promise<TextProof> {
+/** Compares a text with the bytes where it begins. `isOtherwise`: only its ASCII characters count. */
+export async function proofBy(content: Content, bytes: Buffer, isOtherwise: boolean): Promise<TextProof> {
   const text = await content.read(0, COMPARED_BYTES * MAX_BYTES_A_CHARACTER);
   // An empty text shows no bytes, or a mark that the server stripped.
   const isEmpty = bytes.length === 0 || MARKS.some((mark) => mark.equals(bytes));
   if (text.length === 0 || bytes.length === 0) return { isShown: text.length === 0 && isEmpty, evidence: undefined };
-  const isMarked = offset === 0 && standsAt(bytes, 0, BYTE_ORDER_MARK);
+  // Some servers strip the mark at the requested offset.
+  const isMarked = standsAt(bytes, 0, BYTE_ORDER_MARK);
   const isUtf8 =
     mayShow(text, bytes, false) ||
     (isMarked && mayShow(text, bytes.subarray(BYTE_ORDER_MARK.length), false)) ||

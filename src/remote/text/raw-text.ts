@@ -131,7 +131,7 @@ export class RawText implements RawFile {
     let at = 0;
     const prove = async () => {
       const isOtherwise = this.#options.decoding.server === 'other';
-      const proof = await proofBy(text.part, waiting.view().subarray(0, COMPARED_BYTES), isOtherwise);
+      const proof = await proofBy(text.part.content, waiting.view().subarray(0, COMPARED_BYTES), isOtherwise);
       proofs.push(proof);
       if (!proof.isShown) throw new AnotherFile();
       await sink(waiting.take());
@@ -165,7 +165,7 @@ export class RawText implements RawFile {
     const part = await this.#options.textFrom(length - end.length + skipped);
     if (part === undefined) return false;
     try {
-      const { isShown, evidence } = await proofBy(part, end.subarray(skipped), decoding.server === 'other');
+      const { isShown, evidence } = await proofBy(part.content, end.subarray(skipped), decoding.server === 'other');
       await this.#learn(evidence, part);
       return isShown;
     } finally {
