@@ -25,6 +25,7 @@ const TASK = '601' as TaskId;
 /** The limits of a command are over so many times as soon. */
 function withoutPatience(times: number) {
   const [now, { within }] = [performance.now.bind(performance), LinkedAbort.prototype];
+  onTestFinished(() => void vi.restoreAllMocks());
   vi.spyOn(performance, 'now').mockImplementation(() => now() * times);
   return vi.spyOn(LinkedAbort.prototype, 'within').mockImplementation(function (this: LinkedAbort, ms) {
     return within.call(this, ms / times);
@@ -47,6 +48,7 @@ it('watch beside an agent refuses a directory of mirrors that cannot be used', a
   const { directory } = config.mirror;
   fs.rmSync(directory, { recursive: true });
   fs.writeFileSync(directory, '');
+  withoutPatience(20);
   const options = { config: file, task: [TASK], file: [], results: true, wait: true };
   const message = expect.stringContaining(`mirror.directory ${directory} cannot be used`);
   await expect(watchEach([JOB], options)).rejects.toMatchObject({ code: 'permission', message });
