@@ -103,6 +103,28 @@ fleetTest('a row that changes back while it is written is written again', async 
   expect(row?.error).toBeNull();
 });
 
+fleetTest('an older row is not written over one that is ahead of the store', async (fleet) => {
+  let committed = async () => {};
+  const { jobs, begin } = await ownerOf(fleet, [1], (fenced) => async (held, work) => {
+    const owned = await fenced(held, work);
+    const next = committed;
+    committed = async () => {};
+    await next();
+    return owned;
+  });
+  const { store, handover } = begin();
+  const [[job], [file]] = [jobs, store.liveFiles.ofJob(orderFor(1).jobId)];
+  if (job === undefined || file === undefined) throw new Error('job 1 has no live file');
+  store.liveFiles.save({ ...file, grownAt: 1_000 });
+  committed = () => handover.write(jobs);
+  await handover.fence(job, { ...file, generation: 2 });
+  const rows = await fleet.query(
+    `SELECT (row ->> 'generation')::int AS generation FROM jobtail.rows WHERE kind = 'live_files' AND key = $1`,
+    [store.liveFiles.portable(file).key],
+  );
+  expect(rows).toEqual([{ generation: 2 }]);
+});
+
 fleetTest('rows that a killed agent had changed are written by the next process', async (fleet) => {
   const { jobs, begin } = await ownerOf(fleet, [1]);
   const { jobId } = orderFor(1);
