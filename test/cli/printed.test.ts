@@ -308,12 +308,15 @@ it('each command prints what it does where no agent runs', async (context) => {
         configure(sandbox.jobsUrl, { watchMine: { include: ['none-*'] }, watch: [{ job: Number(third.jobId) }] }),
       'its stdout grows': write('one\ntwo\nthree\n'),
       'its stdout changes': write('one\ntwO\n'),
-      async 'a job of the rule'() {
+      async 'a job of the rule, as an agent has both'() {
         const store = openSharedStore(await loadConfig(place.configFile));
         const request = { tasks: [], files: [], results: true, settleAfterMs: null, source: 'mine' } as const;
         store.jobs.watch({ jobId: '601' as JobId, ...request }, 1);
+        const rule = { include: ['none-*'], exclude: [], maxAgeMs: 1, maxJobs: 2 };
+        store.watchMine.save({ ...rule, source: 'config', since: 1 });
         store.close();
       },
+      'what the configuration names is not changed by these commands': () => {},
       // Without a job of the configuration, that of the state is asked for.
       'without them': () => configure(null, { results: { transfer: 'service' } }),
     },
