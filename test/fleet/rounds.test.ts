@@ -156,6 +156,11 @@ fleetTest('a job that comes back has its open command, and nothing of the lease 
     { agent: 'bert', how: 'lost' },
     { agent: 'anna', how: 'done' },
   ]);
+  // It waits for an owner again only once there is another command.
+  const waiting = () => fleet.query('SELECT job_id FROM jobtail.jobs WHERE waiting_since IS NOT NULL');
+  expect(await waiting()).toEqual([]);
+  await commands.give([{ jobId: ONE, kind: 'sync' }]);
+  expect(await waiting()).toEqual([{ job_id: ONE }]);
   expect([...anna.failures, ...bert.failures]).toEqual([]);
 });
 
