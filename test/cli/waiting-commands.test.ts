@@ -35,10 +35,20 @@ function withoutPatience(times: number) {
 it('watch of several jobs asks for all at once, and ends although the agent answers nothing', async () => {
   const { file, store } = await ownState();
   captured();
-  withoutPatience(20);
+  let passedMs = 0;
+  const limits: LinkedAbort[] = [];
+  const [now, { within }] = [performance.now.bind(performance), LinkedAbort.prototype];
+  vi.spyOn(performance, 'now').mockImplementation(() => now() + passedMs);
+  vi.spyOn(LinkedAbort.prototype, 'within').mockImplementation(function (this: LinkedAbort) {
+    if (passedMs > 0) return within.call(this, 1);
+    limits.push(this);
+    return this;
+  });
   const jobIds = ['601', '602', '603'] as JobId[];
   const watching = watchEach(jobIds, { config: file, task: [], file: [], results: true, wait: true });
   await until('all to be asked for', () => store.requests.open('service').length === jobIds.length);
+  passedMs = 10_000;
+  for (const limit of limits) limit.abort();
   await watching;
   expect(jobIds.map((jobId) => store.jobs.get(jobId)?.state)).toEqual(['watched', 'watched', 'watched']);
 });
