@@ -101,6 +101,20 @@ it('a call that hangs is found out although the answer of an earlier call came a
   expect(clock.timers).toBe(0);
 });
 
+it('a short call goes on until none of the calls is under way for which it was made', async () => {
+  let signal: AbortSignal | undefined;
+  const { clock, hanging } = watched((_, stop) => {
+    signal = stop;
+    return new Promise<void>((resolve) => stop.addEventListener('abort', () => resolve()));
+  });
+  const [first, second] = [hanging.begun(true), hanging.begun(true)];
+  await clock.pass(6_000);
+  first();
+  expect(signal?.aborted).toBe(false);
+  second();
+  expect(signal?.aborted).toBe(true);
+});
+
 it.each([
   [60_000, 1],
   [10_000, 1],
