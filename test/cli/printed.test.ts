@@ -596,6 +596,7 @@ it('commands have colours on a terminal', async () => {
   vi.spyOn(Date, 'now').mockReturnValue(NOW);
   vi.stubEnv('LC_ALL', 'C.UTF-8');
   vi.stubEnv('NO_COLOR', '');
+  vi.stubEnv('FORCE_COLOR', '');
   vi.stubEnv('TERM', 'xterm');
   const { isTTY, columns } = process.stdout;
   onTestFinished(() => {
