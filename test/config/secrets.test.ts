@@ -73,8 +73,11 @@ it('redaction hides each secret that a configuration names, and no usual word', 
   const usualView = await load(`${MINIMAL}view: {}\n`);
   expect(secretFilesOf(usualView)).toContain(`${usualView.state.directory}/view-token`);
   // The agent makes the token of the view; what else is missing is reported.
-  for (const name of ['view-token', 'hook.key']) fs.rmSync(path(name));
-  expect((await kept(config)).unread).toEqual([expect.stringContaining(path('hook.key'))]);
+  for (const name of ['view-token', 'hook.key', 'password']) fs.rmSync(path(name));
+  const others = await kept(config);
+  expect(others.unread).toEqual(['password', 'hook.key'].map((name) => expect.stringContaining(path(name))));
+  for (const text of ['DB+%2BSECRET99', 'KEYSECRETLINE1234', 'PATHSECRETx8Yq2LmN0pQ', 'PROXYSECRET:1'])
+    expect(others.secrets.hideInMessage(`failed at ${text}: no`)).toBe('failed at ***: no');
   const program = await load(
     MINIMAL.replace('passwordFile: password', 'passwordCommand: [sh, -c, "echo $((7 * 1234567891))"]'),
   );
