@@ -527,4 +527,10 @@ fleetTest('jobs of a configuration are followed until no configuration has them'
   await anna.round();
   expect(await configure(2, 3)).toEqual({ 1: 'ending', 2: 'watched', 4: 'watched' });
   expect(anna.lines.filter((line) => line === 'configured job not followed')).toHaveLength(1);
+  // One that cannot be placed is placed by the next round.
+  vi.spyOn(anna.joined.commands, 'giveWithin').mockRejectedValueOnce(new JobtailError('fleet', 'it is away'));
+  anna.attached.configured = [{ ...orderFor(5), source: 'config' }];
+  await expect(anna.round()).rejects.toThrow('it is away');
+  for (let rounds = 0; rounds < 2; rounds++) await anna.round();
+  expect(anna.store.jobs.get(orderFor(5).jobId)?.state).toBe('watched');
 });
