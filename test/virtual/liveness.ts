@@ -15,7 +15,7 @@ import type { World } from './world.ts';
 
 const MINUTE_MS = 60_000;
 /** Live files, ends of jobs and answers to commands: a file that failed by itself waits for half an hour. */
-const LIVE_BOUND_MS = 45 * MINUTE_MS;
+export const LIVE_BOUND_MS = 45 * MINUTE_MS;
 
 /** Lets time pass until nothing is lacking. @throws Error what is after its bound */
 export async function becomesTrue(
@@ -38,22 +38,35 @@ export interface Lack {
   readonly boundMs: number;
 }
 
+interface Here {
+  readonly mirrors: string;
+  readonly store: Store;
+}
+
 /** What of the files of a job is not here as the cluster has it. */
-export function filesLacking({ mirrors, store }: { mirrors: string; store: Store }, job: SimulatedJob): string[] {
+export const filesLacking = (here: Here, job: SimulatedJob) => [
+  ...liveFilesLacking(here, job),
+  ...resultsLacking(here, job),
+];
+
+export function liveFilesLacking({ mirrors, store }: Here, job: SimulatedJob): string[] {
   const live = [...job.liveFiles()].flatMap(([taskId, file, , content]) => {
-    const bytes = readIfThere(mirrorPath(mirrors, job.id, { taskId, file }));
-    return bytes?.equals(content) || (bytes === undefined && content.length === 0)
-      ? []
-      : [`${taskId}/${file} has ${bytes?.length ?? 0} of ${content.length} bytes`];
+    const bytes = readIfThere(mirrorPath(mirrors, job.id, { taskId, file })) ?? Buffer.alloc(0);
+    const committed = store.liveFiles.get(job.id, { taskId, file })?.position ?? 0;
+    if (!bytes.equals(content)) return [`${taskId}/${file} has ${bytes.length} of ${content.length} bytes`];
+    return committed === bytes.length ? [] : [`${taskId}/${file} has committed ${committed} of ${bytes.length} bytes`];
   });
   const none = job.tasks.length > 0 && store.liveFiles.ofJob(job.id).length === 0 ? ['no task is known'] : [];
-  if (store.jobs.get(job.id)?.results !== true) return [...none, ...live];
-  const results = [...job.results].flatMap(([name, result]) => {
+  return [...none, ...live];
+}
+
+export function resultsLacking({ mirrors, store }: Here, job: SimulatedJob): string[] {
+  if (store.jobs.get(job.id)?.results !== true) return [];
+  return [...job.results].flatMap(([name, result]) => {
     const { kind } = result;
     if (kind === 'unreadable' || kind === 'bad name') return [`${name} can never come`];
     return kind !== 'file' || hasNewest(mirrors, job.id, name, result) ? [] : [`the result ${name} is not here`];
   });
-  return [...none, ...live, ...results];
 }
 
 export function hasNewest(mirrors: string, jobId: JobId, name: string, { contents }: SimulatedResult): boolean {

@@ -6,7 +6,7 @@ import { unprovenIn } from '../../../src/proven.ts';
 import type { SimulatedAgent } from '../agent.ts';
 import { Chance } from '../chance.ts';
 import type { SimulatedJob } from '../cluster.ts';
-import { becomesTrue, filesLacking, type Lack, lacksOfOutbox } from '../liveness.ts';
+import { becomesTrue, type Lack, LIVE_BOUND_MS, lacksOfOutbox, liveFilesLacking, resultsLacking } from '../liveness.ts';
 import { checkMemory } from '../safety.ts';
 import { inWorld } from '../simulated-world.ts';
 import { beginFleet, ENDS, fleetStep, mendWay, standStill, watch } from './happenings.ts';
@@ -22,7 +22,7 @@ const HANDED_OFF_WITHIN_MS = 2_000;
 /** An agent that was not ready is tried again after at most 15 minutes, one that left jobs waiting after 16. */
 const OWNED_BOUND_MS = 35 * MINUTE_MS;
 /** A result that failed, or that changes rarely, waits for an hour; one on which the service hung, for a day. */
-const FILES_BOUND_MS = OWNED_BOUND_MS + 120 * MINUTE_MS;
+const RESULTS_BOUND_MS = OWNED_BOUND_MS + 120 * MINUTE_MS;
 const HUNG_BOUND_MS = OWNED_BOUND_MS + 26 * 60 * MINUTE_MS;
 const READY_AGAIN_MS = 35 * MINUTE_MS;
 
@@ -143,12 +143,14 @@ function lacksOfJobs({ service, mirrors }: FleetWorld, { store }: SimulatedAgent
     const job = service.job(jobId);
     if (state === 'ended') return [];
     const isHung = [...store.results.ofJob(jobId)].some(({ hangs }) => hangs > 0);
-    const late = (what: string) => ({ what: `job ${jobId} ${what}`, boundMs: isHung ? HUNG_BOUND_MS : FILES_BOUND_MS });
-    if (state !== (job.isOver ? 'settled' : 'watched')) return [late(`is ${job.state}, and ${state}`)];
-    if (state === 'watched' && error !== null) return [late(`still has the error ${error.code}`)];
+    const late = (boundMs: number) => (what: string) => ({ what: `job ${jobId}: ${what}`, boundMs });
+    const [live, ofResults] = [late(OWNED_BOUND_MS + LIVE_BOUND_MS), late(isHung ? HUNG_BOUND_MS : RESULTS_BOUND_MS)];
+    if (state !== (job.isOver ? 'settled' : 'watched')) return [live(`it is ${job.state}, and ${state}`)];
+    if (state === 'watched' && error !== null) return [live(`it still has the error ${error.code}`)];
     // What was not proven when its job was settled is shown so, and waits for a command.
     if (state === 'settled' && unprovenIn(store, jobId).length > 0) return [];
-    return filesLacking({ mirrors, store }, job).map((what) => late(`lacks something: ${what}`));
+    const here = { mirrors, store };
+    return [...liveFilesLacking(here, job).map(live), ...resultsLacking(here, job).map(ofResults)];
   });
 }
 
