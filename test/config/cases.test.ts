@@ -2,7 +2,7 @@
  * What is read of each case of cases.txt, or why it is refused: the whole messages. A case is a line that begins with
  * `>`; `--update=true` writes the others. SECTION | LINE is a line in a section of a configuration for SOAP, or after
  * `rest`, for REST; anything else is a whole file, whose lines end at `⏎`. What is read is shown where it differs from
- * that configuration. A hint is shown where it is another one than before.
+ * that configuration: `soap` is all of one, `rest` what differs. A hint is shown where it is another one than before.
  */
 import path from 'node:path';
 import { expect, it } from 'vitest';
@@ -34,7 +34,7 @@ function withLine(base: string, section: string, line: string): string {
 function fileOf(text: string): [keyof typeof BASES, string] {
   const [, rest, section, line] = /^(rest )?([a-zA-Z]+) \| (.*)$/.exec(text) ?? [];
   const base = rest === undefined ? 'soap' : 'rest';
-  if (text === 'soap' || text === 'rest') return [text, BASES[text]];
+  if (text === 'soap' || text === 'rest') return ['soap', BASES[text]];
   return section === undefined ? ['soap', text] : [base, withLine(BASES[base], section, line ?? '')];
 }
 
