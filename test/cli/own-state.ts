@@ -1,6 +1,7 @@
 /** The state of this process and what its commands print. */
 import { onTestFinished, vi } from 'vitest';
 import { openOwnStore } from '../../src/daemon/own-state.ts';
+import { LinkedAbort } from '../../src/linked-abort.ts';
 import { restConfig } from '../config/files.ts';
 import { SILENT } from '../support/errors.ts';
 
@@ -28,4 +29,14 @@ export async function ownState(sections: Readonly<Record<string, unknown>> = {})
   const { store, close } = openOwnStore(config, SILENT);
   onTestFinished(close);
   return { directory, file, config, store };
+}
+
+/** The limits of a command are over so many times as soon. */
+export function withoutPatience(times: number) {
+  const [now, { within }] = [performance.now.bind(performance), LinkedAbort.prototype];
+  onTestFinished(() => void vi.restoreAllMocks());
+  vi.spyOn(performance, 'now').mockImplementation(() => now() * times);
+  return vi.spyOn(LinkedAbort.prototype, 'within').mockImplementation(function (this: LinkedAbort, ms) {
+    return within.call(this, ms / times);
+  });
 }

@@ -27,7 +27,7 @@ import { until } from '../support/e2e-until.ts';
 import { ENDED, FAILING, NOW, SETTLED, writeState } from '../support/full-state.ts';
 import { jobOf, ModelJobService, ModelRemote, tasksOf } from '../support/model-remote.ts';
 import { directoryOfFile, temporaryDirectory } from '../support/temp-directory.ts';
-import { ownState } from './own-state.ts';
+import { ownState, withoutPatience } from './own-state.ts';
 
 const directory = directoryOfFile();
 const withoutHosts = (text: string) => text.replaceAll(/(?:127\.0\.0\.1|localhost):\d+/g, 'HOST');
@@ -147,6 +147,8 @@ function putPrograms(directory: string): void {
 }
 
 it('each command prints the whole of a state in which everything has happened', async () => {
+  // The agent answers nothing.
+  withoutPatience(20);
   vi.spyOn(Date, 'now').mockReturnValue(NOW);
   const temporary = path.join(directory, 'temporary');
   fs.mkdirSync(temporary);
@@ -333,9 +335,7 @@ it('commands that wait beside an agent print each thing once, below the line tha
   onTestFinished(() => streams.forEach((stream, at) => void Object.assign(stream, before[at])));
   for (const stream of streams) stream.isTTY = true;
   vi.stubEnv('LC_ALL', 'C.UTF-8');
-  // Seconds pass quickly.
-  const now = performance.now.bind(performance);
-  vi.spyOn(performance, 'now').mockImplementation(() => now() * 20);
+  withoutPatience(20);
   const watch = (jobId: JobId, tasks: readonly TaskId[] | null = [task]) =>
     store.transaction(() => {
       const more = { results: false, settleAfterMs: null, source: 'command' } as const;

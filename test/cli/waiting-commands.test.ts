@@ -17,20 +17,10 @@ import { restConfig } from '../config/files.ts';
 import { until } from '../support/e2e-until.ts';
 import { SILENT } from '../support/errors.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
-import { captured, ownState } from './own-state.ts';
+import { captured, ownState, withoutPatience } from './own-state.ts';
 
 const JOB = '501' as JobId;
 const TASK = '601' as TaskId;
-
-/** The limits of a command are over so many times as soon. */
-function withoutPatience(times: number) {
-  const [now, { within }] = [performance.now.bind(performance), LinkedAbort.prototype];
-  onTestFinished(() => void vi.restoreAllMocks());
-  vi.spyOn(performance, 'now').mockImplementation(() => now() * times);
-  return vi.spyOn(LinkedAbort.prototype, 'within').mockImplementation(function (this: LinkedAbort, ms) {
-    return within.call(this, ms / times);
-  });
-}
 
 it('watch of several jobs asks for all at once, and ends although the agent answers nothing', async () => {
   const { file, store } = await ownState();

@@ -20,7 +20,7 @@ import { difference, outline } from '../../support/view-models.ts';
 const MAIN = '../../../src/view/page/main.tsx';
 const EXPECTED = path.join(import.meta.dirname, 'printed-page.txt');
 /** Far beyond what the page takes to show something on a busy machine. */
-const PATIENCE_MS = 60_000;
+const PATIENCE = { timeout: 60_000, interval: 20 };
 
 const directory = directoryOfFile();
 afterEach(() => {
@@ -254,6 +254,7 @@ it('shows the whole of a state in which everything has happened', async () => {
       fleet: { read, close: async () => {} },
       figures: figures(),
       onFailure: (error: unknown) => failures.push(error),
+      readEveryMs: 50,
     },
   });
   onTestFinished(() => view.close());
@@ -289,7 +290,7 @@ it('shows the whole of a state in which everything has happened', async () => {
     const all = [...keys, ...(data() === dataBefore ? [] : [data()]), ...difference(before, lines())];
     return all.length > 0 ? all : ['as before'];
   };
-  const soon = (condition: () => unknown) => vi.waitFor(condition, { timeout: PATIENCE_MS });
+  const soon = (condition: () => unknown) => vi.waitFor(condition, PATIENCE);
   const turns = async () => {
     for (let times = 0; times < 20; times++) await turn();
   };
@@ -367,14 +368,14 @@ it('shows the whole of a state in which everything has happened', async () => {
   const expected = text.map((part) =>
     part.split('\n').flatMap((line) => (line.startsWith('  ') ? [line.slice(2)] : [])),
   );
-  let patienceMs = PATIENCE_MS;
+  let { timeout } = PATIENCE;
   await expectCases(EXPECTED, async (all) => {
     taken.length = 0;
     for (const step of all.split('; ')) await stepOf(step, steps);
     const wanted = expected.shift();
     await vi
-      .waitFor(() => expect(shown()).toEqual(wanted), { timeout: wanted?.length === 0 ? 2_000 : patienceMs })
-      .catch(() => (patienceMs = 5_000));
+      .waitFor(() => expect(shown()).toEqual(wanted), { ...PATIENCE, timeout: wanted?.length === 0 ? 2_000 : timeout })
+      .catch(() => (timeout = 5_000));
     const result = shown();
     before = lines();
     dataBefore = data();
