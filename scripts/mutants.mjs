@@ -11,6 +11,7 @@
 // --minutes N    begins none later than that
 // --write        puts the scores into docs/dev/evidence.md
 import { execFileSync, fork } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -179,21 +180,21 @@ function startWorker() {
   /** What a run answers, or the file that ended the process or took longer than the limit: then another takes its place. */
   const run = async (message, limit) => {
     await files;
-    const { promise, resolve } = withResolvers();
     const left = new Set(message.tests);
-    const endBy = (hangs) => resolve({ failed: [...left][0], hangs });
-    let timer = setTimeout(endBy, limit, true);
-    const onExit = () => endBy(false);
-    const onMessage = ({ ended, ...answer }) => {
-      if (ended === undefined) return resolve(answer);
-      left.delete(ended);
-      clearTimeout(timer);
+    let timer;
+    const answer = await new Promise((resolve) => {
+      const endBy = (hangs) => resolve({ failed: [...left][0], hangs });
       timer = setTimeout(endBy, limit, true);
-    };
-    child.once('exit', onExit).on('message', onMessage).send(message);
-    const answer = await promise;
+      child.once('exit', () => endBy(false)).send(message);
+      child.on('message', ({ ended, ...result }) => {
+        if (ended === undefined) return resolve(result);
+        left.delete(ended);
+        clearTimeout(timer);
+        timer = setTimeout(endBy, limit, true);
+      });
+    });
     clearTimeout(timer);
-    child.off('exit', onExit).off('message', onMessage);
+    child.removeAllListeners('exit').removeAllListeners('message');
     if (answer.hangs !== undefined) {
       stop();
       start();
@@ -251,25 +252,12 @@ function shuffled(items) {
   return keyed.sort(([a], [b]) => a - b).map(([, item]) => item);
 }
 
-/** Numbers from 0 to 1 by a seed (mulberry32). */
+/** Numbers from 0 to 1 by a seed. */
 function chanceOf(seed) {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
+  let drawn = 0;
+  return () => createHash('md5').update(`${seed} ${drawn++}`).digest().readUInt32LE() / 2 ** 32;
 }
 
 function say(text) {
   process.stdout.write(`${text}\n`);
-}
-
-function withResolvers() {
-  let resolve;
-  const promise = new Promise((given) => {
-    resolve = given;
-  });
-  return { promise, resolve };
 }

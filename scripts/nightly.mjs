@@ -3,21 +3,18 @@
 // gets the commit, and of each step its seconds, its seeds and what it said; `--only NAME` runs one step, `--share 0.1` a
 // tenth of what is made by number or by time.
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const seed = Math.floor(Math.random() * 2 ** 31);
-const NODE = '20.19.0';
 const VITEST = ['npx', 'vitest', 'run', `--sequence.seed=${seed}`];
 const { values } = parseArgs({
   options: {
     only: { type: 'string' },
     share: { type: 'string', default: '1' },
-    newer: { type: 'boolean', default: false },
   },
 });
 const amount = (whole) => String(Math.ceil(whole * Number(values.share)));
@@ -29,7 +26,7 @@ const LARGE = {
 
 /** Where each step's output has these words, they are kept as its result. */
 const RESULTS =
-  /^.*(?: passed, \d+ failed|simulated hours| found, |^not found|seed|newer|installs and runs|equal| run$|mismatch).*$/gm;
+  /^.*(?: passed, \d+ failed|simulated hours| found, |^not found|seed| node_modules\/|installs and runs|equal| run$|mismatch).*$/gm;
 
 /** Those of one list run one after the other, beside those of the other one. */
 const STEPS = [
@@ -47,39 +44,35 @@ const STEPS = [
     properties: { command: VITEST, environment: { JOBTAIL_PROPERTY_TIMES: amount(10) } },
   },
   {
-    packages: { command: ['node', 'scripts/nightly.mjs', '--newer'] },
+    // It ends with 1 where there are some.
+    packages: { command: ['sh', '-c', 'npm outdated || true'] },
     long: { command: [...VITEST, '/long/', 'test/e2e/kill.test.ts'], environment: LARGE },
     'system packages': { command: ['scripts/check-system-packages.sh'] },
     soak: { command: ['npm', 'run', '--silent', 'soak', '--', '--minutes', amount(120)] },
   },
 ];
 
-if (values.newer) await printNewer();
-else await runSteps();
+const directory = path.join(root, 'nightly');
+mkdirSync(directory, { recursive: true });
+const began = new Date().toISOString();
+const commit = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim();
+const report = { began, commit, seed, share: Number(values.share), steps: {} };
+const file = path.join(directory, `${began.replaceAll(':', '')}.json`);
+await run('set-up', ['npm', 'run', '--silent', 'setup:fleet']);
+await Promise.all(STEPS.map(runInTurn));
+process.stdout.write(`${path.relative(root, file)}\n`);
 
-async function runSteps() {
-  const directory = path.join(root, 'nightly');
-  mkdirSync(directory, { recursive: true });
-  const began = new Date().toISOString();
-  const commit = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim();
-  const report = { began, commit, seed, share: Number(values.share), steps: {} };
-  const file = path.join(directory, `${began.replaceAll(':', '')}.json`);
-  await run('set-up', ['npm', 'run', '--silent', 'setup:fleet']);
-  await Promise.all(STEPS.map(runInTurn));
-  process.stdout.write(`${path.relative(root, file)}\n`);
-
-  async function runInTurn(steps) {
-    for (const [name, { command, environment }] of Object.entries(steps)) {
-      if (values.only !== undefined && values.only !== name) continue;
-      const start = performance.now();
-      const { code, output } = await run(name, command, environment);
-      const seconds = Math.round((performance.now() - start) / 1_000);
-      const results = output.match(RESULTS) ?? [];
-      const failure = code === 0 ? {} : { failure: output.split('\n').slice(-400).join('\n') };
-      report.steps[name] = { ok: code === 0, seconds, command: command.join(' '), environment, results, ...failure };
-      if (code !== 0) process.exitCode = 1;
-      writeFileSync(file, `${JSON.stringify(report, null, 2)}\n`);
-    }
+async function runInTurn(steps) {
+  for (const [name, { command, environment }] of Object.entries(steps)) {
+    if (values.only !== undefined && values.only !== name) continue;
+    const start = performance.now();
+    const { code, output } = await run(name, command, environment);
+    const seconds = Math.round((performance.now() - start) / 1_000);
+    const results = output.match(RESULTS) ?? [];
+    const failure = code === 0 ? {} : { failure: output.split('\n').slice(-400).join('\n') };
+    report.steps[name] = { ok: code === 0, seconds, command: command.join(' '), environment, results, ...failure };
+    if (code !== 0) process.exitCode = 1;
+    writeFileSync(file, `${JSON.stringify(report, null, 2)}\n`);
   }
 }
 
@@ -104,21 +97,4 @@ async function run(name, [program, ...args], environment = {}) {
     });
   });
   return { code, output };
-}
-
-/** Prints each package with a newer version that runs on the oldest Node.js that is promised. */
-async function printNewer() {
-  const npm = (...args) => execFileSync('npm', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
-  const { satisfies, gt } = createRequire(`${npm('root', '--global')}/npm/package.json`)('semver');
-  const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
-  const { dependencies, devDependencies, optionalDependencies } = manifest;
-  for (const [name, current] of Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies })) {
-    // The types of Node.js are those of the oldest one.
-    const range = name === '@types/node' ? `^${current}` : `>=${current}`;
-    const found = [JSON.parse(npm('view', `${name}@${range}`, 'name', 'version', 'engines.node', '--json'))].flat();
-    const newest = found
-      .filter(({ version, 'engines.node': node = '*' }) => gt(version, current) && satisfies(NODE, node))
-      .reduce((best, { version }) => (gt(version, best) ? version : best), current);
-    if (newest !== current) process.stdout.write(`${name} ${current}: newer is ${newest}\n`);
-  }
 }

@@ -16,7 +16,6 @@ const TASK = fileURLToPath(new URL('../dist/simulator/demo/demo-task.js', import
 /** So long the jobs write before the pictures are taken, so that their curves have points. */
 const SECONDS = 200;
 const CONFIG = 'config.yaml';
-const PORT = 18_643;
 const place = mkdtempSync(path.join(tmpdir(), 'screenshots-'));
 const started = [];
 
@@ -32,7 +31,7 @@ async function startCluster() {
   let said = '';
   sandbox.stdout.on('data', (bytes) => (said += bytes));
   while (!said.includes('agent run')) await sleep(50);
-  writeFileSync(path.join(place, CONFIG), `${said}\nview: {listen: "127.0.0.1:${PORT}"}\nwatchMine: true\n`);
+  writeFileSync(path.join(place, CONFIG), `${said}\nview: {listen: "127.0.0.1:0"}\nwatchMine: true\n`);
   const [, control] = /control +(\S+)/.exec(said);
   const token = readFileSync(path.join(place, 'sandbox', 'secrets', 'control-token'), 'utf8').trim();
   let job;

@@ -23,14 +23,8 @@ function run(what, command, args) {
 }
 
 function digestOf(files) {
-  const hash = createHash('sha256');
-  for (const file of files)
-    hash
-      .update(file)
-      .update('\0')
-      .update(readFileSync(path.join(root, file)))
-      .update('\0');
-  return hash.digest('hex');
+  const texts = files.map((file) => `${file}\0${readFileSync(path.join(root, file), 'utf8')}\0`);
+  return createHash('sha256').update(texts.join('')).digest('hex');
 }
 
 /** Runs `work` unless it already ran for exactly these inputs; the mark is written after it succeeded. */
