@@ -47,6 +47,9 @@ const declarationOf = (_, whole, names, module) => {
 /** The modules of ECMAScript, of which only what is used is bundled. */
 const YAML = fileURLToPath(new URL('../node_modules/yaml/browser/dist/index.js', import.meta.url));
 
+/** What would fetch a contract, and what is no client. */
+const LEFT_OUT = /[/\\]node_modules[/\\](?:axios|undici[/\\]lib[/\\]mock)[/\\]/;
+
 const BEYOND_ASCII = /[^ -~\t\n]/g;
 const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 const nameOf = (id) => /[/\\]node_modules[/\\]([^/\\]+[/\\].*)$/.exec(id)?.[1].replaceAll('\\', '/');
@@ -56,8 +59,10 @@ export const smallerPackages = {
   name: 'smaller-packages',
   resolveId: (id) => (id === 'yaml' ? YAML : null),
   load: (id) => INSTEAD[nameOf(id)] ?? null,
-  // One character beyond Latin-1 doubles the memory of a whole file, and the time to read it.
   generateBundle(_, bundle) {
+    const unwanted = Object.values(bundle).flatMap(({ moduleIds = [] }) => moduleIds.filter((id) => LEFT_OUT.test(id)));
+    if (unwanted.length > 0) throw new Error(`the program is to be built without ${unwanted[0]}`);
+    // One character beyond Latin-1 doubles the memory of a whole file, and the time to read it.
     for (const file of Object.values(bundle))
       if (file.type === 'chunk') file.code = file.code.replace(BEYOND_ASCII, escaped).replace(BUILT_IN, declarationOf);
   },
