@@ -138,9 +138,9 @@ it('check and run name a read-only disk, whoever asks and whether the directory 
   expect(() => makeDirectories(config)).toThrow(/mirror.directory .* cannot be used: read-only file system/);
 });
 
-it('run waits for room for its state, asks systemd for more time meanwhile, and begins when there is room', async (context) => {
+it('run waits for room for its state, asks systemd for more time meanwhile, and begins anew where that was removed', async (context) => {
   if (datagramsAreMissing()) context.skip('the module unix-dgram is missing');
-  const { disk, file } = await diskWithState(context);
+  const { disk, file, state } = await diskWithState(context);
   const socket = notifySocket(context);
   vi.stubEnv('NOTIFY_SOCKET', socket.path);
   vi.spyOn(process, 'chdir').mockImplementation(() => {});
@@ -162,7 +162,15 @@ it('run waits for room for its state, asks systemd for more time meanwhile, and 
     hint: expect.stringContaining('free some space'),
   });
   fs.rmSync(`${disk.directory}/ballast`);
-  await until('the agent to begin', () => socket.messages.some(({ READY }) => READY === '1'));
+  const begun = (times: number) =>
+    until('the agent to begin', () => socket.messages.filter(({ READY }) => READY === '1')[times - 1]);
+  await begun(1);
+  // Anew with the configuration in force, which is another one than at the start.
+  fs.writeFileSync(file, JSON.stringify({ ...JSON.parse(fs.readFileSync(file, 'utf8')), watch: [{ job: 501 }] }));
+  await begun(2);
+  for (const name of ['', '-wal', '-shm']) fs.rmSync(path.join(state, `agent.db${name}`));
+  expect(await begun(3)).toMatchObject({ STATUS: expect.stringContaining('following 1 job') });
+  expect(stderr.mock.calls.join('')).toContain('state directory replaced, creating it again');
   process.listeners('SIGTERM').at(-1)?.('SIGTERM');
   await running;
   expect(process.listenerCount('SIGHUP')).toBe(listeners);

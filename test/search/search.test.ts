@@ -3,7 +3,8 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { GuardedThread } from '../../src/search/guarded-thread.ts';
 import type { FoundLine, Wanted } from '../../src/search/scan.ts';
 import { type SearchOptions, search } from '../../src/search/search.ts';
 import { expectCases, stepOf } from '../support/errors.ts';
@@ -220,5 +221,14 @@ describe('in threads', () => {
     // Also that of one small file is in a thread.
     const alone = resultsOf({ files: files.slice(1), pattern, wanted: LINES, signal: AbortSignal.timeout(100) });
     await expect(alone).rejects.toMatchObject({ name: 'AbortError' });
+  });
+
+  it('names the file in which an expression takes too long', async () => {
+    const given = vi.spyOn(GuardedThread.prototype, 'ask').mockResolvedValue(undefined);
+    const file = written('slow', 'b\n');
+    await expect(resultsOf({ files: [file], pattern: { source: 'b+' }, wanted: LINES })).rejects.toMatchObject({
+      ...{ code: 'timeout', message: expect.stringContaining(`${file.path}: the expression takes too long`) },
+    });
+    given.mockRestore();
   });
 });

@@ -50,6 +50,8 @@ const action = fc.oneof(
   { weight: 2, arbitrary: fc.record({ do: among('edit'), file, edit, where, restart: fc.boolean() }) },
   // The service hands out raw bytes, or refuses to.
   { weight: 1, arbitrary: fc.record({ do: among('raw-access'), given: fc.boolean() }) },
+  // A later loss may bring back the state of this moment.
+  { weight: 1, arbitrary: fc.record({ do: among('copy-state') }) },
   { weight: 1, arbitrary: fc.record({ do: among('lose-state') }) },
   // From now on the service decodes in another way.
   { weight: 1, arbitrary: fc.record({ do: among('upgrade'), to: utf8 }) },

@@ -104,9 +104,11 @@ export class World {
       'raw-access': ({ given }) => Object.assign(remote, { rawAccess: given }),
       full: ({ room }) => Object.assign(this.#disk, { room }),
       edit: (edit) => this.#edit(edit),
+      'copy-state': () => fs.cpSync(this.#state, `${this.#state}-copy`, { recursive: true }),
       'lose-state': () => {
         this.#engine.kill();
         fs.rmSync(this.#state, { recursive: true });
+        if (fs.existsSync(`${this.#state}-copy`)) fs.renameSync(`${this.#state}-copy`, this.#state);
         for (const subject of this.#subjects) this.#forgetPromises(subject);
         this.#engine = this.#start();
       },
