@@ -98,7 +98,7 @@ export class SshPlace extends TransferPlace {
     fs.writeFileSync(
       file,
       `const { spawn } = require('node:child_process');
-      const server = spawn('sh', ['-c', process.env.SSH_ORIGINAL_COMMAND], { stdio: ['pipe', 'pipe', 'inherit'] });
+      const server = spawn('sh', ['-c', 'exec ' + process.env.SSH_ORIGINAL_COMMAND], { stdio: ['pipe', 'pipe', 'inherit'] });
       server.stdin.on('error', () => {});
       server.on('close', (code) => process.exit(code));
       ${script}`,
