@@ -60,9 +60,8 @@ export class Failures {
     this.#ofAll.#responses += 1;
   }
 
-  /** Records a run that worked. If the service failed meanwhile, the run may have had its responses before. */
-  worked(scope: string, ofServiceBefore: number): void {
-    this.cleared(scope);
+  /** Records a run that the service worked for. If it failed meanwhile, the run may have had its responses before. */
+  worked(ofServiceBefore: number): void {
     if (this.ofService === ofServiceBefore) this.#ofAll.cleared(SERVICE);
   }
 

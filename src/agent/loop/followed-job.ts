@@ -215,8 +215,8 @@ export class FollowedJob implements OneJob {
       else if (kind === 'results') await runResults(this, (names) => this.#search.listed(names), signal);
       else if (kind === 'search') await this.#search.run(signal);
       else return await this.#pass.run(signal).then(() => this.#resume());
-      failures.logged.cleared(failures.scopeOf(kind));
       if (failures.isFailing(kind)) await failures.succeeded([kind], { grew: false });
+      failures.logged.cleared(failures.scopeOf(kind));
     } catch (thrown) {
       const error = asJobtailError(thrown);
       if (error.code !== 'aborted' || !signal.aborted) this.#failed(kind, error);

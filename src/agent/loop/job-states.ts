@@ -120,7 +120,8 @@ export class JobStates implements Scheduled {
       await this.#refresh();
       this.#backOff.reset();
       this.#failing = null;
-      failures.worked(SCOPE, ofService);
+      failures.cleared(SCOPE);
+      failures.worked(ofService);
       events.onJobStates('ok');
     } catch (thrown) {
       if (signal.aborted) return;

@@ -120,8 +120,8 @@ export class PassRun {
       stall.grew();
       context.events.onAppended(appended);
     }
-    for (const kind of DUE_RUNS) failures.logged.cleared(failures.scopeOf(kind));
     await failures.succeeded(DUE_RUNS, { grew: appended > 0 });
+    for (const kind of DUE_RUNS) failures.logged.cleared(failures.scopeOf(kind));
   }
 
   /** Rejects with the failure if the pass must be retried. */

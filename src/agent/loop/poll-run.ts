@@ -85,7 +85,7 @@ export class PollRun {
       // The first results come with the first live files.
       due.plan('results');
     }
-    if (hasResponse) failures.logged.worked(failures.scopeOf('poll'), ofService);
+    if (hasResponse) failures.logged.worked(ofService);
     // After a timeout, the raw bytes are tried: `raw-unavailable` may be without any response.
     if (outcomes.some((outcome) => outcome !== 'raw-unavailable')) failures.logged.responded();
 

@@ -26,7 +26,7 @@ export async function runResults(
     return onListed(names);
   };
   const end = await results.sync(jobId, { remote, isFinal: false, onListed: onResponse, signal });
-  failures.logged.worked(failures.scopeOf('results'), ofService);
+  failures.logged.worked(ofService);
   if (end.changed + end.failed > 0) log.info({ jobId, ...end }, 'results synced');
   failures.resultsSynced();
   if (isFollowed(job.life)) due.planAgain('results', withJitter(limits.resultsIntervalMs, random()));

@@ -100,9 +100,16 @@ export class RunFailures {
     return this.#failing.get(kind)?.backOff.remainingMs ?? 0;
   }
 
-  succeeded(kinds: readonly DueRun[], end: FinishedRun): Promise<void> {
+  /** Resolves when it is stored; what failed goes on failing if that fails. */
+  async succeeded(kinds: readonly DueRun[], end: FinishedRun): Promise<void> {
+    const before = [...this.#failing].filter(([kind]) => kinds.includes(kind));
     for (const kind of kinds) this.#failing.delete(kind);
-    return this.#note(end);
+    try {
+      await this.#note(end);
+    } catch (thrown) {
+      for (const [kind, failing] of before) this.#failing.set(kind, failing);
+      throw thrown;
+    }
   }
 
   inBackground(commit: Promise<void>): void {
