@@ -6,7 +6,6 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
-import type { JobDescription } from '../../simulator/control.ts';
 import { freePort } from '../../simulator/free-port.ts';
 import { execute } from '../../src/cli/execute.ts';
 import { loadConfig } from '../../src/config/load.ts';
@@ -15,9 +14,10 @@ import { viewSettingsOf } from '../../src/daemon/view-thread.ts';
 import { FileWatch } from '../../src/daemon/watch-files.ts';
 import { JobtailError } from '../../src/errors.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
+import type { Operation } from '../../src/operations.ts';
 import { DECODING_CAPABILITY } from '../../src/remote/text/decoding.ts';
 import { JobInformations, Requests } from '../../src/store/jobs.ts';
-import type { JobRow, ResultSyncRow, StoredError } from '../../src/store/rows.ts';
+import type { JobRow, ResultSyncRow, StoredError, WatchState } from '../../src/store/rows.ts';
 import { WAKE_FILE } from '../../src/store/store.ts';
 import { serveView } from '../../src/view/serve.ts';
 import { startAgent } from '../support/composed-agent.ts';
@@ -99,6 +99,9 @@ interface Page {
   readonly shown?: (text: string) => string;
 }
 
+/** The values of a step, as JSON with commas between them. */
+const valuesOf = <Values extends readonly unknown[]>(of: string) => JSON.parse(`[${of}]`) as Values;
+
 /**
  * Runs the command of each line of a page that begins with `$ agent`, after the steps that lines with `#` name. What they
  * print is the rest of the page, which `--update=true` writes. A word may be in quotes. `# STEP at X` happens once the next
@@ -107,12 +110,13 @@ interface Page {
 async function expectPage(file: string, { config, names = new Map(), steps = {}, shown = (text) => text }: Page) {
   let all = '';
   let meanwhile: Meanwhile[] = [];
+  const named = (text: string) => [...names].reduce((all, [name, value]) => all.replaceAll(name, value), text);
   const stepOf = (written: string) => {
     const [, word = '', of = ''] = /^(\S+) ?(.*)$/.exec(written) ?? [];
     const step = steps[written] ?? steps[word];
     if (written === 'Ctrl-C') return () => process.emit('SIGINT', 'SIGINT');
     if (step === undefined) throw new Error(`there is no such step: ${written}`);
-    return () => step(of);
+    return () => step(named(of));
   };
   for (const line of fs.readFileSync(path.join(import.meta.dirname, file), 'utf8').split('\n')) {
     const [, sort, rest = ''] = /^([#$]) ?(.*)$/.exec(line) ?? [];
@@ -120,10 +124,7 @@ async function expectPage(file: string, { config, names = new Map(), steps = {},
     all += `${line}\n`;
     let printed: unknown;
     if (sort === '$') {
-      const args = [...rest.matchAll(/'([^']*)'|\S+/g)].slice(1).map(([word, quoted = word]) => {
-        for (const [name, value] of names) quoted = quoted.replaceAll(name, value);
-        return quoted;
-      });
+      const args = [...rest.matchAll(/'([^']*)'|\S+/g)].slice(1).map(([word, quoted = word]) => named(quoted));
       if (config !== undefined && args[0] !== '__complete') args.splice(1, 0, '--config', config());
       printed = `${await printedBy(args, meanwhile)}\n`;
       meanwhile = [];
@@ -194,18 +195,14 @@ it('each command prints the whole of a state in which everything has happened', 
         );
         store.results.saveAll(synced);
       },
-      'the job is ending': () => store.jobs.setState(FAILING, 'ending'),
-      'the job is ended': () => store.jobs.setState(FAILING, 'ended'),
+      state: (state) => store.jobs.setState(FAILING, state as WatchState),
       'a terminal, narrower than a last line without an end'() {
         store.jobs.setState(FAILING, 'watched');
         fs.appendFileSync(odd, `${'-'.repeat(80)}end`);
         Object.assign(process.stdout, { isTTY: true, columns: 70, rows: 12 });
       },
-      'a shell completes words'() {
-        Object.assign(process.stdout, { isTTY, columns, rows });
-        vi.stubEnv('AGENT_CONFIG', configFile);
-      },
-      'the configuration of the line counts, wherever it stands': () => vi.stubEnv('AGENT_CONFIG', '/none.yaml'),
+      'no terminal': () => Object.assign(process.stdout, { isTTY, columns, rows }),
+      AGENT_CONFIG: (file) => vi.stubEnv('AGENT_CONFIG', file),
     },
   });
   expect(fs.readFileSync(configFile, 'utf8'), 'no report is written over it').toBe(before);
@@ -214,7 +211,7 @@ it('each command prints the whole of a state in which everything has happened', 
 
 it('each command that an agent works for prints what the agent did', async () => {
   const [remote, service] = [new ModelRemote(), new ModelJobService()];
-  const put = (name: string, text = 'x') => remote.files.set(`9001/${name}`, Buffer.from(text));
+  const put = (name: string, text: string) => remote.files.set(`9001/${name}`, Buffer.from(text));
   put('stdout', 'one\ntwo\n');
   service.set(jobOf('501', 'Running', { tasks: tasksOf('9001') }));
   service.set(jobOf('502', 'Queued', { name: 'another' }));
@@ -234,47 +231,31 @@ it('each command that an agent works for prints what the agent did', async () =>
   const rule = JSON.stringify({ on: ['failed'], command: ['sh', '-c', '[ -e "$0" ] && cat >> "$0"', gate] });
   const text = fs.readFileSync(ofAgent, 'utf8').replace('\nauth:', jobsUrl);
   fs.writeFileSync(file, `${text}\nnotify: [${rule}]\n`, { mode: 0o600 });
-  const withJobs = file;
-  const configureBy = (other: string) => () => {
-    file = other;
-  };
   await expectPage('printed-by-agent.txt', {
     config: () => file,
     names: new Map([['DIR', directory]]),
     steps: {
       'the target works': () => fs.writeFileSync(gate, ''),
-      'what it received, and a configuration without jobsUrl and rules'() {
-        expect(JSON.parse(fs.readFileSync(gate, 'utf8'))).toMatchObject({ type: 'test', count: 1 });
-        file = ofAgent;
+      'what it received': () => fs.readFileSync(gate, 'utf8').replaceAll(/"(?:id|time)":"[^"]*",/g, ''),
+      config: (other) => {
+        file = other;
       },
-      'with them': configureBy(withJobs),
       async 'its row, once its lines are here'() {
         await until('its lines', () => store.liveFiles.ofJob(FAILING)[0]?.position === 8);
         const { results, stallAfterMs, settleAfterMs } = store.jobs.get(FAILING) as JobRow;
         const files = store.liveFiles.ofJob(FAILING).map((row) => row.file);
         return `${JSON.stringify({ results, stallAfterMs, settleAfterMs, files })}\n`;
       },
-      'a result': () => put('new'),
+      put: (of) => put(...valuesOf<[string, string]>(of)),
+      remove: (name) => remote.files.delete(name),
       'both results are here': () => until('its result', () => store.results.counts(FAILING).synced === 2),
-      'a result outside, and another one that changed'() {
-        put('../evil');
-        put('new', 'changed');
-      },
-      'the one outside is gone': () => remote.files.delete('9001/../evil'),
-      'the other one is gone': () => remote.files.delete('9001/new'),
       'the rule': () => `${JSON.stringify({ ...store.watchMine.of('command'), since: 'TIME' })}\n`,
-      'no raw access'() {
-        remote.rawAccess = false;
-      },
-      'raw access'() {
-        remote.rawAccess = true;
-      },
+      rawAccess: (is) => Object.assign(remote, { rawAccess: is === 'true' }),
       'its mirrors': () => `${fs.existsSync(path.join(mirrorDirectory, FAILING)) ? 'are there' : 'are gone'}\n`,
       'a job without tasks'() {
         const request = { tasks: [], files: [], results: false, settleAfterMs: null, source: 'command' } as const;
         store.jobs.watch({ jobId: '503' as JobId, ...request }, 0);
       },
-      'a configuration without jobsUrl and rules': configureBy(ofAgent),
     },
   });
   expect(store.requests.open('service')).toEqual([]);
@@ -284,15 +265,13 @@ it('each command prints what it does where no agent runs', async (context) => {
   const place = Place.make(context);
   const sandbox = await place.startSandbox();
   const names = new Map([['DIR', place.directory]]);
-  const [first, , third] = (await Promise.all(
-    [1, 2, 3].map(async (number) => {
-      const job = await sandbox.submit({ tasks: [{}] });
-      names.set(`JOB-${number}`, job.jobId).set(`TASK-${number}`, taskOf(job).taskId);
-      return job;
-    }),
-  )) as [JobDescription, JobDescription, JobDescription];
-  const write = (text: string) => () => fs.writeFileSync(taskOf(first).files.stdout, text);
-  write('one\ntwo\n')();
+  for (const number of [1, 2, 3]) {
+    const job = await sandbox.submit({ tasks: [{}] });
+    const { taskId, files } = taskOf(job);
+    names.set(`JOB-${number}`, job.jobId).set(`TASK-${number}`, taskId).set(`STDOUT-${number}`, files.stdout);
+  }
+  const write = (text: string) => fs.writeFileSync(names.get('STDOUT-1') ?? '', text);
+  write('one\ntwo\n');
   const configure = (jobsUrl: string | null, sections: Sections = {}) =>
     place.configure(sandbox, { service: { jobsUrl }, ...sections });
   vi.spyOn(process, 'chdir').mockReturnValue();
@@ -306,10 +285,8 @@ it('each command prints what it does where no agent runs', async (context) => {
         .replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/g, 'TIME')
         .replaceAll(/(?<=\?ticket=)\S+/g, 'TICKET'),
     steps: {
-      'with jobsUrl, a rule, and a job in the configuration': () =>
-        configure(sandbox.jobsUrl, { watchMine: { include: ['none-*'] }, watch: [{ job: Number(third.jobId) }] }),
-      'its stdout grows': write('one\ntwo\nthree\n'),
-      'its stdout changes': write('one\ntwO\n'),
+      jobsUrl: (of) => configure(sandbox.jobsUrl, ...valuesOf<[Sections]>(of)),
+      stdout: (of) => write(...valuesOf<[string]>(of)),
       async 'a job of the rule, as an agent has both'() {
         const store = openSharedStore(await loadConfig(place.configFile));
         const request = { tasks: [], files: [], results: true, settleAfterMs: null, source: 'mine' } as const;
@@ -318,9 +295,7 @@ it('each command prints what it does where no agent runs', async (context) => {
         store.watchMine.save({ ...rule, source: 'config', since: 1 });
         store.close();
       },
-      'what the configuration names is not changed by these commands': () => {},
-      // Without a job of the configuration, that of the state is asked for.
-      'without them': () => configure(null, { results: { transfer: 'service' } }),
+      'no jobsUrl': () => configure(null, { results: { transfer: 'service' } }),
     },
   });
 });
@@ -423,13 +398,19 @@ it('agent view prints the link of the view that answers, or serves one, and open
   await expectPage('printed-view.txt', {
     config: () => file,
     names: new Map([['DIR', directory]]),
-    shown: (text) => withoutHosts(text).replaceAll(/(?<=\?ticket=)[\w.-]+/g, 'TICKET'),
+    shown: (text) =>
+      withoutHosts(text)
+        .replaceAll(/(?<=\?ticket=)[\w.-]+/g, 'TICKET')
+        .replaceAll(/\d+ d ago/g, 'TIME ago'),
     steps: {
       async 'another program listens there'() {
         other.listen(settings.listen);
         await once(other, 'listening');
       },
-      'the service does not decode UTF-8': () => store.capabilities.set(DECODING_CAPABILITY, 'other'),
+      'the service does not decode UTF-8, and its key for transfers is lost'() {
+        store.capabilities.set(DECODING_CAPABILITY, 'other');
+        store.leases.lose(store.leases.ask(FAILING, 1), 'no answer');
+      },
       async 'the view of the agent does'() {
         other.close();
         await once(other, 'close');
@@ -491,97 +472,60 @@ it('agent check prints what it detects of a service, what is wrong, and what to 
   putPrograms(programs);
   const wrong = path.join(place.directory, 'cluster', 'wrong');
   fs.writeFileSync(wrong, 'wrong\n', { mode: 0o644 });
-  const { jobsUrl } = sandbox;
-  const elsewhere = sandbox.baseUrl.replace('http:', 'https:');
-  const submit = async (name: string) => {
-    const job = await sandbox.submit({ tasks: [{}] });
-    names.set(name, job.jobId);
-    return job;
-  };
-  const names = new Map([['DIR', place.directory]]);
+  const names = new Map([
+    ['DIR', place.directory],
+    ['JOBS-URL', sandbox.jobsUrl],
+    ['ADDRESS', new URL(sandbox.baseUrl).host],
+  ]);
   const configure = (sections: Sections = {}, service: object = {}) =>
     place.configure({ ...sandbox, ...service }, sections);
-  const rest = (sections: object = {}) => {
-    const directories = { mirror: { directory: place.mirror }, state: { directory: place.state } };
-    place.writeConfig(JSON.stringify({ ...sandbox.configuration('rest'), ...directories, ...sections }));
-  };
   // Another server, which knows nothing of jobs.
-  const other = createServer((_, response) => response.writeHead(404, headers).end());
-  let headers: Record<string, string> = {};
-  other.listen(0, '127.0.0.1');
+  let date = '';
+  const other = createServer((_, response) => response.writeHead(404, { date }).end()).listen(0, '127.0.0.1');
   await once(other, 'listening');
   onTestFinished(() => void other.close());
-  const { port } = other.address() as AddressInfo;
-  const atOther = (date: number | string) => {
-    headers = { date: typeof date === 'string' ? date : new Date(Date.now() + date).toUTCString() };
-    configure({}, { baseUrl: `http://localhost:${port}` });
-  };
+  names.set('OTHER', `localhost:${(other.address() as AddressInfo).port}`);
+  let before: readonly string[] = [];
   await expectPage('printed-check.txt', {
     config: () => place.configFile,
     names,
-    shown: (text) =>
-      withoutHosts(text)
+    shown(text) {
+      const lines = withoutHosts(text)
         .replaceAll(/aheadMs=\d+|\d+ s (?=behind|ahead)/g, 'SO MUCH ')
-        .replaceAll(/(?<=does not speak TLS )\(.*\)/g, '(WHY)'),
+        .replaceAll(/(?<=does not speak TLS )\(.*\)/g, '(WHY)')
+        .split('\n');
+      const marked = lines.map((line) => (/^[✓·✗! ]/.test(line) && before.includes(line) ? '.' : line));
+      before = lines;
+      return marked.join('\n').replaceAll(/^\.$(?:\n\.$)*/gm, (same) => `... ${(same.length + 1) / 2} lines as before`);
+    },
     steps: {
-      'with jobsUrl': () => configure({ service: { jobsUrl } }),
-      async 'a job that has written'() {
-        configure();
-        const { taskId, files } = taskOf(await submit('JOB'));
-        names.set('TASK', taskId);
+      configure: (of) => configure(...valuesOf<[Sections?, object?]>(of)),
+      rest: (of) => {
+        const directories = { mirror: { directory: place.mirror }, state: { directory: place.state } };
+        const [sections = {}] = valuesOf<[object?]>(of);
+        place.writeConfig(JSON.stringify({ ...sandbox.configuration('rest'), ...directories, ...sections }));
+      },
+      async submit(of) {
+        const job = await sandbox.submit({ tasks: [{}] });
+        const { taskId, files } = taskOf(job);
+        for (const [at, name] of of.split(' ').entries()) names.set(name, [job.jobId, taskId][at] ?? '');
         fs.writeFileSync(files.stdout, 'hello\n');
       },
-      'it changes nothing; an unknown key'() {
-        expect(fs.readdirSync(place.directory).sort()).toEqual(['cluster', 'config.yaml']);
-        configure({ pool: {} });
+      fail: (jobId) => sandbox.change(jobId, 'fail'),
+      fault: (operation) => sandbox.fault({ kind: 'http', status: 418, operation: operation as Operation }),
+      'it changes nothing': () => expect(fs.readdirSync(place.directory).sort()).toEqual(['cluster', 'config.yaml']),
+      mode(of) {
+        const [mode = '', file = ''] = of.split(' ');
+        fs.chmodSync(file, Number.parseInt(mode, 8));
       },
-      'a wrong password, for all users': () => configure({}, { passwordFile: wrong }),
-      'for the group, and an address of the view that is in use'() {
-        fs.chmodSync(wrong, 0o640);
-        const view = { listen: new URL(sandbox.baseUrl).host };
-        configure({ results: { transfer: 'soap' }, view }, { passwordFile: wrong });
+      PATH: (directories) => vi.stubEnv('PATH', directories),
+      ahead: (seconds) => {
+        date = new Date(Date.now() + Number(seconds) * 1_000).toUTCString();
       },
-      // Directories of the system may stand there by mistake.
-      'a password and a state that are directories of programs'() {
-        fs.chmodSync(wrong, 0o644);
-        fs.chmodSync(programs, 0o755);
-        configure({ state: { directory: programs } }, { passwordFile: programs });
+      'no date': () => {
+        date = '?';
       },
-      'a notification without its key': () => {
-        const secretFile = path.join(place.directory, 'no-key');
-        configure({ notify: [{ on: ['failed'], url: 'https://hooks.example.org', secretFile }] });
-      },
-      'another namespace': () => configure({ service: { namespace: 'http://sandbox.example.org' } }),
-      'https where there is none': () => configure({ service: { fileTransferUrl: `${elsewhere}/FileTransferWs` } }),
-      'as it should be': () => configure(),
-      async 'a job that failed, and no results'() {
-        await sandbox.change((await submit('OVER')).jobId, 'fail');
-        configure({ service: { jobsUrl }, results: { enabled: false } });
-      },
-      'a share that is not mounted, notifications in plain text, and a view': () =>
-        configure({
-          ...{ service: { jobsUrl }, view: {}, notify: [{ on: ['failed'], url: 'http://hooks.example.org/SECRET' }] },
-          results: { transfer: 'direct', shareRoots: { '/scratch': '/none/scratch' } },
-        }),
-      'a job in the configuration'() {
-        const [job, task] = ['JOB', 'TASK'].map((name) => Number(names.get(name)));
-        configure({ watch: [{ job, tasks: [task] }], results: { transfer: 'service' } });
-      },
-      'without programs'() {
-        vi.stubEnv('PATH', wrong);
-        configure({ service: { jobsUrl } });
-      },
-      'results by programs only': () => configure({ results: { transfer: 'direct' } }),
-      'over REST': () => rest(),
-      'with the key of an API': () => rest({ auth: { method: 'api-key', username: 'alice', passwordFile: wrong } }),
-      'another server, ten minutes behind': () => atOther(-600_000),
-      'ten minutes ahead': () => atOther(600_000),
-      'without a date': () => atOther('?'),
-      'behind a proxy that is none': () => configure({ service: { proxy: `http://127.0.0.1:${port}` } }),
-      async 'the service is stopped'() {
-        await sandbox.stop();
-        configure();
-      },
+      'the service is stopped': () => sandbox.stop(),
       // How its name is not found depends on the machine.
       async 'a name that is not found'() {
         configure({}, { baseUrl: 'http://middleware.invalid' });

@@ -21,7 +21,7 @@ import { SILENT } from './errors.ts';
 /** Sections of the configuration file, to be laid over the defaults. */
 export type Sections = Readonly<Record<string, unknown>>;
 
-/** What `status --json` prints; test/cli/long/json-keys.test.ts checks its keys. */
+/** What `status --json` prints; test/cli/json-page.test.ts checks its keys. */
 export type Status = ReturnType<typeof reportOf>;
 
 /** The user and the group without rights, by the custom of most systems. */
