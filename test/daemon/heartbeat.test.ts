@@ -1,4 +1,4 @@
-/** What feeds the watchdog also ends when calls wait and none is made; its turns: test/agent/schedule/scheduler.test.ts. */
+/** What feeds the watchdog also ends when calls wait and none is made; its turns: test/agent/schedule/schedule.test.ts. */
 import { expect, it, vi } from 'vitest';
 import { Calls } from '../../src/agent/calls.ts';
 import { ServerShare } from '../../src/agent/server-share.ts';

@@ -6,6 +6,15 @@ interface Waiting {
   readonly callback: () => void;
 }
 
+const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** A time as steps of cases have it: `-5m`. */
+export function writtenMs(text: string): number {
+  const [, count, unit] = /^([+-]?\d+)(ms|s|m|h|d)$/.exec(text) ?? [];
+  if (unit === undefined) throw new Error(`no time: ${text}`);
+  return Number(count) * UNITS[unit as keyof typeof UNITS];
+}
+
 /** Turns of the event loop with nothing to do, after which what a timer began has come to its next wait. */
 const QUIET_TURNS = 2;
 /** Far beyond what a process or a connection takes on a busy machine. */

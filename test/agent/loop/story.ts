@@ -14,22 +14,17 @@ import { sleep } from '../../../src/system/clock.ts';
 import { DiskReserve } from '../../../src/system/files.ts';
 import { startJob } from '../../support/composed-agent.ts';
 import { JOB, STDOUT } from '../../support/engine.ts';
+import { writtenMs } from '../../support/held-clock.ts';
 import { NEW_RESULT } from '../../support/live-place.ts';
 import { at, jobOf, tasksOf } from '../../support/model-remote.ts';
 
 type Started = Awaited<ReturnType<typeof startJob>>;
 type CallKind = 'texts' | 'probes' | 'listings' | 'downloads' | 'lists' | 'reports';
 
-const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+const [MINUTE_MS, DAY_MS] = [60_000, 86_400_000];
 /** What a step that passes time looks at: no more moments than this, and a second apart. */
 const MAX_LOOKS = 20;
 const MAX_SHOWN = 30;
-
-function msOf(text: string): number {
-  const [, sign, count, unit] = /^([+-]?)(\d+)(ms|s|m|h|d)$/.exec(text) ?? [];
-  if (unit === undefined) throw new Error(`no time: ${text}`);
-  return Number(`${sign}${count}`) * UNITS[unit as keyof typeof UNITS];
-}
 
 /** `200 b` of a text that is longer than a line. */
 const short = (text: string) => (text.length > MAX_SHOWN ? `${text.length} bytes` : JSON.stringify(text));
@@ -297,7 +292,7 @@ class JobStory {
       },
       state: () => store.jobs.setState(JOB, first as WatchState),
       refresh: () => agent.refresh(),
-      clock: () => clock.stepWall(msOf(first)),
+      clock: () => clock.stepWall(writtenMs(first)),
       mended: () =>
         agent.tryAgain(({ exitCode, isOfService }) => (first === 'secret' ? exitCode === EXIT.signIn : isOfService)),
       file: () => remote.files.set(first, Buffer.from(JSON.parse(text) as string, 'latin1')),
@@ -311,15 +306,15 @@ class JobStory {
       refused: () => (this.#refused = Number(first)),
       fail: () => {
         const [, pause, message = 'it fails'] = /^(?:in (\S+) ?)?(.*)$/.exec(last.join(' ')) ?? [];
-        const more = pause === undefined ? {} : { retryAfterMs: msOf(pause) };
+        const more = pause === undefined ? {} : { retryAfterMs: writtenMs(pause) };
         this.#rules.set(`fail ${first}`, {
           call: first,
           error: new JobtailError(second as ErrorCode, message || 'it fails', more),
         });
       },
-      slow: () => this.#rules.set(`slow ${first}`, { call: first, slowMs: msOf(second) }),
+      slow: () => this.#rules.set(`slow ${first}`, { call: first, slowMs: writtenMs(second) }),
       once: () => this.#rules.set(`once ${first}`, { call: first, step: text }),
-      deaf: () => this.#rules.set(`slow ${first}`, { call: first, slowMs: msOf(second), isDeaf: true }),
+      deaf: () => this.#rules.set(`slow ${first}`, { call: first, slowMs: writtenMs(second), isDeaf: true }),
       works: () => {
         for (const kind of ['fail', 'slow', 'once']) this.#rules.delete(`${kind} ${first}`);
       },
@@ -358,7 +353,7 @@ class JobStory {
       theirs: () => this.#started.theirs.add(first as JobId),
       ours: () => this.#started.theirs.delete(first as JobId),
       rule: () => {
-        const rule = { include: ['**'], exclude: [], maxAgeMs: UNITS.d, maxJobs: 200, source: 'command' } as const;
+        const rule = { include: ['**'], exclude: [], maxAgeMs: DAY_MS, maxJobs: 200, source: 'command' } as const;
         if (first === 'none') store.watchMine.remove('command');
         else store.watchMine.save({ ...rule, since: clock.now(), ...(JSON.parse(rest || '{}') as object) });
         agent.refresh();
@@ -367,7 +362,7 @@ class JobStory {
       thirty: () => {
         for (let id = 1; id <= 30; id++) {
           const [isOver, isEven] = [id % 3 !== 0, id % 2 === 0];
-          const endTime = isOver ? at(clock.now() - (isEven ? 30 * UNITS.d : UNITS.m)) : null;
+          const endTime = isOver ? at(clock.now() - (isEven ? 30 * DAY_MS : MINUTE_MS)) : null;
           const state = isOver ? 'Finished' : isEven ? 'Running' : 'Queued';
           service.set(
             jobOf(`${id}`, state, { tasks: tasksOf(`${10_000 + id}`), endTime, submitTime: at(clock.now()) }),
@@ -394,7 +389,7 @@ class JobStory {
       },
       keys: () => {
         const hang = async (...call: Parameters<Results['endTransfer']>) =>
-          await sleep(clock, msOf(first), call[1].signal);
+          await sleep(clock, writtenMs(first), call[1].signal);
         vi.spyOn(Results.prototype, 'endTransfer').mockImplementation(hang);
       },
       remove: () => fs.rmSync(path.join(this.#started.mirrorDirectory, JOB, first)),
@@ -405,9 +400,9 @@ class JobStory {
 
   async play(step: string): Promise<string[]> {
     const [word, first = ''] = step.split(' ');
-    if (word === 'pass') return await this.#pass(step, msOf(first));
+    if (word === 'pass') return await this.#pass(step, writtenMs(first));
     if (word === 'begin') {
-      await this.#pass(step, msOf(first));
+      await this.#pass(step, writtenMs(first));
       return [];
     }
     if (word === 'release') await this.#started.agent.release(JOB);
