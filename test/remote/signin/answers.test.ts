@@ -2,6 +2,7 @@
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import type { AuthSettings } from '../../../src/auth.ts';
+import { expiryOf, tokenOf } from '../../../src/remote/signin/sign-in.ts';
 import { expectCases, writtenBytes } from '../../support/errors.ts';
 import { CODE, expectNoSecret, failureOf, NEVER, passwordSettings, secretDirectory, signInService } from './server.ts';
 
@@ -47,6 +48,23 @@ function sent(): string[] {
   });
 }
 
+const named = (text: string) => {
+  const name = Object.entries(SECRETS).find(([, secret]) => secret === text)?.[0];
+  return name ?? text;
+};
+const jwt = (claims: string) => `a.${Buffer.from(claims).toString('base64url')}.c2ln`;
+
+it('a token is read as issuers print it, and its end is known, as is written in tokens.txt', async () => {
+  await expectCases(path.join(import.meta.dirname, 'tokens.txt'), (written) => {
+    const [what, ...texts] = written.split(' | ');
+    const read = (text: string) =>
+      what === 'token'
+        ? named(tokenOf(`${bodyOf(text)}`))
+        : expiryOf(/^\W/.test(text) ? jwt(text) : text, 1_795_824_000_000);
+    return [...new Set(texts.map((text) => read(text) || 'nothing'))];
+  });
+});
+
 it('each answer is read as a grant, or shown without a secret, as is written', async () => {
   let hint: string | undefined;
   await expectCases(path.join(import.meta.dirname, 'answers.txt'), async (written) => {
@@ -63,9 +81,8 @@ it('each answer is read as a grant, or shown without a secret, as is written', a
     const [event] = events;
     if (event?.kind === 'signed-in') {
       const [kind, value] = Object.values(result as object);
-      const name = Object.entries(SECRETS).find(([, secret]) => secret === value)?.[0];
       expect(event).toEqual({ kind: 'signed-in', grant: kind, tookMs: 0 });
-      return [...requests, `${kind} ${name}`];
+      return [...requests, `${kind} ${named(value)}`];
     }
     const error = await failureOf(Promise.reject(result), HIDDEN);
     expect(event).toMatchObject({ kind: 'failed', error: { code: error.code } });

@@ -9,154 +9,134 @@ import type { AuthSettings } from '../../../src/auth.ts';
 import { asJobtailError, JobtailError } from '../../../src/errors.ts';
 import { expectCases } from '../../support/errors.ts';
 import { until } from '../../support/wire-server.ts';
-import { CODE, failureOf, NEVER, passwordSettings, secretDirectory, signInService } from './server.ts';
+import {
+  type Answer,
+  CODE,
+  expectNoSecret,
+  NEVER,
+  passwordSettings,
+  secretDirectory,
+  signInService,
+} from './server.ts';
 
 const { path, write } = secretDirectory();
 const { service, signIn } = signInService();
 const SECRET = 'correct-horse-battery-staple';
-const settings = async () => passwordSettings(await write('password', SECRET));
+/** By the first step. */
+const METHODS: Readonly<Record<string, object>> = {
+  key: { method: 'api-key' },
+  credential: { secret: { kind: 'credential', name: 'password' } },
+};
 
-/** Callers ask (A), leave (-A) and report a lost grant (!A, or ! one that never was); `wait`: for a request; `go`: all are answered. */
-it.each([
-  ['is got once for all who ask at the same time', 'A B C wait D go', 'A1 B1 C1 D1, 1 requests, 0 given up, 1 events'],
-  ['comes to the others when one who waits goes', 'A B wait -A go', 'Aaborted B1, 1 requests, 0 given up, 1 events'],
-  [
-    'is given up when all who wait have gone, without a pause for the next',
-    'A B wait -A -B C wait go',
-    'Aaborted Baborted C1, 2 requests, 1 given up, 1 events',
-  ],
-  [
-    'is got once after a sign-in that was given up, however late that one ends',
-    'A wait -A B wait C go',
-    'Aaborted B1 C1, 2 requests, 1 given up, 1 events',
-  ],
-  ['is not asked for by who has gone already', '-A A', 'Aaborted, 0 requests, 0 given up, 0 events, no session'],
-  [
-    'is renewed when it is lost, also if the same code comes again',
-    'A !A B !A C !B !B D',
-    'A1 B2 C2 D3, 3 requests, 0 given up, 3 events',
-  ],
-  ['is none when it is lost', 'A !A', 'A1, 1 requests, 0 given up, 1 events, no session'],
-  [
-    'is not lost by word of a grant it never had, nor while it is renewed',
-    'A wait ! go ! B',
-    'A1 B1, 1 requests, 0 given up, 1 events',
-  ],
-])('the session %s', async (_, story, outcome) => {
-  const { session, events, clock } = signIn(await settings());
+/** Callers by their letters, the service, and what becomes of them. */
+async function place(first: string) {
+  const env: Record<string, string> = {};
+  const auth = { ...passwordSettings(await write('password', SECRET)), ...METHODS[first] } as AuthSettings;
+  const { session, clock, events } = signIn(auth, { env, ...(first === 'least' && { random: () => 0 }) });
+  service.received = [];
+  service.givenUp = 0;
+  const lines: string[] = [];
+  let [hint, waits, isHeld]: [string | undefined, number, boolean] = [undefined, 0, false];
+  let last: Grant | JobtailError | undefined;
+  let reply: (body: string) => Answer = () => ({ body: `"${CODE}"` });
   const held: (() => void)[] = [];
-  let waits = 0;
-  let isHeld = story.includes('go');
-  service.answer = () =>
-    new Promise(
-      (resolve) => void (isHeld ? held : { push: (go: () => void) => go() }).push(() => resolve({ body: `"${CODE}"` })),
-    );
+  service.answer = ({ body }) =>
+    isHeld ? new Promise((resolve) => void held.push(() => resolve(reply(body)))) : reply(body);
   const stops: Record<string, AbortController> = {};
-  const results: Record<string, Promise<Grant | string>> = {};
-  const grants: (Grant | string)[] = [];
-  for (const step of story.split(' ')) {
-    const name = step.slice(-1);
-    stops[name] ??= new AbortController();
-    if (step === 'wait') {
+  const asked: Record<string, Promise<Grant | JobtailError>> = {};
+  const show = (error: JobtailError) => {
+    expectNoSecret(error, [SECRET]);
+    const { code, message, hint: now, retryAfterMs } = error;
+    const wish = retryAfterMs === undefined ? '' : `, retry after ${retryAfterMs} ms`;
+    const more = now === hint ? [] : [`  (${now})`];
+    hint = now;
+    return [`${code}: ${message}${wish}`, ...more];
+  };
+  const ask = async () => {
+    last = await session.current(NEVER).catch((thrown: unknown) => asJobtailError(thrown));
+    const [outcome, ...more] = last instanceof JobtailError ? show(last) : ['signed in'];
+    lines.push(`at ${(clock.nowMs - 1_000) / 1_000}, request ${service.received.length}: ${outcome}`, ...more);
+  };
+  const answer = (status: string, ...body: string[]) => {
+    const [retryAfter, own] = status === 'after' ? [body[0], body[1]] : [undefined, status];
+    const headers = retryAfter && { headers: { 'Retry-After': retryAfter } };
+    reply = () => ({ status: Number(own), body: retryAfter ? '' : body.join(' '), ...headers });
+  };
+  const steps: Readonly<Record<string, (...words: string[]) => unknown>> = {
+    answer,
+    // One secret is refused, any other one is not.
+    refuse: (...of) => {
+      answer(...(of as [string]));
+      const refused = reply;
+      reply = (body) => (body.includes(SECRET) ? refused(body) : { body: `"${CODE}"` });
+    },
+    secret: (text = '') => write('password', text),
+    none: () => rm(path('password')),
+    found: () => Object.assign(env, { CREDENTIALS_DIRECTORY: path('') }),
+    changed: async () => lines.push(`another secret: ${await session.hasOtherSecret()}`),
+    pass: (seconds) => {
+      clock.nowMs += Math.round(Number(seconds) * 1_000);
+    },
+    ask,
+    lose: async () => {
+      await ask();
+      session.lost(last as Grant);
+    },
+    refused: () => lines.push(...show(session.refused(last as Grant, new JobtailError('sign-in-refused', 'No.')))),
+    hold: () => {
+      isHeld = true;
+    },
+    wait: async () => {
       waits += 1;
       await until(() => held.length === waits && service.givenUp === waits - 1);
-    } else if (step === 'go') {
+    },
+    go: async () => {
       isHeld = false;
-      for (const answer of held) answer();
-      await Promise.all(Object.values(results));
-    } else if (step.startsWith('-')) stops[name].abort();
-    else if (step.startsWith('!')) session.lost(((await results[name]) as Grant) ?? { kind: 'session', code: CODE });
-    else {
-      results[name] = session.current(stops[name].signal).catch((thrown: unknown) => asJobtailError(thrown).code);
-      if (!isHeld) await results[name];
-    }
-  }
-  const numbers = Object.entries(results).map(async ([name, result]) => {
-    const grant = await result;
-    if (typeof grant === 'string') return `${name}${grant}`;
-    expect(grant).toEqual({ kind: 'session', code: CODE });
-    if (!grants.includes(grant)) grants.push(grant);
-    return `${name}${grants.indexOf(grant) + 1}`;
-  });
-  const had = [`${(await Promise.all(numbers)).join(' ')}, ${service.received.length} requests`];
-  await until(() => service.givenUp === Number(/(\d) given/.exec(outcome)?.[1]));
-  had.push(`${service.givenUp} given up, ${events.length} events`);
-  if (session.signedInAt !== clock.nowMs) had.push('no session');
-  expect(had.join(', ')).toBe(outcome);
-  for (const stop of Object.values(stops)) expect(getEventListeners(stop.signal, 'abort')).toEqual([]);
-});
-
-it('the session is opened after a failure of any kind', async () => {
-  await write('cluster', SECRET);
-  const env: Record<string, string> = {};
-  const auth: AuthSettings = { ...(await settings()), secret: { kind: 'credential', name: 'cluster' } };
-  const { session, clock } = signIn(auth, { env });
-  for (let time = 0; time < 2; time += 1)
-    expect((await failureOf(session.current(NEVER), [SECRET])).code).toBe('secret-unavailable');
-  env['CREDENTIALS_DIRECTORY'] = path('');
-  clock.nowMs += 3_600_000;
-  expect(await session.current(NEVER)).toEqual({ kind: 'session', code: CODE });
-});
-
-it('each failure of a sign-in is followed by the pause that is written', async () => {
-  await expectCases(join(import.meta.dirname, 'pauses.txt'), async (written) => {
-    const { session, clock } = signIn(await settings(), written.startsWith('least') ? { random: () => 0 } : {});
-    service.received = [];
-    const result: string[] = [];
-    for (const step of written.split('; ')) {
-      const [word = '', first = '', ...rest] = step.split(' ');
-      if (word === 'answer' || word === 'refuse') {
-        const [retryAfter, body] = first === 'after' ? [rest[0], ''] : [undefined, rest.join(' ')];
-        const status = Number(first === 'after' ? rest[1] : first);
-        const answer = { status, body, ...(retryAfter && { headers: { 'Retry-After': retryAfter } }) };
-        // A refused secret, or all.
-        service.answer = (request) =>
-          word === 'answer' || request.body.includes(SECRET) ? answer : { body: `"${CODE}"` };
-      } else if (word === 'secret') await write('password', first);
-      else if (word === 'none') await rm(path('password'));
-      else if (word === 'changed') result.push(`another secret: ${await session.hasOtherSecret()}`);
-      else if (word.startsWith('+')) clock.nowMs += Math.round(Number(word) * 1_000);
-      else if (word === 'ask' || word === 'lose') {
-        const outcome = await session
-          .current(NEVER)
-          .catch((thrown: unknown) => failureOf(Promise.reject(thrown), [SECRET]));
-        if (word === 'lose') session.lost(outcome as Grant);
-        const { code, message = 'signed in', hint, retryAfterMs } = outcome as Partial<JobtailError>;
-        const wish = retryAfterMs === undefined ? '' : `, retry after ${retryAfterMs} ms`;
-        const error = message === 'signed in' ? '' : `${code}: `;
-        result.push(
-          `at ${(clock.nowMs - 1_000) / 1_000}, request ${service.received.length}: ${error}${message}${wish}`,
-        );
-        if (error !== '') result.push(`  (${hint})`);
+      for (const release of held) release();
+      await Promise.all(Object.values(asked));
+    },
+    begin: async (name = '') => {
+      stops[name] ??= new AbortController();
+      asked[name] = session.current(stops[name].signal).catch((thrown: unknown) => asJobtailError(thrown));
+      if (!isHeld) await asked[name];
+    },
+    leave: (name = '') => {
+      stops[name] ??= new AbortController();
+      stops[name].abort();
+    },
+    lost: async (name = '') => session.lost(((await asked[name]) as Grant) ?? { kind: 'session', code: CODE }),
+    /** When so many requests were given up. */
+    end: async (givenUp = '0') => {
+      const grants: unknown[] = [];
+      const outcomes: string[] = [];
+      for (const [name, result] of Object.entries(asked)) {
+        const grant = await result;
+        if (!(grant instanceof JobtailError) && !grants.includes(grant)) grants.push(grant);
+        outcomes.push(`${name}${grant instanceof JobtailError ? ` ${grant.code}` : grants.indexOf(grant) + 1}`);
       }
-    }
-    return result.map((line) => line.replaceAll(service.baseUrl, 'BASE').replaceAll(path(''), 'DIR'));
-  });
-});
-
-it('a key that a call finds refused is sent again after a pause that doubles, or once its file has changed', async () => {
-  const secret = { kind: 'file', path: await write('password', SECRET) } as const;
-  const { session, clock, events } = signIn({ ...passwordSettings(''), method: 'api-key', username: 'alice', secret });
-  /** Asks each second until there is a key, which the next call carries. */
-  const refusedAt = async () => {
-    for (;;) {
-      const grant = await session.current(NEVER).catch(() => undefined);
-      if (grant === undefined) clock.nowMs += 1_000;
-      else {
-        const { message } = session.refused(grant, new JobtailError('sign-in-refused', 'It was refused.'));
-        return `at ${(clock.nowMs - 1_000) / 1_000}: ${message}`;
-      }
-    }
+      await until(() => service.givenUp === Number(givenUp));
+      const counts = `${service.received.length} requests, ${events.length} events`;
+      lines.push([...outcomes, counts, ...(session.signedInAt === clock.nowMs ? [] : ['no session'])].join(', '));
+      for (const stop of Object.values(stops)) expect(getEventListeners(stop.signal, 'abort')).toEqual([]);
+    },
   };
-  const refused = 'It was refused; next sign-in within';
-  expect(await refusedAt()).toBe(`at 0: ${refused} 300 s, or when the secret changes`);
-  expect(await refusedAt()).toContain(`at 300: ${refused} 600 s`);
-  await write('password', 'another one');
-  expect(await refusedAt()).toContain(`at 300: ${refused} 300 s`);
-  await write('password', 'the right one');
-  await session.current(NEVER);
-  // It was accepted until the user changed it.
-  clock.nowMs += 3_601_000;
-  expect(await refusedAt()).toContain(`at 3901: ${refused} 300 s`);
-  expect(events.filter(({ kind }) => kind === 'failed')).toHaveLength(4);
+  return { lines, steps };
+}
+
+/** A asks, -A leaves, and !A (or ! without a grant) reports a lost one; +5 is five seconds. */
+const STEPS: Readonly<Record<string, string>> = { '+': 'pass', '-': 'leave', '!': 'lost' };
+
+it('each caller gets a session, or the failure whose pause it is, as is written in session.txt', async () => {
+  await expectCases(join(import.meta.dirname, 'session.txt'), async (written) => {
+    const all = written.split('; ');
+    const { lines, steps } = await place(all[0] ?? '');
+    for (const step of all) {
+      const [, sign = '', word = '', rest] = /^([-!+]?)([\w.]*)(?: (.*))?$/.exec(step) ?? [];
+      if (sign !== '') await steps[STEPS[sign] ?? '']?.(word);
+      else if (/^[A-Z]$/.test(word)) await steps['begin']?.(word);
+      else await steps[word]?.(...(rest?.split(' ') ?? []));
+    }
+    const base = `${service.baseUrl}/service/UserAndLimitationManagement`;
+    return lines.map((line) => line.replaceAll(base, 'BASE').replaceAll(path(''), 'DIR'));
+  });
 });
