@@ -2,9 +2,17 @@
 import { expect, vi } from 'vitest';
 import type { LeasedJob } from '../../src/fleet/agents/agents.ts';
 import type { Store } from '../../src/store/store.ts';
-import { systemClock } from '../../src/system/clock.ts';
 import { until } from '../support/e2e-until.ts';
-import { type FleetParts, fastClock, fleetTest, type Line, LOCKED, orderFor, watches } from '../support/fleet-parts.ts';
+import {
+  clockAhead,
+  type FleetParts,
+  fastClock,
+  fleetTest,
+  type Line,
+  LOCKED,
+  orderFor,
+  watches,
+} from '../support/fleet-parts.ts';
 
 async function fleetWith(fleet: FleetParts, jobs: number) {
   const joined = await fleet.ordered('command', ...Array.from({ length: jobs }, (_, index) => index + 1));
@@ -43,7 +51,10 @@ fleetTest('an agent that cannot work hands its jobs over, says why, and gets its
 fleetTest('a heartbeat waits for no data, and after each outage new jobs are followed', async (fleet) => {
   const { commands, database, watch } = await fleetWith(fleet, 3);
   const relay = await fleet.relay();
-  const anna = fleet.start('anna', { clock: fastClock(10), heartbeatMs: 100_000, port: relay.port });
+  const clock = clockAhead();
+  const anna = fleet.start('anna', { clock, heartbeatMs: 100_000, port: relay.port });
+  /** The next heartbeat is due. */
+  const hurry = () => (clock.aheadMs += 40_000);
   expect([anna.member.sharers, anna.member.numbers], 'before it joined').toEqual([
     1,
     {
@@ -61,6 +72,7 @@ fleetTest('a heartbeat waits for no data, and after each outage new jobs are fol
   const seenAt = async () => (await fleet.query<{ at: Date }>('SELECT seen_at AS at FROM jobtail.agents'))[0]?.at;
   for (let renewed = 0; renewed < 2; renewed++) {
     const before = (await seenAt())?.getTime();
+    hurry();
     await until('the lease to be renewed', async () => (await seenAt())?.getTime() !== before);
   }
   expect(anna.member.numbers).toMatchObject({ lost: 0, jobs: { self: 3 } });
@@ -69,6 +81,7 @@ fleetTest('a heartbeat waits for no data, and after each outage new jobs are fol
   const logged = (what: string) => anna.log.filter(({ message }) => message === what).length;
   for (const outage of [1, 2]) {
     relay.cut();
+    hurry();
     await until('the outage to be logged', () => logged('operation failed') >= outage && !anna.member.numbers.isUp);
     const error = { code: 'fault', message: `of ${outage}`, hint: null, since: 1 } as const;
     anna.store.jobs.endRun(jobId, { polledAt: 1, grownAt: null, refused: 0, failures: 1, error });
@@ -85,7 +98,7 @@ fleetTest('a heartbeat waits for no data, and after each outage new jobs are fol
 
 fleetTest('an agent whose row is of an older backup, or missing, joins again', async (fleet) => {
   const { soon } = await fleetWith(fleet, 2);
-  const anna = await fleet.following(2, 'anna', {});
+  const anna = await fleet.following(2, 'anna', FAST);
   let failure: unknown;
   anna.member.ended.catch((error: unknown) => {
     failure = error;
@@ -110,7 +123,7 @@ fleetTest('an agent whose row is of an older backup, or missing, joins again', a
   expect(failure).toBeUndefined();
   // Of a process with a copy of its state, which took the name just now.
   await fleet.query(`UPDATE jobtail.agents SET instance = 'of a copy', seen_at = clock_timestamp()`);
-  await until('it to end', () => failure !== undefined);
+  await soon('it to end', () => failure !== undefined);
   expect(String(failure)).toContain('another agent of the fleet is called anna (host here, pid');
   expect(await instance()).toBe('of a copy');
 });
@@ -133,7 +146,7 @@ fleetTest('what the database tells an agent waits for no interval', async (fleet
   const rules: (string | undefined)[] = [];
   const onRefresh = () => void rules.push(store.watchMine.of('command')?.include[0]);
   // No interval passes.
-  const clock = { ...systemClock, monotonic: () => 1_000_000 };
+  const clock = { ...clockAhead(), monotonic: () => 1_000_000 };
   let reports = 0;
   const pollAgeMs = () => {
     reports += 1;
@@ -186,14 +199,13 @@ fleetTest('the next process of an agent continues at once, with a lease from its
   const session = await fleet.session();
   await session.query('BEGIN');
   await session.query('LOCK TABLE jobtail.agents IN SHARE MODE');
-  let aheadMs = 0;
-  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs };
+  const clock = clockAhead();
   // The lease is longer than the test.
   const { member, log, followed } = fleet.start('anna', { clock, heartbeatMs: 600_000, prepare });
   const ages = new Map<string, number>();
   Object.assign(log, { push: ({ message }: Line) => void ages.set(message, member.numbers.leaseAgeSeconds) });
   await until('the request', async () => (await fleet.query(LOCKED)).length > 0);
-  aheadMs = 5_000;
+  clock.aheadMs = 5_000;
   await session.query('COMMIT');
   await until('it to follow', () => followed.size === 1);
   expect(ages.get('joined the fleet'), 'before the first heartbeat').toBeGreaterThanOrEqual(5);
@@ -201,8 +213,7 @@ fleetTest('the next process of an agent continues at once, with a lease from its
 
 fleetTest('an agent whose lease may be over writes nothing, and its last rows when it stops', async (fleet) => {
   await fleetWith(fleet, 1);
-  let aheadMs = 0;
-  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs };
+  const clock = clockAhead();
   const { member, store, followed, log } = await fleet.following(1, 'anna', { clock, heartbeatMs: 600_000 });
   const { jobId } = orderFor(1);
   await until('its first row', async () => (await fleet.query('SELECT 1 FROM jobtail.rows')).length > 0);
@@ -210,7 +221,7 @@ fleetTest('an agent whose lease may be over writes nothing, and its last rows wh
   await session.query('BEGIN');
   await session.query('SELECT 1 FROM jobtail.agents FOR UPDATE');
   // Its next heartbeat gets no response.
-  aheadMs = 600_000;
+  clock.aheadMs = 600_000;
   const [file] = store.liveFiles.ofJob(jobId);
   await expect(member.fence(file as NonNullable<typeof file>)).rejects.toThrow('lease possibly expired');
   await until('the job to be paused', () =>

@@ -7,7 +7,7 @@ import type { JobId } from '../../src/job.ts';
 import type { LiveFileRow } from '../../src/store/rows.ts';
 import { systemClock } from '../../src/system/clock.ts';
 import { until } from '../support/e2e-until.ts';
-import { fastClock, fleetTest, orderFor, watches } from '../support/fleet-parts.ts';
+import { clockAhead, fastClock, fleetTest, orderFor, watches } from '../support/fleet-parts.ts';
 import { NEW_RESULT } from '../support/live-place.ts';
 
 /** More than are ordered, and taken, at once. */
@@ -97,8 +97,7 @@ fleetTest('a temporary key is known to the next owner before it is used', async 
 
 fleetTest('the numbers of an agent are those of its fleet', async (fleet) => {
   const { commands, database } = await fleet.ordered('command', 1, 2, 3);
-  let aheadMs = 0;
-  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs };
+  const clock = clockAhead();
   const { member, store, followed } = await fleet.following(1, 'anna', { clock, maxJobs: 1 });
   await fleet.query(`UPDATE jobtail.jobs SET waiting_since = now() - interval '100 s' WHERE owner IS NULL`);
   // It is alive, and not ready: it takes no jobs.
@@ -110,7 +109,7 @@ fleetTest('the numbers of an agent are those of its fleet', async (fleet) => {
     await commands.notify(database);
     return member.numbers.jobs.others === 1;
   });
-  aheadMs = 5_000;
+  clock.aheadMs = 5_000;
   const { leaseAgeSeconds, waitingSeconds, ...numbers } = member.numbers;
   expect(numbers).toEqual({
     ...{ isUp: true, takeovers: 0, lost: 0, refusedWrites: 0, agents: 1, notFollowed: 0 },

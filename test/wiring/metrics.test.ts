@@ -34,7 +34,9 @@ test('each metric moves, and the gauges of trouble return', async (context) => {
     watch: [requestOf(job)],
     metrics: { listen: `127.0.0.1:${port}` },
     stallAfterMinutes: 0.01,
-    notify: [{ on: ['truncated', 'rewritten'], command: ['/bin/sh', '-c', `test -e ${receiver}`] }],
+    notify: [
+      { on: ['truncated', 'rewritten'], command: ['/bin/sh', '-c', `until test -e ${receiver}; do sleep 0.1; done`] },
+    ],
   };
   place.configure(sandbox, sections);
   // As an agent that was killed while the service was away.
@@ -66,7 +68,8 @@ test('each metric moves, and the gauges of trouble return', async (context) => {
   await shows('mirrored_bytes_total', (bytes) => bytes >= 1_200);
   fs.writeFileSync(path.join(path.dirname(files.stdout), 'result.dat'), 'of the job');
   await shows('results{state="synced"}', (count) => count > 0);
-  fs.writeFileSync(files.stdout, 'other\n'.repeat(100));
+  // Longer: a shorter file must be seen for seconds.
+  fs.writeFileSync(files.stdout, 'other\n'.repeat(300));
   await shows('former_generations', (count) => count === 1);
   await shows('notifications_waiting', (count) => count > 0);
   fs.writeFileSync(receiver, '');

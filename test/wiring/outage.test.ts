@@ -8,7 +8,6 @@ import { freePort } from '../../simulator/free-port.ts';
 import { Agent } from '../../src/agent/loop/agent.ts';
 import { Reload } from '../../src/daemon/reload.ts';
 import { outageIn } from '../../src/store/outage.ts';
-import type { Store } from '../../src/store/store.ts';
 import { systemClock } from '../../src/system/clock.ts';
 import { requestOf } from '../support/e2e-job.ts';
 import { Place, type Sections } from '../support/e2e-place.ts';
@@ -25,8 +24,8 @@ function configureAt(place: Place, baseUrl: string, sections: Sections = {}, use
 }
 
 /** The address of a server that answers nothing. */
-async function silentService(context: TestContext, onConnection = () => {}): Promise<string> {
-  const silent = net.createServer(onConnection).listen(0, '127.0.0.1');
+async function silentService(context: TestContext): Promise<string> {
+  const silent = net.createServer().listen(0, '127.0.0.1');
   context.onTestFinished(() => void silent.close());
   await once(silent, 'listening');
   return `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
@@ -125,13 +124,21 @@ test('the return of a service is noticed without jobs, where its session outlive
 test('a stop ends the first sign-in, which is no failure, and the agent never counts as ready', async (context) => {
   const place = Place.make(context);
   const stop = new AbortController();
-  configureAt(place, await silentService(context, () => stop.abort()));
-  // What stands in the place of a file of the state stops no agent.
-  const before = ({ directory }: Store) => fs.mkdirSync(path.join(directory, 'outage.json'));
-  const { lines, said, end } = await runDaemon(place, { stop, before });
+  const address = await silentService(context);
+  configureAt(place, address);
+  const { lines, said, end } = await runDaemon(place, {
+    stop,
+    onLine: (line) => line.includes('reload refused') && stop.abort(),
+    before: ({ directory }) => {
+      // What stands in the place of a file of the state stops no agent.
+      fs.mkdirSync(path.join(directory, 'outage.json'));
+      configureAt(place, address, { nonsense: {} });
+    },
+  });
   await end();
   const read = lines.map((line) => JSON.parse(line));
-  expect(read.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
+  const failures = read.filter(({ level }) => level === 'error' || level === 'warn');
+  expect(failures).toMatchObject([{ msg: 'reload refused, old configuration kept' }]);
   const err = expect.stringContaining('outage.json');
   expect(read[0]).toMatchObject({ level: 'debug', msg: 'outage not stored', err });
   expect(lines.at(-1)).toContain('"msg":"stopped"');

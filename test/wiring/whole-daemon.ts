@@ -14,14 +14,16 @@ interface DaemonOptions {
   readonly watchdogMs?: number;
   readonly stop?: AbortController;
   readonly logLevel?: 'trace';
+  readonly onLine?: (line: string) => void;
   /** Between the reading of the configuration and its first use. */
   readonly before?: (store: Store) => void;
 }
 
 export async function runDaemon(
   place: Pick<Place, 'configFile'>,
-  { logLinesLost = (): number => 0, watchdogMs, stop = new AbortController(), logLevel, before }: DaemonOptions = {},
+  { logLinesLost = (): number => 0, watchdogMs, stop = new AbortController(), ...more }: DaemonOptions = {},
 ) {
+  const { logLevel, onLine = () => {}, before } = more;
   const listeners = process.listenerCount('SIGHUP');
   const config = await loadConfig(place.configFile);
   const lines: string[] = [];
@@ -29,6 +31,7 @@ export async function runDaemon(
   const output = new Writable({
     write: (text, _, done) => {
       lines.push(String(text));
+      onLine(String(text));
       done();
     },
   });
