@@ -1,5 +1,6 @@
 /** `agent check --probe`: what it asks, what it expects, and what its report shows. */
 import { writeFile } from 'node:fs/promises';
+import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Sandbox } from '../../simulator/sandbox.ts';
@@ -7,7 +8,7 @@ import { probe, QUESTIONS, signatureOf } from '../../src/cli/check/probe.ts';
 import { restConfig } from '../config/files.ts';
 import { linesOf, RECORDED, type RecordedAnswer } from '../contract/recorded/answers.ts';
 import { directoryOfFile } from '../support/temp-directory.ts';
-import { startRestServer } from '../support/wire-rest.ts';
+import { bodyOf, closedAtEnd, startHttpServer } from '../support/wire-server.ts';
 
 const PASSWORD = 'correct horse';
 const SESSION = '8875ce0e-64f6-47a3-9df0-91ee9cd2005b';
@@ -52,12 +53,14 @@ describe.each(RECORDED)('as V$version was recorded', ({ version, release }) => {
 });
 
 it('agent check --probe reports what is unexpected, without a secret, a name or content', async () => {
-  const server = await startRestServer(({ what, body }) => {
-    if (what.endsWith('AuthenticateUserPassword') && body.includes('Credentials'))
-      return { status: 200, body: SESSION };
-    return { status: 418, body: { title: 'alice', 'results/alice.txt': SESSION, detail: PASSWORD } };
-  });
-  onTestFinished(() => server.close());
+  const refusal = { title: 'alice', 'results/alice.txt': SESSION, detail: PASSWORD };
+  const listener: RequestListener = async (request, response) => {
+    const isSignIn = `${request.url}`.endsWith('AuthenticateUserPassword');
+    const isRight = (await bodyOf(request)).includes('Credentials') && isSignIn;
+    response.writeHead(isRight ? 200 : 418, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(isRight ? SESSION : refusal));
+  };
+  const server = closedAtEnd(await startHttpServer(listener));
   const report = await reportOf(server.url);
   expect(report.unexpected.map(({ question }) => question)).toEqual(QUESTIONS.map(({ name }) => name));
   expect(new Set(report.unexpected.map(({ answer }) => answer))).toEqual(new Set(['418 {title,other,detail}']));

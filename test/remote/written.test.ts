@@ -7,12 +7,15 @@ import type { LiveFileName } from '../../src/job.ts';
 import type { Operation } from '../../src/operations.ts';
 import { Secrets } from '../../src/redact.ts';
 import type { Value } from '../../src/remote/content/values.ts';
-import { SoapJobService } from '../../src/remote/soap/client.ts';
+import { HttpClient } from '../../src/remote/http/http-client.ts';
+import { RestCapabilities } from '../../src/remote/rest/capabilities.ts';
+import { RestJobService, RestRemote } from '../../src/remote/rest/client.ts';
+import type { CallEvent } from '../../src/remote/session-calls.ts';
+import { SoapJobService, SoapRemote } from '../../src/remote/soap/client.ts';
 import { expectCases, writtenBytes } from '../support/errors.ts';
 import { openFilesIn, temporaryDirectory } from '../support/temp-directory.ts';
 import * as wire from '../support/wire-envelopes.ts';
-import { createRemote, GivenSession, JOB, remoteParts, spillTo, TASK, taskId } from '../support/wire-remote.ts';
-import { createRest } from '../support/wire-rest.ts';
+import { GivenSession, JOB, remoteParts, spillTo, TASK, TEST_LIMITS, taskId } from '../support/wire-remote.ts';
 import { type Cuts, scanJson, scanXml, type Taking } from '../support/wire-scan.ts';
 import { bodyOf, closedAtEnd, startHttpServer, until } from '../support/wire-server.ts';
 
@@ -250,21 +253,24 @@ function connect(
     key: { kind: 'api-key', key: 'alice:password' },
     odd: { kind: 'session', code: 'c<&>' },
   };
-  const session = new GivenSession(...(grant in others ? [others[grant] as Grant] : codes));
-  const isSessionFault = (words: string) => /sezení/i.test(words);
-  const options = { session, spill: spillTo(directory, 1_000), secrets: world.secrets, isSessionFault };
-  if (protocol === 'rest') return closedAtEnd(createRest(url, { ...options, now: () => world.nowMs }));
-  const soapVersion = protocol === 'soap12' ? '1.2' : '1.1';
-  const made = closedAtEnd(createRemote(url, { ...options, soapVersion }));
-  const ofJobs = {
+  const made = { events: [] as CallEvent[], kept: new Map<string, string>(), changes: [] as string[] };
+  const all = {
     ...remoteParts(made.events),
-    ...options,
-    namespace: wire.NAMESPACE,
-    url,
-    soapVersion,
-    http: made.http,
-  } as const;
-  return { ...made, jobs: new SoapJobService(ofJobs), kept: new Map<string, string>(), changes: [] as string[] };
+    http: closedAtEnd(new HttpClient({ limits: TEST_LIMITS })),
+    session: new GivenSession(...(grant in others ? [others[grant] as Grant] : codes)),
+    spill: spillTo(directory, 1_000),
+    secrets: world.secrets,
+    isSessionFault: (words: string) => /sezení/i.test(words),
+  };
+  if (protocol !== 'rest') {
+    const soapVersion = protocol === 'soap12' ? '1.2' : '1.1';
+    const ofSoap = { ...all, namespace: wire.NAMESPACE, url, soapVersion } as const;
+    return { ...made, remote: new SoapRemote(ofSoap), jobs: new SoapJobService(ofSoap) };
+  }
+  const onChange = (what: string) => void made.changes.push(what);
+  const capabilities = new RestCapabilities({ kept: made.kept, onChange, now: () => world.nowMs });
+  const ofRest = { ...all, url: `${new URL(url).origin}/heappe`, capabilities };
+  return { ...made, remote: new RestRemote(ofRest), jobs: new RestJobService(ofRest) };
 }
 
 test('each call makes the requests, and brings what it returns or throws, as is written in calls.txt', async () => {

@@ -57,14 +57,6 @@ export class GivenSession implements Session {
   }
 }
 
-export interface TestRemote {
-  readonly remote: SoapRemote;
-  readonly session: GivenSession;
-  readonly events: CallEvent[];
-  readonly http: HttpClient;
-  close(): Promise<void>;
-}
-
 /** A place with room without end. */
 export function spillTo(directory: string, memoryBytes = 1024 * 1024): SpillPlace {
   return { directory, memoryBytes };
@@ -84,16 +76,9 @@ export function remoteParts(events: CallEvent[]) {
   };
 }
 
-export function createRemote(
-  url: string,
-  options: Partial<SoapRemoteOptions> & { limits?: HttpLimits; session?: GivenSession } = {},
-): TestRemote {
-  const { limits = TEST_LIMITS, session = new GivenSession(), ...rest } = options;
-  const http = new HttpClient({ limits });
-  const events: CallEvent[] = [];
-  const remote = new SoapRemote({
-    ...{ ...remoteParts(events), namespace: NAMESPACE, url, soapVersion: '1.1', http, session },
-    ...rest,
-  });
-  return { remote, session, events, http, close: () => http.close() };
+export function createRemote(url: string, options: Partial<SoapRemoteOptions> = {}) {
+  const http = new HttpClient({ limits: TEST_LIMITS });
+  const usual = { namespace: NAMESPACE, url, soapVersion: '1.1', http, session: new GivenSession() } as const;
+  const remote = new SoapRemote({ ...remoteParts([]), ...usual, ...options });
+  return { remote, close: () => http.close() };
 }

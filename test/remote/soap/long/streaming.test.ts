@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import type { Operation } from '../../../../src/operations.ts';
 import { entry, fileResponse, partsResponse } from '../../../support/wire-envelopes.ts';
-import { createRemote, JOB, TASK, type TestRemote } from '../../../support/wire-remote.ts';
+import { createRemote, JOB, TASK } from '../../../support/wire-remote.ts';
 import { bodyOf, closedAtEnd, startHttpServer } from '../../../support/wire-server.ts';
 
 const MIB = 1024 * 1024;
@@ -14,7 +14,7 @@ const MAX_GROWTH_BYTES = 150 * MIB;
 const signal = new AbortController().signal;
 
 /** A remote whose service answers with `times` times `block`. */
-async function serve(operation: Operation, block: Buffer, times: number): Promise<TestRemote> {
+async function serve(operation: Operation, block: Buffer, times: number) {
   const envelope = operation === 'DownloadFileFromCluster' ? fileResponse('|') : partsResponse(entry('|'));
   const [before = '', after = ''] = envelope.split('|').map((part) => Buffer.from(part));
   const blocks = function* () {
