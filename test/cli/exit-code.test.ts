@@ -10,7 +10,23 @@ import { grep } from '../../src/cli/commands/grep.ts';
 import { forEach, untilStopped } from '../../src/cli/process.ts';
 import { EXIT, JobtailError } from '../../src/errors.ts';
 import type { JobId } from '../../src/job.ts';
+import { packageFile } from '../../src/system/package-file.ts';
 import { captured, ownState } from './own-state.ts';
+
+/** Where else they are: a defect is none that a test can ask for. */
+const ELSEWHERE = {
+  ...{ 4: 'test/daemon/foreign-state.test.ts', 70: 'a defect' },
+  ...{ 141: 'test/e2e/long/machines.test.ts', 143: 'SIGTERM, below' },
+};
+
+it('each exit code of docs/json.md is one that a printed command ends with', () => {
+  const [, table = ''] = fs.readFileSync(packageFile('docs/json.md'), 'utf8').split('## Exit codes');
+  const codes = [...table.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));
+  const pages = fs.readdirSync(import.meta.dirname).filter((name) => /^printed.*\.txt$/.test(name));
+  const text = pages.map((name) => fs.readFileSync(path.join(import.meta.dirname, name), 'utf8')).join('');
+  const ended = [...text.matchAll(/^= (\d+)$/gm)].map(([, code]) => Number(code));
+  expect(new Set([...ended, ...Object.keys(ELSEWHERE).map(Number)])).toEqual(new Set(codes));
+});
 
 let printed: () => string;
 beforeEach(() => {

@@ -191,7 +191,7 @@ it('a command takes a state that no process serves, or works beside one that doe
   const waiting = { pid: process.pid, message: 'waiting for a command to release the state' };
   expect(lines).toEqual([waiting, waiting]);
   expect([lockHolder(state)?.role, isAgentWaiting(state)]).toEqual(['agent', false]);
-  await expect(start()).rejects.toMatchObject({ code: 'locked' });
+  await expect(start()).rejects.toMatchObject({ code: 'locked', policy: { exitCode: 4 } });
   expect(lines, 'an agent is not waited for').toHaveLength(2);
   expect(await withStore(config, SILENT, (store, owned) => [owned, requireWatched(store, '501' as JobId)])).toEqual([
     ...[undefined, 'ended'],
