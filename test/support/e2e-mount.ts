@@ -37,19 +37,14 @@ export class SmallDisk {
   }
 
   /** Takes all the room that is left. */
-  fill(name = 'ballast'): void {
+  fill(): void {
     const { bavail, bsize } = fs.statfsSync(this.directory);
     try {
-      fs.appendFileSync(`${this.directory}/${name}`, Buffer.alloc(bavail * bsize, '#'));
+      fs.appendFileSync(`${this.directory}/ballast`, Buffer.alloc(bavail * bsize, '#'));
     } catch (error) {
       // Somebody else took the last of it.
       if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
     }
-  }
-
-  /** Gives back what `fill` took. */
-  empty(name = 'ballast'): void {
-    fs.rmSync(`${this.directory}/${name}`);
   }
 }
 

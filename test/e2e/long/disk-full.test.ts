@@ -1,6 +1,6 @@
-/** A disk without room: the agent waits, says so with what to do, goes on when there is room; nothing wrong on the disk. */
+/** A service whose text has no end: it fills the disk of the state, and harms no other job. */
 import fs from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { requestOf, submitQuietJob, taskOf } from '../../support/e2e-job.ts';
 import { SmallDisk } from '../../support/e2e-mount.ts';
 import { Place, readIfThere } from '../../support/e2e-place.ts';
@@ -14,58 +14,11 @@ const SANDBOX_PARTS = partsResponse(entry('|')).replaceAll(NAMESPACE, 'http://sa
 const text = (kib: number) =>
   Buffer.from(Array.from({ length: kib * 16 }, (_, line) => `${line} žluťoučký kůň`.padEnd(58, '.')).join('\n'));
 
-/** A job of one task whose stdout has `bytes`. */
-async function startJob(place: Place, bytes: Buffer) {
-  const submitted = await submitQuietJob(place);
-  fs.writeFileSync(submitted.task.files.stdout, bytes);
-  return submitted;
-}
-
-const isPrefix = (mirror: string, file: string) => {
-  const there = fs.readFileSync(mirror);
-  return there.equals(fs.readFileSync(file).subarray(0, there.length));
-};
-
-describe.concurrent('a full disk', () => {
-  it('under the state', async (context) => {
-    const place = Place.make(context);
-    const disk = SmallDisk.mount(context, place.state, 1_024);
-    const { sandbox, job, task, mirror } = await startJob(place, text(1));
-    place.configure(sandbox, { watch: [requestOf(job)], results: { enabled: false } });
-    const first = await place.run();
-    await place.mirrored(job, 'stdout');
-
-    // SQLite writes its log anew from time to time, so that the end of the room shows after some commits.
-    disk.fill();
-    await until('the end of the room', () => {
-      fs.appendFileSync(task.files.stdout, text(1));
-      return first.log.filter(({ code }) => code === 'disk-full').length > 2;
-    });
-    const said = await first.logs('operation failed', { scope: `job ${job.jobId}`, err: 'no space left on device' });
-    expect(said).toMatchObject({ level: 'error', hint: expect.stringContaining('free some space') });
-    expect(isPrefix(mirror, task.files.stdout)).toBe(true);
-    const asked = await place.agent('sync', job.jobId);
-    expect(asked).toMatchObject({ code: 8, stdout: '' });
-    expect(asked.stderr).toContain('no space left on device');
-
-    // Neither a kill nor another start without room does any harm.
-    await first.kill();
-    const second = place.start(['run']);
-    await until('the second start', () => second.log.some(({ code }) => code === 'disk-full'));
-    expect(isPrefix(mirror, task.files.stdout)).toBe(true);
-    disk.empty();
-    await second.logs('agent ready');
-    await place.mirrored(job, 'stdout');
-    expect(await place.agent('sync', job.jobId)).toMatchObject({ code: 0, stderr: '' });
-    expect((await place.status()).jobs[0]?.files.map(({ generation }) => generation)).toEqual([1, 1, 1, 1]);
-    await place.verified(job.jobId);
-  });
-});
-
 it('endless text fills the disk of the state, is discarded, and other jobs go on', async (context) => {
   const place = Place.make(context);
   SmallDisk.mount(context, place.state, 16 * 1024);
-  const { sandbox, job, task } = await startJob(place, text(1));
+  const { sandbox, job, task } = await submitQuietJob(place);
+  fs.writeFileSync(task.files.stdout, text(1));
   const hostile = await sandbox.submit({ tasks: [{}] });
   const { files: hostileFiles } = taskOf(hostile);
   fs.writeFileSync(hostileFiles.stdout, 'its own text\n');
