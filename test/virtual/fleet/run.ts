@@ -177,7 +177,7 @@ async function isShownAsGone(world: FleetWorld, { name }: FleetMachine): Promise
 }
 
 /** All jobs run, and are followed. */
-export async function watchAll(world: FleetWorld): Promise<void> {
+async function watchAll(world: FleetWorld): Promise<void> {
   await runAgain(world, [...world.service.jobs.values()]);
   await becomesComplete(world);
 }
@@ -190,7 +190,7 @@ async function runAgain(world: FleetWorld, jobs: readonly SimulatedJob[]): Promi
 }
 
 /** Each event of the life of a job is delivered at least once, whatever agent dies at what moment, and whoever receives. */
-export async function isTold(world: FleetWorld): Promise<void> {
+async function isTold(world: FleetWorld): Promise<void> {
   const { chance, service, receiver, time, postgres } = world;
   receiver.told.clear();
   const ended = chance.among(ENDS);
@@ -231,7 +231,7 @@ async function isTakenOver(world: FleetWorld): Promise<void> {
 }
 
 /** An agent that is drained ends with no job, and the others follow them at once. */
-export async function isDrained(world: FleetWorld): Promise<void> {
+async function isDrained(world: FleetWorld): Promise<void> {
   await isReady(world);
   const drained = world.ownerOf(world.jobIds()[0] as JobId) ?? world.chance.among(world.machines);
   const jobs = world.jobIds().filter((jobId) => world.ownerOf(jobId) === drained);

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { JobId } from '../../../../src/job.ts';
 import { writeSome } from '../../cluster-acts.ts';
 import { restoreLater, standStill } from '../happenings.ts';
-import { inFleet, isDrained, isTold, runFleet, runFor, staleRows, strayRows, watchAll } from '../run.ts';
+import { inFleet, runFleet, runFor, staleRows, strayRows } from '../run.ts';
 import type { FleetMachine } from '../world.ts';
 
 const SEED = process.env['JOBTAIL_VIRTUAL_SEED'];
@@ -42,13 +42,6 @@ test('a backup that is put back within a heartbeat makes no second writer', () =
     expect(world.jobIds().flatMap(writers)).toEqual([next, next, next]);
   }));
 
-test('a drained agent leaves no job waiting for its own share', () =>
-  inFleet(1, async (world) => {
-    for (const jobId of ['511', '512', '513'] as JobId[]) world.service.submit(jobId);
-    await watchAll(world);
-    await isDrained(world);
-  }));
-
 test('owners write what a backup that is put back does not have', () =>
   inFleet(1, async (world) => {
     const { chance, service, machines } = world;
@@ -74,11 +67,6 @@ test('owners write what a backup that is put back does not have', () =>
       for (let left = 20; left > 0 && (left > 16 || stale().length > 0); left -= 1) await world.pass(3_000);
       expect(stale()).toEqual([]);
     }
-  }));
-
-test('each event is delivered at least once, whatever agent dies', () =>
-  inFleet(Date.now() % 2 ** 31, async (world) => {
-    for (let round = 0; round < 10; round += 1) await isTold(world);
   }));
 
 test('an agent forgets a job that it lost while its disk was full', () =>
