@@ -5,7 +5,12 @@ import { getEventListeners } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it, vi } from 'vitest';
-import { PARTIAL_DIRECTORY, preparePartialDirectories } from '../../src/direct/directories.ts';
+import {
+  isPartialUnused,
+  makeOwnDirectory,
+  PARTIAL_DIRECTORY,
+  preparePartialDirectories,
+} from '../../src/direct/directories.ts';
 import { FLUSH_BYTES, Growing, RsyncArrivals } from '../../src/direct/rsync-arrivals.ts';
 import type { FileDigest } from '../../src/system/files.ts';
 import { until } from '../support/e2e-until.ts';
@@ -71,6 +76,13 @@ it('what is larger than allowed, whatever size was announced, is not handed over
   await until('it to be seen while it grows', () => growing.arrivals.signal.aborted);
   const message = 'host sends more bytes of a file than the 5 that are allowed';
   await expect(growing.arrivals.end()).rejects.toMatchObject({ code: 'unexpected-answer', message });
+});
+
+it('partial directories are there, and unused, before rsync begins; one that cannot be made is named', async () => {
+  const directory = temporaryDirectory();
+  await preparePartialDirectories(directory, ['a/one', 'b']);
+  for (const name of ['a/one', 'b']) expect(await isPartialUnused(path.join(directory, name)), name).toBe(true);
+  await expect(makeOwnDirectory(path.join(directory, 'no', 'parent'))).rejects.toThrow(/^ENOENT: .* mkdir /);
 });
 
 /** Hands over a large file that rsync named after `happens` with the file that grew, while it was hashed. */
