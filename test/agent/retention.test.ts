@@ -4,7 +4,7 @@ import path from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { forgetJob, removeJobFiles } from '../../src/agent/forget.ts';
 import { Retention } from '../../src/agent/retention.ts';
-import { clockLines, ServiceClock, storedAheadMs } from '../../src/agent/service-clock.ts';
+import { clockLines, ServiceClock } from '../../src/agent/service-clock.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../src/job.ts';
 import { logLine } from '../../src/printable.ts';
@@ -12,7 +12,7 @@ import type { WatchState } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
 import { newState } from '../support/engine.ts';
 import { expectCases, SILENT } from '../support/errors.ts';
-import { HeldClock } from '../support/held-clock.ts';
+import { HeldClock, writtenMs } from '../support/held-clock.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const HOUR_MS = 3_600_000;
@@ -100,6 +100,7 @@ async function retained(written: string): Promise<string[]> {
   const { clock, store, retention } = place;
   const result: string[] = [];
   let requestId = 0;
+  let release = () => {};
   for (const step of steps) {
     const [word = '', first = '', second, ...rest] = step.split(' ');
     const ms = Number(first) * HOUR_MS;
@@ -116,6 +117,12 @@ async function retained(written: string): Promise<string[]> {
       },
       start: () => retention.start(),
       stop: () => retention.stop(),
+      // The round is held before it reads the jobs, and a stop waits for it.
+      hold: () => {
+        place.held = new Promise((resolve) => (release = resolve));
+      },
+      release: () => release(),
+      stops: () => void retention.stop().then(() => place.log.push('stopped')),
       hours: () => clock.pass(ms),
       ms: () => clock.pass(Number(first)),
       unreadable: () => Object.assign(place, { isUnreadable: first === 'yes' }),
@@ -143,23 +150,41 @@ async function retained(written: string): Promise<string[]> {
   return result;
 }
 
-it('each round removes and logs what is written', async () => {
-  await expectCases(path.join(import.meta.dirname, 'retention.txt'), retained);
-});
+/** What is known of the clock of the service: after steps of time, of the wall clock, and after responses. */
+function clockOf(written: string): string[] {
+  const time = { wall: 50 * DAY_MS, passed: 0 };
+  const { capabilities } = new Place().store;
+  const said: string[] = [];
+  const clock = new ServiceClock({
+    clock: { now: () => time.wall, monotonic: () => time.passed, timer: () => () => {} },
+    log: { ...SILENT, warn: (fields, phrase) => void said.push(logLine({ ...fields }, phrase)) },
+    capabilities,
+  });
+  const set = vi.spyOn(capabilities, 'set');
+  return written.split('; ').map((step) => {
+    const [word = '', text = '0s'] = step.split(' ');
+    const ms = text === 'nothing' ? undefined : writtenMs(text);
+    if (word === 'pass') time.passed += ms ?? 0;
+    if (word === 'set') time.wall += ms ?? 0;
+    if (word === 'ahead') clock.responded(ms === undefined ? undefined : time.wall + ms);
+    const lines = clockLines(capabilities, false);
+    const asked = clockLines(capabilities, true).filter((line) => !lines.includes(line));
+    const ahead = clock.aheadMs == null ? `${clock.aheadMs}` : `${clock.aheadMs / 1_000} s`;
+    const stored = set.mock.calls.splice(0).map(([, value]) => `stored ${value}`);
+    return [
+      `${step}: ahead ${ahead}`,
+      ...stored,
+      ...said.splice(0),
+      ...lines,
+      ...asked.map((line) => `asked: ${line}`),
+    ].join('; ');
+  });
+}
 
-it('a stop waits for the round under way, whose failure is not logged then', async () => {
-  const place = new Place();
-  let release = () => {};
-  place.held = new Promise((resolve) => (release = resolve));
-  place.isUnreadable = true;
-  place.retention.start();
-  let isStopped = false;
-  const stopped = place.retention.stop().then(() => (isStopped = true));
-  await place.clock.pass(1);
-  expect(isStopped, 'before the round has ended').toBe(false);
-  release();
-  await stopped;
-  expect([place.log, place.clock.timers]).toEqual([[], 0]);
+it('each round removes and logs what is written', async () => {
+  await expectCases(path.join(import.meta.dirname, 'retention.txt'), (written) =>
+    written.startsWith('clock: ') ? clockOf(written.slice('clock: '.length)) : retained(written),
+  );
 });
 
 it('the files of a job are counted with those that a kill left, and reported while its rows are removed', async () => {
@@ -175,45 +200,6 @@ it('the files of a job are counted with those that a kill left, and reported whi
   expect([reported, place.directories]).toEqual([[removed, undefined], []]);
   const claim = () => expect.unreachable();
   await expect(removeJobFiles(mirrorDirectory, '../state' as JobId, claim)).rejects.toThrow('not an id: "../state"');
-});
-
-it('the clock of the service runs on since its last response', () => {
-  const time = { wall: 50 * DAY_MS, passed: 0 };
-  const { capabilities } = new Place().store;
-  const said: string[] = [];
-  const clock = new ServiceClock({
-    clock: { now: () => time.wall, monotonic: () => time.passed, timer: () => () => {} },
-    log: { ...SILENT, warn: (fields, phrase) => void said.push(logLine({ ...fields }, phrase)) },
-    capabilities,
-  });
-  expect(clock.aheadMs).toBe(undefined);
-  clock.responded(undefined);
-  expect(clock.aheadMs).toBe(null);
-  expect(clockLines(capabilities, false)).toEqual([]);
-  expect(clockLines(capabilities, true)).toEqual([expect.stringContaining('sends no time')]);
-  clock.responded(49 * DAY_MS);
-  expect(clock.aheadMs).toBe(-DAY_MS);
-  time.passed += HOUR_MS;
-  expect(clock.aheadMs).toBe(HOUR_MS - DAY_MS);
-  // The wall clock of this machine is set.
-  time.wall -= 40 * DAY_MS;
-  expect(clock.aheadMs).toBe(39 * DAY_MS + HOUR_MS);
-  const set = vi.spyOn(capabilities, 'set');
-  for (const aheadMs of [29_000, 29_500, 600_000, 640_000, 31_000]) clock.responded(time.wall + aheadMs);
-  expect(said).toEqual([expect.stringMatching(/clock of the service ahead.*600000/)]);
-  expect(clockLines(capabilities, false)).toEqual([expect.stringMatching(/about 30 s ahead.*never listed/)]);
-  // Stored if it changed, in steps of half a minute.
-  expect(set.mock.calls.map(([, value]) => value)).toEqual(['600000', '630000', '30000']);
-  for (const aheadMs of [0, 30_000, -DAY_MS]) {
-    clock.responded(time.wall + aheadMs);
-    expect(clockLines(capabilities, true)).toHaveLength(aheadMs > 0 ? 1 : 0);
-  }
-  // A machine whose clock is a month ahead.
-  clock.responded(time.wall - 31 * DAY_MS);
-  expect(storedAheadMs(capabilities)).toBe(-31 * DAY_MS);
-  expect(clockLines(capabilities, false)).toEqual([
-    'the clock of this machine is 31 d ahead of the service: set it by NTP',
-  ]);
 });
 
 it('a job that is followed again keeps its files, or writes others from then on', async () => {

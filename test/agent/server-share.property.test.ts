@@ -14,6 +14,11 @@ interface Situation {
   readonly lostEvery?: number;
 }
 
+type Load = Parameters<ServerShare['responded']>[0];
+
+const respond = (share: ServerShare, more: Partial<Load> = {}) =>
+  share.responded({ status: 200, firstByteMs: 1, workMs: 1, retryAfterMs: undefined, ...more });
+
 interface Run {
   /** When each call began. */
   readonly begun: number[];
@@ -44,8 +49,7 @@ function saturate(situation: Situation, forMs: number, onBegin = (_: ServerShare
         onTheirWay.findIndex(({ at }) => at === endAt),
         1,
       );
-      if (ended?.isLost === false)
-        share.responded({ status: 200, firstByteMs: ended.workMs, workMs: ended.workMs, retryAfterMs: undefined });
+      if (ended?.isLost === false) respond(share, { firstByteMs: ended.workMs, workMs: ended.workMs });
       share.ended();
       continue;
     }
@@ -108,8 +112,7 @@ describe('the server works for one agent', () => {
 
   it('with a pause of ten seconds at most after one response', () => {
     const share = new ServerShare({ requestsPerMinute: null, monotonic: () => 0 });
-    for (const workMs of [4_000, 30_000])
-      share.responded({ status: 200, firstByteMs: 1, workMs, retryAfterMs: undefined });
+    for (const workMs of [4_000, 30_000]) respond(share, { workMs });
     expect(share.opensAt).toBe(2_000 + 10_000);
   });
 
@@ -139,28 +142,19 @@ it('a server that was slow does not delay others while one call of it hangs', ()
   expect(begun.length).toBeGreaterThan(150);
 });
 
-/** Of a refused call, it names no pause. */
-const USED_UP = { firstByteMs: 1, workMs: 1, quota: { remaining: 0, resetMs: 50_000 } };
+const LEFT_9 = { remaining: 9, resetMs: 10_000 };
 
-it('each agent of a fleet makes its equal part of the calls that the server reports as left', () => {
-  const share = new ServerShare({ requestsPerMinute: null, monotonic: () => 10_000 });
-  share.divideAmong(3);
-  const quota = { remaining: 9, resetMs: 10_000 };
-  share.responded({ status: 200, firstByteMs: 1, workMs: 1, retryAfterMs: undefined, quota });
-  // After its credit of two seconds.
-  expect(share.opensAt).toBe(10_000 - 2_001 + 3 * 1_000);
-  // A minute at most, and no less.
-  const rare = new ServerShare({ requestsPerMinute: null, monotonic: () => 10_000 });
-  rare.responded({ ...USED_UP, status: 200, retryAfterMs: undefined, quota: { remaining: 0, resetMs: 200_000 } });
-  expect(rare.opensAt).toBe(10_000 - 2_001 + 60_000);
-  // The stricter of both limits counts, once.
-  const fixed = new ServerShare({ requestsPerMinute: 60, monotonic: () => 10_000 });
-  fixed.begun();
-  fixed.responded({ status: 200, firstByteMs: 1, workMs: 1, retryAfterMs: undefined, quota });
-  expect(fixed.opensAt, 'as much').toBe(10_000 - 50 + 1_000);
-  const stricter = { remaining: 1, resetMs: 10_000 };
-  fixed.responded({ status: 200, firstByteMs: 1, workMs: 1, retryAfterMs: undefined, quota: stricter });
-  expect(fixed.opensAt).toBe(10_000 - 50 + 5_000);
+it.each<[string, number | null, number, Load['quota'][], number]>([
+  ['its equal part of them, after its credit of two seconds', null, 3, [LEFT_9], 3_000 - 2_001],
+  ['one a minute at least', null, 1, [{ remaining: 0, resetMs: 200_000 }], 60_000 - 2_001],
+  ['one a second where a fixed limit is as strict', 60, 1, [LEFT_9], 1_000 - 50],
+  ['fewer than a fixed limit allows', 60, 1, [LEFT_9, { remaining: 1, resetMs: 10_000 }], 5_000 - 50],
+])('of the calls that the server reports as left, an agent makes %s', (_, requestsPerMinute, agents, quotas, inMs) => {
+  const share = new ServerShare({ requestsPerMinute, monotonic: () => 10_000 });
+  share.divideAmong(agents);
+  if (requestsPerMinute !== null) share.begun();
+  for (const quota of quotas) respond(share, { quota });
+  expect(share.opensAt).toBe(10_000 + inMs);
 });
 
 describe('a pause that the server asks for', () => {
@@ -177,7 +171,7 @@ describe('a pause that the server asks for', () => {
         let from = Number.NaN;
         const { begun } = saturate({ ...given, requestsPerMinute }, FOR_MS, (share, now) => {
           if (count++ !== atCall) return;
-          share.responded({ status, firstByteMs: 0, workMs: 0, retryAfterMs });
+          respond(share, { status, firstByteMs: 0, workMs: 0, retryAfterMs });
           from = now;
         });
         expect(begun.filter((at) => at > from && at < from + retryAfterMs)).toEqual([]);
@@ -193,7 +187,8 @@ describe('a pause that the server asks for', () => {
   it('is of the agent where the server names no time, longer each time, and short again after an answer', () => {
     let now = 0;
     const share = new ServerShare({ requestsPerMinute: null, monotonic: () => now });
-    const refused = (status = 429) => share.responded({ status, ...USED_UP, retryAfterMs: undefined });
+    // Nor does a refused call name a pause by what it reports as left.
+    const refused = (status = 429) => respond(share, { status, quota: { remaining: 0, resetMs: 50_000 } });
     const pauses = Array.from({ length: 8 }, () => {
       const pauseMs = refused();
       // Those that were on their way together.
@@ -203,16 +198,15 @@ describe('a pause that the server asks for', () => {
       return pauseMs;
     });
     expect(pauses).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
-    share.responded({ status: 200, firstByteMs: 1, workMs: 1, retryAfterMs: undefined });
+    respond(share);
     expect(refused(503)).toBe(500);
   });
 
   it('is not cut short by a shorter one, nor by other errors', () => {
     const share = new ServerShare({ requestsPerMinute: null, monotonic: () => 0 });
-    expect(share.responded({ status: 503, firstByteMs: 1, workMs: 1, retryAfterMs: 7_000 })).toBe(7_000);
-    expect(share.responded({ status: 429, firstByteMs: 1, workMs: 1, retryAfterMs: 1_000 })).toBeUndefined();
-    expect(share.responded({ status: 500, firstByteMs: 1, workMs: 1, retryAfterMs: undefined })).toBeUndefined();
-    expect(share.responded({ status: 200, firstByteMs: 1, workMs: 1, retryAfterMs: 9_000 })).toBeUndefined();
+    const pauses = [[503, 7_000], [429, 1_000], [500], [200, 9_000]] as const;
+    const found = pauses.map(([status, retryAfterMs]) => respond(share, { status, retryAfterMs }));
+    expect(found).toEqual([7_000, undefined, undefined, undefined]);
     expect(share.pauseMs).toBe(7_000);
   });
 });

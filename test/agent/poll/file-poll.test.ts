@@ -79,13 +79,14 @@ class SourceStory {
     const { engine } = this.#place;
     const now: Record<string, string> = {};
     for (const row of engine.store.liveFiles.ofJob(JOB)) {
-      const { file, position, generation, relativePath, listedName, rotation, error } = row;
+      const { file, position, generation, relativePath, listedName, rotation, grownAt, error } = row;
       const mirror = engine.mirror(row);
       const text = fs.existsSync(mirror) ? JSON.stringify(fs.readFileSync(mirror, 'latin1')) : 'no mirror';
       const more = [
         relativePath,
         listedName,
         rotation,
+        grownAt === null ? '' : `grown at ${(grownAt - 1_000_000) / 1_000}`,
         error && `${error.code}: ${error.message.replace(path.dirname(mirror), 'DIR')}`,
       ].filter(Boolean);
       now[file] = `${text}, ${position} bytes of generation ${generation}${more.map((one) => `, ${one}`).join('')}`;

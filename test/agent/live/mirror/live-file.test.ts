@@ -122,6 +122,12 @@ class FileStory {
     const steps: Readonly<Record<string, () => unknown>> = {
       append: () => during(add),
       rotate: () => during((file) => file.startGeneration(REWRITTEN)),
+      // Without a line of what each does.
+      rotates: async () => {
+        for (let times = 0; times < Number(first); times++) await during((file) => file.startGeneration(REWRITTEN));
+        this.#events = [];
+        return 'rotated';
+      },
       find: () => during(async ({ integrity }) => integrity),
       note: () =>
         during(async (file) => {
