@@ -58,6 +58,8 @@ class StoryRemote extends ModelRemote {
   listed: readonly string[] | undefined;
   /** By name: what so many downloads of it fail with. */
   readonly failing = new Map<string, { readonly error: JobtailError; left: number }>();
+  /** All downloads break off behind so many bytes. */
+  breaksAt = Number.POSITIVE_INFINITY;
   /** A file that is there once another one is downloaded. */
   appears: readonly [beside: string, name: string, bytes: Buffer] | undefined;
 
@@ -78,7 +80,13 @@ class StoryRemote extends ModelRemote {
     const failing = this.failing.get(name);
     if (failing !== undefined && failing.left-- > 0) throw failing.error;
     if (this.downloadError !== undefined) throw this.downloadError;
-    return super.downloadFile(...call);
+    let at = 0;
+    const sink = async (piece: Buffer) => {
+      if (at >= this.breaksAt) throw new JobtailError('interrupted', 'the connection broke');
+      await call[2](piece);
+      at += piece.length;
+    };
+    return super.downloadFile(call[0], name, sink, call[3]);
   }
 }
 
@@ -310,6 +318,25 @@ class LiveStory {
         const shown = bytesOf(rest.join(' ')).toString('latin1');
         remote.decodeWith = (_, offset) => shown.slice(offset);
       },
+      // Ways in which a service makes text of bytes, which none is known to do.
+      decoder: () => {
+        let calls = 0;
+        const ways: Readonly<Record<string, ModelRemote['decodeWith']>> = {
+          usual: undefined,
+          // Of bytes that have no character, it sends U+FFFD.
+          holes: (bytes, from) => bytes.toString('latin1', from).replaceAll('\x81', '\ufffd'),
+          // From another offset than the first one, it sends something else each time.
+          nonsense: (bytes, from) => (from === 0 ? bytes.toString() : `nonsense ${calls++}`),
+        };
+        remote.decodeWith = ways[first];
+      },
+      // Its file becomes longer with each request, up to this content.
+      longer: () => {
+        const content = bytesOf(rest.slice(1).join(' '));
+        remote.onPartRequest = () =>
+          void remote.files.set(NAME, content.subarray(0, number + (remote.files.get(NAME)?.length ?? 0)));
+      },
+      breaks: () => Object.assign(remote, { breaksAt: number }),
       poison: () => remote.poisoned.add(NAME),
       raw: () => Object.assign(remote, { rawAccess: first === 'yes' }),
       prefix: () => Object.assign(remote, { prefix: first }),

@@ -2,15 +2,61 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import type { BytesRequest, LiveSource } from '../../../src/agent/ports/live-source.ts';
+import type {
+  BytesRequest,
+  LiveBytes,
+  LiveSource,
+  RawOutcome,
+  WhatFollows,
+} from '../../../src/agent/ports/live-source.ts';
 import { asJobtailError, type ErrorCode, JobtailError } from '../../../src/errors.ts';
 import { keyText, type LiveFileName } from '../../../src/job.ts';
 import type { LiveFileRow } from '../../../src/store/rows.ts';
 import { JOB, ModelDisk, polledPlace, STDOUT } from '../../support/engine.ts';
-import { expectCases } from '../../support/errors.ts';
-import { responseOf, type Shown } from '../../support/live-response.ts';
+import { expanded, expectCases } from '../../support/errors.ts';
 
 const NAME = keyText(STDOUT);
+
+/** What a response shows of the file. */
+interface Shown {
+  /** The whole file, as far as the response shows it. */
+  readonly text?: string;
+  readonly from?: number;
+  readonly follows?: WhatFollows;
+  readonly isEndCertain?: boolean;
+  readonly sameness?: string | undefined;
+  readonly relativePath?: string;
+  /** The raw file, or why there is none. */
+  readonly raw?: string | Buffer | { readonly reason: string };
+  readonly listedName?: string;
+  /** Its bytes, with those that it does not show. */
+  readonly size?: number;
+}
+
+/** A response of a source of live bytes. */
+function responseOf(shown: Shown, onDownload: () => void): LiveBytes {
+  const { text = '', from = 0, follows = 'nothing', isEndCertain = true, sameness, listedName } = shown;
+  const { relativePath = '/stdout.txt', raw = { reason: 'it is refused' } } = shown;
+  const bytes = Buffer.from(text);
+  let at = from;
+  const download = async (begin: () => (piece: Buffer) => Promise<void>): Promise<RawOutcome> => {
+    onDownload();
+    if (typeof raw === 'object' && 'reason' in raw) return { isThere: false, reason: raw.reason };
+    await begin()(Buffer.from(raw));
+    return { isThere: true, isListed: false, listedName };
+  };
+  return {
+    ...{ from, isRaw: false, isEndCertain, relativePath, size: shown.size ?? bytes.length - from, sameness },
+    raw: { download },
+    whatFollows: async () => follows,
+    next: async (max) => {
+      const next = bytes.subarray(at, at + max);
+      at += next.length;
+      return next;
+    },
+    release: async () => {},
+  };
+}
 
 class SourceStory {
   /** What exists, by `keyText`. */
@@ -81,7 +127,9 @@ class SourceStory {
     for (const row of engine.store.liveFiles.ofJob(JOB)) {
       const { file, position, generation, relativePath, listedName, rotation, grownAt, error } = row;
       const mirror = engine.mirror(row);
-      const text = fs.existsSync(mirror) ? JSON.stringify(fs.readFileSync(mirror, 'latin1')) : 'no mirror';
+      const bytes = fs.existsSync(mirror) ? fs.readFileSync(mirror, 'latin1') : undefined;
+      const long = `${bytes?.length} bytes`;
+      const text = bytes === undefined ? 'no mirror' : bytes.length > 99 ? long : JSON.stringify(bytes);
       const more = [
         relativePath,
         listedName,
@@ -174,7 +222,7 @@ class SourceStory {
     const [word = '', first = '0', every = '0'] = step.split(' ');
     if (word === 'poll' || word === 'final') return await this.#polls(step, 1, 1_000 * Number(first), word === 'final');
     if (word === 'polls') return await this.#polls(step, Number(first), 1_000 * Number(every), false);
-    this.#do(step);
+    this.#do(expanded(step));
     return [];
   }
 }

@@ -1,11 +1,8 @@
 import fs from 'node:fs';
-import path from 'node:path';
 import { expect, test } from 'vitest';
 import { keyText, type LiveFileKey, type TaskId } from '../../../../src/job.ts';
 import { namesThatMayBe } from '../../../../src/live-paths.ts';
 import { JOB, polledPlace, STDOUT } from '../../../support/engine.ts';
-import { expectCases } from '../../../support/errors.ts';
-import { lived } from '../story.ts';
 
 const OTHER: LiveFileKey = { taskId: '9002' as TaskId, file: 'stdout' };
 const NAME = keyText(STDOUT);
@@ -18,10 +15,6 @@ function setUp() {
   place.remote.files.set(NAME, BYTES);
   return place;
 }
-
-test('each poll of bytes that no text shows requests and appends what is written', async () => {
-  await expectCases(path.join(import.meta.dirname, 'raw-bytes.txt'), lived);
-});
 
 test('the listed names that may be a live file end in its path, however they are written', async () => {
   const listed = ['/9001/out/stdout.txt', '9002///stdout.txt', '/stdout.txt', '/9001/stdout.txt.bak', '/notstdout.txt'];
