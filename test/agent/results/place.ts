@@ -366,13 +366,12 @@ export class ResultsStory {
         : `${file} ${place.read(file).slice(0, 20).trimEnd()}${fs.statSync(place.path(file)).mtimeMs === 1_000 ? ' (untouched)' : ''}`;
     return {
       ...Object.fromEntries(rows),
-      counts: counts.map((count) => count.join(' ')).join(', '),
       here: place.tree().map(contentOf).join(', '),
       staging: fs.existsSync(staging) ? `has ${fs.readdirSync(staging).join(', ')}` : '',
       calls: place.remote.transferCalls.join(', '),
       reported: place.reported.join(', '),
       shift: place.store.capabilities.get(SHIFT_CAPABILITY) ?? '',
-      progress: `${done} of ${wanted}, ${bytes} of ${wantedBytes} bytes, by ${way}, ended ${sinceStart(endedAt ?? null)}`,
+      counts: `${counts.map((count) => count.join(' ')).join(', ')}; progress ${done} of ${wanted}, ${bytes} of ${wantedBytes} bytes, by ${way}, ended ${sinceStart(endedAt ?? null)}`,
       fallback: place.store.resultSyncs.get(JOB)?.fallback ?? '',
       orders: transfer?.orders.slice(this.#orders).join(', ') ?? '',
     };

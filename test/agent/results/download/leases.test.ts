@@ -145,8 +145,9 @@ async function heldKeys(written: string): Promise<string[]> {
       .then(work[word])
       .catch((thrown: Error) => `thrown ${thrown instanceof JobtailError ? thrown.code : thrown.name}`);
     const shown = [outcome, ...server.noted, ...place.steps, ...place.said].filter((each) => each !== undefined);
-    if (shown.length > 0) result.push(`${step}: ${shown.join(', ')}`, `  open: ${[...server.open].join(', ')}`);
-    if (shown.length > 0) result.push(`  ${jobs.flatMap(stateOf).join(', ')}`);
+    const open = [...server.open].map((key) => key.replace('ssh-ed25519 ', '')).join(' and ') || 'nothing';
+    if (shown.length > 0)
+      result.push(`${step}: ${shown.join(', ')} -> ${[`${open} open`, ...jobs.flatMap(stateOf)].join(', ')}`);
   }
   expect(place.store.leases.allOpen().length).toBeLessThanOrEqual(server.open.size);
   return result;
