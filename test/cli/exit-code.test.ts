@@ -1,12 +1,8 @@
-/** Which exit code a command over several jobs, and a search, ends with. */
+/** Which exit code a command over several jobs, and one that is stopped, ends with. */
 import { once } from 'node:events';
-import fs from 'node:fs';
 import net from 'node:net';
-import path from 'node:path';
 import { beforeEach, expect, it, vi } from 'vitest';
 import { check } from '../../src/cli/commands/check.ts';
-import { forget } from '../../src/cli/commands/forget.ts';
-import { grep } from '../../src/cli/commands/grep.ts';
 import { forEach, untilStopped } from '../../src/cli/process.ts';
 import { EXIT, JobtailError } from '../../src/errors.ts';
 import type { JobId } from '../../src/job.ts';
@@ -48,21 +44,6 @@ it('the first failure of several jobs decides, and the others are tried', async 
   expect(process.exitCode).not.toBe(EXIT.usage);
 });
 
-it('a job that is not proven changes no exit code of a failure before it', async () => {
-  const { file, store } = await ownState();
-  const request = { tasks: null, files: ['stdout'], results: true, settleAfterMs: null, source: 'command' } as const;
-  store.jobs.watch({ jobId: '2' as JobId, ...request }, 1);
-  store.jobs.setState('2' as JobId, 'settled');
-  for (const [jobs, code] of [
-    ['12', EXIT.notFound],
-    ['2', EXIT.failed],
-  ] as const) {
-    process.exitCode = undefined;
-    await forget([...jobs] as JobId[], { config: file, dryRun: true });
-    expect(process.exitCode, printed()).toBe(code);
-  }
-});
-
 it.each(['SIGINT', 'SIGTERM'] as const)(
   '%s between two steps of a command stops the next one, and a second one ends it',
   async (name) => {
@@ -98,30 +79,4 @@ it('a signal ends agent check also while it waits for a server that says nothing
   expect(printed()).not.toContain('connection');
   socket.destroy();
   server.close();
-});
-
-it.each([
-  ['a match', 'needle', EXIT.ok, []],
-  ['no match', 'nowhere', EXIT.failed, []],
-  ['an unreadable mirror before a match', 'needle', EXIT.usage, ['1']],
-  ['an unreadable mirror after a match', 'needle', EXIT.usage, ['3']],
-  ['an unreadable mirror and no match', 'nowhere', EXIT.usage, ['1']],
-  ['a match that ends a quiet search', 'needle', EXIT.ok, ['3'], true],
-])('grep ends with the code of %s', async (_, pattern, code, unreadable, quiet = false) => {
-  const { file, config } = await ownState();
-  for (const task of ['1', '2', '3']) {
-    const directory = path.join(config.mirror.directory, '501', 'live', task);
-    fs.mkdirSync(directory, { recursive: true });
-    fs.writeFileSync(path.join(directory, 'stdout.log'), 'a needle\n');
-  }
-  const open = fs.openSync;
-  vi.spyOn(fs, 'openSync').mockImplementation((at, ...rest) => {
-    if (unreadable.some((task) => String(at).includes(`/live/${task}/`)))
-      throw Object.assign(new Error(`EIO: i/o error, open '${String(at)}'`), { code: 'EIO' });
-    return open(at, ...rest);
-  });
-  const options = { config: file, regexp: [], filename: true, task: [], file: [], fixedStrings: true, quiet };
-  await grep([pattern, '501'], options);
-  expect(process.exitCode, printed()).toBe(code);
-  expect(printed().includes('EIO')).toBe(unreadable.length > 0 && !quiet);
 });

@@ -159,12 +159,21 @@ it('each command prints the whole of a state in which everything has happened', 
   const before = fs.readFileSync(configFile, 'utf8');
   const live = path.join(directory, 'mirror', SETTLED, 'live');
   const odd = path.join(directory, 'mirror', ENDED, 'live', '9001', 'stdout.log');
+  let unreadable = 'nothing';
+  const open = fs.openSync;
+  vi.spyOn(fs, 'openSync').mockImplementation((at, ...rest) => {
+    if (!String(at).includes(unreadable)) return open(at, ...rest);
+    throw Object.assign(new Error(`EIO: i/o error, open '${String(at)}'`), { code: 'EIO' });
+  });
   const { isTTY, columns, rows } = process.stdout;
   onTestFinished(() => void Object.assign(process.stdout, { isTTY, columns, rows }));
   await expectPage('printed.txt', {
     config: () => configFile,
     names: new Map([['DIR', directory]]),
     steps: {
+      unreadable: (part) => {
+        unreadable = part;
+      },
       'another program cuts a mirror': () => fs.truncateSync(path.join(live, '9004', 'stdout.log'), 1),
       'another program removes the mirrors': () => fs.rmSync(live, { recursive: true }),
       'its live files were not found'() {

@@ -68,10 +68,12 @@ it('each gate is asked before a route, in their order', async () => {
   expect(asked).toEqual(['first', 'second', 'first', 'second']);
 });
 
-it('a response has the policy of content that its route gives it', async () => {
+it('a response has the policy of content that its route gives it, or that of the page', async () => {
   const headers = { 'content-security-policy': 'sandbox' };
   const { app } = appThat(() => new Response('', { headers }));
   const sent = Object.fromEntries((await app.request('/here')).headers);
+  const ofPage = (await appThat(() => ({})).ask('GET', '/here')).headers.get('content-security-policy');
+  expect(ofPage).toMatch(/^default-src 'none'; .*; img-src 'self' blob: data:; .*frame-ancestors 'none'$/);
   const always = { 'origin-agent-cluster': '?1', 'permissions-policy': 'camera=(), geolocation=(), microphone=()' };
   expect(sent).toMatchObject({ ...headers, ...always });
 });
