@@ -93,15 +93,6 @@ describe('a search', () => {
     expect(found.map(([byte, length]) => bytes.toString('latin1', byte, byte + length))).toEqual(['12', '34', '56']);
   });
 
-  it.each([
-    ['nothing', '', {}],
-    ['too much', 'x'.repeat(257), {}],
-    ['more than a line', 'a\nb', {}],
-    ['no expression', '(', { isExpression: true }],
-  ] as const)('for %s is refused', (_, text, options) => {
-    expect(() => pattern(text, options)).toThrow(Refused);
-  });
-
   it('by an expression for which V8 has no stack is refused, and is no failure of the view', async () => {
     const groups = pattern(`^${'('.repeat(120)}.${')'.repeat(120)}*x`, { isExpression: true });
     await expect(all(Buffer.alloc(SLICE, 'ab'), groups)).rejects.toThrow(Refused);

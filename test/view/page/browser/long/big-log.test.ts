@@ -1,8 +1,11 @@
 /** A log of JOBTAIL_VIEW_MIB (256): opened, read at any place, searched and followed, in little memory. */
 import fs from 'node:fs';
+import path from 'node:path';
 import { expect, it } from 'vitest';
-import { requestOf, submitQuietJob } from '../../../../support/e2e-job.ts';
-import { Place } from '../../../../support/e2e-place.ts';
+import type { JobId, TaskId } from '../../../../../src/job.ts';
+import { liveParts } from '../../../../../src/safe-names.ts';
+import { ownState } from '../../../../cli/own-state.ts';
+import { Program } from '../../../../support/e2e-program.ts';
 import { until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
 import { startBrowser, ViewPage } from '../../../../support/view-browser.ts';
@@ -16,15 +19,14 @@ function lineOf(number: number): string {
   return `step ${String(number).padStart(10, '0')} residual 1.234567e-03 `.padEnd(LINE_BYTES - 1, '.');
 }
 
-/** A place whose job's stdout has so many MiB of such lines in its mirror; no agent runs. */
-async function placeWithLog(place: Place, mib: number) {
-  const { sandbox, job, task, mirror } = await submitQuietJob(place);
-  fs.writeFileSync(task.files.stdout, `${lineOf(0)}\n`);
-  place.configure(sandbox, { watch: [requestOf(job)], results: { enabled: false } });
-  const agent = await place.run();
-  await place.mirrored(job, 'stdout');
-  agent.signal('SIGTERM');
-  await agent.ended;
+/** The configuration of a state with a job whose mirror of stdout has so many MiB of such lines. */
+async function stateWithLog(mib: number) {
+  const { file: config, config: settings, store } = await ownState();
+  const [jobId, taskId] = ['501' as JobId, '9001' as TaskId];
+  const request = { jobId, tasks: [taskId], files: ['stdout'], results: false, settleAfterMs: null } as const;
+  store.jobs.watch({ ...request, source: 'command' }, 1);
+  const mirror = path.join(settings.mirror.directory, ...liveParts(jobId, { taskId, file: 'stdout' }));
+  fs.mkdirSync(path.dirname(mirror), { recursive: true });
   const file = fs.openSync(mirror, 'w');
   for (let piece = 0, line = 0; piece < mib; piece++) {
     let text = '';
@@ -32,7 +34,7 @@ async function placeWithLog(place: Place, mib: number) {
     fs.writeSync(file, text);
   }
   fs.closeSync(file);
-  return { job, task, mirror, lines: (mib * MIB) / LINE_BYTES };
+  return { config, mirror, lines: (mib * MIB) / LINE_BYTES };
 }
 
 /** As the agent appends. */
@@ -56,13 +58,13 @@ it(`a log of ${LOG_MIB} MiB is opened, searched and followed in little memory`, 
   ...needs('chromium'),
   timeout,
 }, async (context) => {
-  const place = Place.make(context);
-  const { job, task, mirror, lines } = await placeWithLog(place, LOG_MIB);
-  const server = place.start(['view', '--no-open']);
+  const { config, mirror, lines } = await stateWithLog(LOG_MIB);
+  const server = new Program(['view', '--no-open', '-c', config], { cwd: path.dirname(config) });
+  context.onTestFinished(async () => void (await server.kill()));
   const link = await until('the link', () => /^(http:\/\/\S+)\n/m.exec(server.stdout)?.[1]);
   const view = await ViewPage.open(await startBrowser(context), link);
-  await view.show(`#/job/${job.jobId}/live?file=${task.taskId}/stdout`);
-  const pane = await view.pane(`stdout of task ${task.taskId}`);
+  await view.show('#/job/501/live?file=9001/stdout');
+  const pane = await view.pane('stdout of task 9001');
   const row = (number: number) => pane.getByText(lineOf(number), { exact: true });
 
   // The end is there before anybody has counted to it; then the numbers come.
