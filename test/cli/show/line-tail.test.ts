@@ -204,7 +204,7 @@ it('the names of mirrors that are made one by one have the width of those that a
 it.each([
   ['a link', (file: string) => fs.symlinkSync('/etc/passwd', file)],
   ['a pipe', (file: string) => void execFileSync('mkfifo', [file])],
-])('%s in the place of a mirror is neither followed nor waited for', (_, put) => {
+])('what stands in the place of a mirror is neither followed nor waited for: %s', (_, put) => {
   const file = path.join(temporaryDirectory(), 'stdout.log');
   put(file);
   for (const look of [() => new MirrorReader(file).read(() => {}), () => startOfLastLines(file, 3)])
