@@ -1,6 +1,8 @@
 /** Which exit code a command over several jobs, and one that is stopped, ends with. */
 import { once } from 'node:events';
+import fs from 'node:fs';
 import net from 'node:net';
+import path from 'node:path';
 import { beforeEach, expect, it, vi } from 'vitest';
 import { check } from '../../src/cli/commands/check.ts';
 import { forEach, untilStopped } from '../../src/cli/process.ts';

@@ -119,13 +119,6 @@ describe('the rows of a window', () => {
     );
   });
 
-  it('grow to the front, with the numbers of their lines', () => {
-    const window = whole('c\nd\n', 4, 2);
-    window.prepend({ start: 0, line: undefined, beginsLine: true }, Buffer.from('a\nb\n'));
-    expect(rowsOf(window)).toEqual(['a\n', 'b\n', 'c\n', 'd\n']);
-    expect(window.lineOf(0)).toBe(0);
-  });
-
   it('go away where the content was cut', () => {
     const window = whole('aa\nbb\ncc\n');
     window.cutBack(4);
@@ -143,7 +136,6 @@ describe('the rows of a window', () => {
 describe('a window that grows for ever', () => {
   it.each([
     ['short lines', 'a line of a job that never ends\n'.repeat(100)],
-    ['empty lines', '\n'.repeat(1_000)],
     ['one line without an end', 'x'.repeat(5_000)],
     ['a progress bar without an end', `${'x'.repeat(40)}\r`.repeat(100)],
   ])('keeps its limits, the end, and the numbers of lines: %s', (_, piece) => {
@@ -157,18 +149,5 @@ describe('a window that grows for ever', () => {
     expect(window.end).toBe(times * piece.length);
     const lines = piece.split('\n').length - 1;
     if (lines > 0) expect(window.lineOf(window.rows.length - 1)).toBe(times * lines - 1);
-  });
-
-  it('to the front keeps its limits, and the beginning', () => {
-    const piece = 'a line that was there before\n'.repeat(2_000);
-    let start = 20 * piece.length;
-    const window = whole('', start, undefined);
-    while (start > 0) {
-      start -= piece.length;
-      window.prepend({ start, line: undefined, beginsLine: true }, Buffer.from(piece));
-      expect(window.end - window.start).toBeLessThanOrEqual(MAX_BYTES);
-    }
-    expect(window.start).toBe(0);
-    expect(window.end).toBeGreaterThan(MAX_BYTES / 2);
   });
 });
