@@ -32,16 +32,6 @@ export async function quietJob(context: Parameters<typeof Place.make>[0]) {
   return { place, ...(await submitQuietJob(place)) };
 }
 
-/** A place with a quiet job whose stdout holds `content`, and an agent that has mirrored it and goes on. */
-export async function mirroredJob(context: Parameters<typeof Place.make>[0], content: Buffer) {
-  const { place, sandbox, job, task, mirror } = await quietJob(context);
-  fs.writeFileSync(task.files.stdout, content);
-  place.configure(sandbox, { watch: [requestOf(job)], results: { enabled: false } });
-  const agent = await place.run();
-  await place.mirrored(job, 'stdout');
-  return { place, sandbox, job, stdout: task.files.stdout, mirror, agent };
-}
-
 /** A place whose agent is nobody's, with a quiet job; skips the test where that user cannot run the program. */
 export async function foreignPlace(context: TestContext) {
   const place = Place.make(context);

@@ -1,47 +1,12 @@
 /** The first poll of a long job streams in little memory; other jobs stay on time. JOBTAIL_BACKLOG_MIB: size (64). */
 import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
 import fs from 'node:fs';
-import net from 'node:net';
-import { pipeline } from 'node:stream/promises';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import type { JobDescription } from '../../../simulator/control.ts';
+import { requestOf } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import { until } from '../../support/e2e-until.ts';
 import { needsThat } from '../../support/needs.ts';
-
-interface HoldingWay {
-  readonly port: number;
-  readonly goOn: () => void;
-}
-
-/** Each connection stops after so many bytes of the server, until `goOn` is called or the test is over. */
-async function holdingWay(serverPort: number, bytes: number): Promise<HoldingWay> {
-  let goOn = () => {};
-  const goesOn = new Promise<void>((resolve) => {
-    goOn = resolve;
-  });
-  const server = net.createServer((near) => {
-    const far = net.connect(serverPort, '127.0.0.1');
-    const held = async function* (pieces: AsyncIterable<Buffer>) {
-      let passed = 0;
-      for await (const piece of pieces) {
-        passed += piece.length;
-        if (passed > bytes) await goesOn;
-        yield piece;
-      }
-    };
-    // Whoever breaks off is noticed at the other end.
-    pipeline(near, far).catch(() => {});
-    pipeline(far, held, near).catch(() => {});
-  });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  onTestFinished(() => {
-    goOn();
-    server.close();
-  });
-  return { port: (server.address() as net.AddressInfo).port, goOn };
-}
 
 const MIB = 2 ** 20;
 const BACKLOG_MIB = Number(process.env['JOBTAIL_BACKLOG_MIB'] ?? 64);
@@ -84,21 +49,15 @@ it(`a backlog of ${BACKLOG_MIB} MiB streams through, and delays no other job`, {
   const mirrorOf = ({ jobId, tasks }: JobDescription) => place.mirrorOf(jobId, tasks[0]?.taskId ?? '', 'stdout');
   writeBacklog(stdoutOf(large));
   const { size } = fs.statSync(stdoutOf(large));
-  const watch = [large, small].map(({ jobId, tasks }) => ({ job: jobId, tasks: tasks.map(({ taskId }) => taskId) }));
-  // So that the fastest machine takes a while: the second half comes when the other job had its turns.
-  const { port, goOn } = await holdingWay(sandbox.port, size / 2);
-  const { username, passwordFile } = sandbox;
-  place.configure(
-    { baseUrl: `http://127.0.0.1:${port}`, username, passwordFile },
-    { watch, results: { enabled: false } },
-  );
+  // So that the fastest machine takes a while.
+  await sandbox.fault({ jobId: large.jobId, kind: 'drip', bytes: MIB / 4, everyMs: 5 });
+  place.configure(sandbox, { watch: [large, small].map(requestOf), results: { enabled: false } });
   const agent = await place.run();
 
   // While the one job is far from its end, each line of the other one comes.
   const isDone = () => fs.existsSync(mirrorOf(large)) && fs.statSync(mirrorOf(large)).size === size;
   let lines = 0;
   for (; !isDone(); lines++) {
-    if (lines === LINES_MEANWHILE) goOn();
     fs.appendFileSync(stdoutOf(small), `line ${lines}\n`);
     await place.mirrored(small, 'stdout');
   }
