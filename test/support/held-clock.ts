@@ -1,10 +1,6 @@
 /** A clock that a test moves: nothing that waits for it goes on before. */
 import type { Clock } from '../../src/system/clock.ts';
-
-interface Waiting {
-  readonly at: number;
-  readonly callback: () => void;
-}
+import { SimulatedProcess, SimulatedTime } from '../virtual/time.ts';
 
 const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
@@ -29,54 +25,37 @@ function isBusy(): boolean {
   return immediates >= passing || names.some((name) => /^(?:FSReq|FileHandle|CloseReq)/.test(name));
 }
 
+/** Lets what a timer began have a few turns. */
+async function settle(): Promise<void> {
+  passing += 1;
+  for (let quiet = 0; quiet < QUIET_TURNS; quiet = isBusy() ? 0 : quiet + 1)
+    await new Promise((resolve) => setImmediate(resolve));
+  passing -= 1;
+}
+
 export class HeldClock implements Clock {
-  readonly #start: number;
-  readonly #waiting = new Set<Waiting>();
-  #passed = 0;
-  /** By how much the wall clock was set. */
-  #stepMs = 0;
-
-  constructor(start = Date.UTC(2026, 10, 5)) {
-    this.#start = start;
-  }
-
+  readonly #process = new SimulatedProcess();
+  readonly #time: SimulatedTime;
   // Bound, for some who use it take single functions out of it.
-  readonly now = (): number => this.#start + this.#stepMs + Math.floor(this.#passed);
+  readonly now: Clock['now'];
+  readonly monotonic: Clock['monotonic'];
+  readonly timer: Clock['timer'];
+  /** Sets the wall clock ahead, as an operator or NTP does; nothing else moves. */
+  readonly stepWall: (ms: number) => void;
+  /** Moves on, timer by timer. */
+  readonly pass: (ms: number) => Promise<void>;
 
-  /** Sets the wall clock, as an operator or NTP does; nothing else moves. */
-  stepWall(ms: number): void {
-    this.#stepMs += ms;
+  constructor(start?: number) {
+    const time = new SimulatedTime(settle, start);
+    this.#time = time;
+    ({ now: this.now, monotonic: this.monotonic, timer: this.timer } = time.clockOf(this.#process));
+    this.stepWall = (ms) => time.stepWall(ms);
+    this.pass = (ms) => time.pass(ms);
   }
-
-  readonly monotonic = (): number => this.#passed;
-
-  readonly timer = (delayMs: number, callback: () => void): (() => void) => {
-    const waiting = { at: this.#passed + Math.max(0, delayMs), callback };
-    this.#waiting.add(waiting);
-    return () => void this.#waiting.delete(waiting);
-  };
 
   /** Timers that were neither due nor cancelled. */
   get timers(): number {
-    return this.#waiting.size;
-  }
-
-  /** Moves on, timer by timer, and lets what they begin have a few turns. */
-  async pass(ms: number): Promise<void> {
-    const end = this.#passed + ms;
-    for (;;) {
-      passing += 1;
-      for (let quiet = 0; quiet < QUIET_TURNS; quiet = isBusy() ? 0 : quiet + 1)
-        await new Promise((resolve) => setImmediate(resolve));
-      passing -= 1;
-      let next: Waiting | undefined;
-      for (const one of this.#waiting) if (one.at < (next?.at ?? Number.POSITIVE_INFINITY)) next = one;
-      if (next === undefined || next.at > end) break;
-      this.#waiting.delete(next);
-      this.#passed = Math.max(this.#passed, next.at);
-      next.callback();
-    }
-    this.#passed = end;
+    return this.#process.timers;
   }
 
   /** Moves on until the promise is settled. */
@@ -86,18 +65,15 @@ export class HeldClock implements Clock {
       isSettled = true;
     };
     promise.then(settled, settled);
-    while (!isSettled) {
-      const next = Math.min(...[...this.#waiting].map(({ at }) => at)) - this.#passed;
-      await this.pass(Number.isFinite(next) ? Math.min(1_000, next) : 100);
-    }
+    while (!isSettled) await this.pass(Math.min(1_000, this.#time.nextMs ?? 100));
     return await promise;
   }
 
   /** Moves on until `look` is true: for `maxMs`, or, without that, for a real while. Processes and connections do not wait for this clock. */
   async passUntil(what: string, look: () => boolean, maxMs?: number): Promise<void> {
     const realEnd = performance.now() + REAL_MS;
-    for (const end = this.#passed + (maxMs ?? 0); !look(); await this.pass(1_000)) {
-      if (maxMs === undefined ? performance.now() < realEnd : this.#passed < end) continue;
+    for (const end = this.monotonic() + (maxMs ?? 0); !look(); await this.pass(1_000)) {
+      if (maxMs === undefined ? performance.now() < realEnd : this.monotonic() < end) continue;
       throw new Error(`${maxMs === undefined ? 'a while' : `${maxMs / 1_000} s`} passed in vain for ${what}`);
     }
   }

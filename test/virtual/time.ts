@@ -97,6 +97,12 @@ export class SimulatedTime {
     this.#passedMs = Math.max(this.#passedMs, at);
   }
 
+  /** Until what is due next; undefined if nothing waits. */
+  get nextMs(): number | undefined {
+    const next = this.#next();
+    return next && next.at - this.#passedMs;
+  }
+
   async pass(ms: number): Promise<void> {
     await this.passUntil(this.#passedMs + ms);
   }
