@@ -6,10 +6,14 @@ import Database from 'better-sqlite3';
 
 const ARCHIVE = fileURLToPath(new URL('state-of-0.2.0.tar.gz', import.meta.url));
 
-/** Puts it into a directory, without its jobs; returns its file. */
+/** Its state, its mirrors, and the files of the cluster at its end, each in a directory of its own. */
+export function unpackReleased(directory: string, ...more: readonly string[]): void {
+  execFileSync('tar', ['--no-same-owner', '-xzf', ARCHIVE, '-C', directory, ...more]);
+}
+
+/** Puts the database into a directory, without its jobs; returns its file. */
 export function putReleased(directory: string): string {
-  const unpack = ['--no-same-owner', '--strip-components=1', '-xzf', ARCHIVE, '-C', directory];
-  execFileSync('tar', [...unpack, 'state/agent.db', 'state/agent.db-wal']);
+  unpackReleased(directory, '--strip-components=1', 'state/agent.db', 'state/agent.db-wal');
   const file = path.join(directory, 'agent.db');
   const db = new Database(file);
   db.pragma('foreign_keys = ON');
