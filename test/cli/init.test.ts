@@ -240,7 +240,7 @@ it('init --service sets the directories of the unit, or of its instance, and the
 it('a secret that is entered again leaves the configuration of a unit readable for its user', async () => {
   const directory = temporaryDirectory();
   const file = path.join(directory, 'config.yaml');
-  const { type } = terminal();
+  const { type, printed } = terminal();
   const signIns = vi.mocked(check).mockImplementationOnce(async () => {
     process.exitCode = EXIT.signIn;
   });
@@ -255,6 +255,9 @@ it('a secret that is entered again leaves the configuration of a unit readable f
     await type(text, question);
   await initialized;
   expect(signIns).toHaveBeenCalledTimes(2);
+  // What is typed stands on the terminal, but no secret.
+  expect(printed()).toMatch(/alic\r?\n/);
+  expect(printed()).not.toMatch(/wrong|right/);
   expect(fs.readFileSync(path.join(directory, 'password'), 'utf8')).toBe('right\n');
   expect(readYaml(fs.readFileSync(file, 'utf8')).value).toMatchObject({ auth: { username: 'alice' } });
   expect(fs.statSync(file).mode & 0o777).toBe(0o644);

@@ -1,11 +1,13 @@
 /** Names and words of a service that would steer a terminal: every command shows them as text. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { quietJob } from '../../support/e2e-job.ts';
+import { PROGRAM } from '../../support/e2e-program.ts';
 import { until } from '../../support/e2e-until.ts';
 import { needs } from '../../support/needs.ts';
-import { Terminal } from '../../support/service-terminal.ts';
 
 /** Controls of both kinds, what turns the direction of text, and separators of lines. */
 const ACTS = /[\p{Cc}\p{Cf}\u2028\u2029]/u;
@@ -71,18 +73,23 @@ it.concurrent('hostile words are text on a terminal', needs('script'), async (co
   fs.writeFileSync(path.join(path.dirname(job.tasks[0]?.files.stdout ?? ''), REFUSED), 'x');
   const operation = 'DownloadPartsOfJobFilesFromCluster';
   await sandbox.fault({ operation, kind: 'fault', text: `${MARK} ${STEERING}` });
-  for (const args of [['run'], ['status', '--watch'], ['check', '--job', job.jobId]]) {
-    const terminal = new Terminal([...args, '-c', place.configFile], { context, cwd: place.directory });
-    await terminal.shows(MARK);
-    if (args[0] === 'run') {
-      await terminal.shows('results refused');
-      terminal.type('\u0003');
-      await terminal.ended;
-    }
-    // It removes its directory then.
-    if (args[0] === 'check') await terminal.ended;
+  for (const command of ['run', 'status --watch', `check --job ${job.jobId}`]) {
+    const line = `stty cols 100 rows 30 -echo; exec '${process.execPath}' '${PROGRAM}' ${command} -c '${place.configFile}'`;
+    const env = { PATH: process.env['PATH'], TERM: 'xterm-256color', LC_ALL: 'C.UTF-8' };
+    const terminal = spawn('script', ['-qefc', line, '/dev/null'], { cwd: place.directory, env });
+    context.onTestFinished(() => void terminal.kill('SIGKILL'));
+    const ended = once(terminal, 'close');
+    let text = '';
+    terminal.stdout.setEncoding('utf8').on('data', (written) => {
+      text += written;
+    });
+    await until(`${MARK} on the terminal`, () => text.includes(MARK));
+    if (command === 'run') await until('the name', () => text.includes('results refused'));
+    // A check ends by itself; it would leave its directory.
+    if (!command.startsWith('check')) terminal.stdin.write('\u0003');
+    await ended;
     // Colours and the screen of a status that stays are of the program itself.
     const own = new RegExp(`${ESC}\\[(?:[0-9;]*m|\\?1049[hl]|\\?25[hl]|[HKJ])|\r`, 'g');
-    expect(actIn(terminal.text.replaceAll(own, '')), JSON.stringify(terminal.text)).toBeNull();
+    expect(actIn(text.replaceAll(own, '')), JSON.stringify(text)).toBeNull();
   }
 });
