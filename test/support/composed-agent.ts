@@ -10,19 +10,17 @@ import { loadConfig } from '../../src/config/load.ts';
 import { buildEngine } from '../../src/daemon/compose.ts';
 import type { Observer } from '../../src/daemon/observer.ts';
 import { openOwnStore } from '../../src/daemon/own-state.ts';
-import { type JobId, keyText, LIVE_FILE_NAMES } from '../../src/job.ts';
-import type { JobInformation } from '../../src/job-information.ts';
+import { type JobId, LIVE_FILE_NAMES } from '../../src/job.ts';
 import { logLine } from '../../src/printable.ts';
 import type { WatchRequest, WatchState } from '../../src/store/rows.ts';
 import type { Store } from '../../src/store/store.ts';
 import { systemClock } from '../../src/system/clock.ts';
 import { MINIMAL } from '../config/files.ts';
-import { JOB, STDOUT, TASK } from './engine.ts';
-import { HeldClock } from './held-clock.ts';
-import { jobOf, ModelJobService, ModelRemote, tasksOf } from './model-remote.ts';
+import { JOB } from './engine.ts';
+import type { HeldClock } from './held-clock.ts';
 import { temporaryDirectory } from './temp-directory.ts';
 
-interface ComposedAgent {
+export interface ComposedAgent {
   readonly jobService?: JobService;
   /** The machine's by default. */
   readonly clock?: HeldClock;
@@ -117,51 +115,6 @@ ${sections}`,
     });
     agent.refresh();
   };
-  /** As a command requests a pass or a removal, and waits for the answer. */
-  const ask = async (kind: 'sync' | 'forget', jobId = JOB) => {
-    const id = store.requests.add(jobId, kind, (clock ?? systemClock).now());
-    agent.refresh();
-    await clock?.passUntil('the answer', () => store.requests.get(id)?.answer != null);
-    return JSON.parse(store.requests.get(id)?.answer ?? 'null');
-  };
   const noted = { warnings, said, details, observed };
-  return { agent, store, watch, ask, ...noted, theirs, restart, mirrorDirectory: config.mirror.directory };
-}
-
-interface OneJob extends Partial<WatchRequest>, Pick<ComposedAgent, 'sections' | 'random' | 'follows'> {
-  /** As the job service reports it; undefined: there is no job service. */
-  readonly state?: string | null;
-  readonly taskIds?: readonly string[];
-  readonly as?: WatchState;
-  /** Of its standard output; undefined: it has none. */
-  readonly text?: string | undefined;
-}
-
-/** An agent that follows one job by a clock that the test holds: nothing has begun yet. */
-export async function startJob({ state, sections = '', random, follows, taskIds = [TASK], as, ...order }: OneJob = {}) {
-  const { text, ...request } = { text: 'a line\n', ...order };
-  const clock = new HeldClock();
-  const remote = new ModelRemote();
-  const service = new ModelJobService();
-  const report = (reported: string | null, more: Partial<JobInformation> = {}) =>
-    service.set(jobOf(JOB, reported, { tasks: tasksOf(...taskIds), ...more }));
-  if (state !== undefined) report(state);
-  if (text !== undefined) remote.files.set(keyText(STDOUT), Buffer.from(text));
-  // After the stop.
-  onTestFinished(() => expect(remote.held).toBe(0));
-  const started = await startAgent(remote, {
-    ...{ clock, sections },
-    ...(follows && { follows }),
-    ...(random && { random }),
-    ...(state !== undefined && { jobService: service }),
-  });
-  const { store, watch } = started;
-  watch(request, as);
-  const job = () => store.jobs.get(JOB);
-  const isIn = (wanted: WatchState) => () => job()?.state === wanted;
-  const ends = (maxMs: number, as: WatchState = 'settled') => clock.passUntil('its end', isIn(as), maxMs);
-  const reportedState = () => store.jobInformation.get(JOB)?.information.state;
-  const reported = (word: string) => clock.passUntil(`${word} to be reported`, () => reportedState() === word);
-  const grown = () => clock.passUntil('the first bytes', () => job()?.grownAt != null);
-  return { ...started, clock, remote, service, report, job, ends, reported, grown };
+  return { agent, store, watch, ...noted, theirs, restart, mirrorDirectory: config.mirror.directory };
 }

@@ -15,7 +15,6 @@ import { type JobId, keyText, type LiveFileKey, type TaskId } from '../../src/jo
 import type { MismatchKind } from '../../src/mismatch.ts';
 import { textSources } from '../../src/remote/text/text-source.ts';
 import { Commits, Store } from '../../src/store/store.ts';
-import type { Clock } from '../../src/system/clock.ts';
 import { fileCalls, type Opener, type RandomAccessFile } from '../../src/system/files.ts';
 import { ModelRemote } from './model-remote.ts';
 import { memoryDirectory, temporaryDirectory } from './temp-directory.ts';
@@ -112,14 +111,20 @@ export class Engine {
     return this.#polls.poll({ remote, whole: remote, waitForTurn, onAppended, isFinal, signal });
   }
 
-  /** The complete pass; `clock` makes its pauses. */
+  /** The complete pass, whose pauses are over at once. */
   pass(
-    clock: Clock,
+    onPause: (ms: number) => void = () => {},
     isLast = false,
     more: { readonly pauseMs?: number; readonly onCompared?: () => void } = {},
   ): Promise<PassSummary> {
-    const { remote } = this.#options;
+    const { remote, now } = this.#options;
     const mirrorDirectory = this.#mirrorDirectory;
+    const timer = (ms: number, callback: () => void) => {
+      onPause(ms);
+      queueMicrotask(callback);
+      return () => {};
+    };
+    const clock = { now, monotonic: now, timer };
     const rules = { intervalMs: 1, include: ['**'], exclude: [], maxFileBytes: null, bandwidthLimit: null };
     return completePass(this.#polls, {
       store: this.store,

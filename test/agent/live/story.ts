@@ -207,16 +207,13 @@ class LiveStory {
   /** A complete pass: how it ends, its pauses, and its calls for whole files. */
   async #pass(step: string, isLast: boolean, pauseMs = 2_000): Promise<string[]> {
     const pauses: number[] = [];
-    const timer = (ms: number, callback: () => void) => {
+    const onPause = (ms: number) => {
       this.now += ms;
       pauses.push(ms);
       this.#grow('pauses');
-      queueMicrotask(callback);
-      return () => {};
     };
-    const clock = { now: () => this.now, monotonic: () => this.now, timer };
     this.remote.noted.length = 0;
-    const summary = await this.engine.pass(clock, isLast, { pauseMs }).catch(asJobtailError);
+    const summary = await this.engine.pass(onPause, isLast, { pauseMs }).catch(asJobtailError);
     if (summary instanceof JobtailError) return [`${step}: thrown ${summary.code}`, ...this.#changed()];
     const { liveFiles, appended, verified, openEnds, results, isListingEmpty } = summary;
     const open = openEnds.map(({ file, reason }) => `, ${file}: ${reason}`).join('');

@@ -1,7 +1,7 @@
 /** A job that is followed step by step, by a clock that the test holds: what the service and the commands do, and what changes. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { onTestFinished, vi } from 'vitest';
+import { expect, onTestFinished, vi } from 'vitest';
 import { Calls } from '../../../src/agent/calls.ts';
 import { mirrorPath } from '../../../src/agent/live/mirror/mirror.ts';
 import { Results } from '../../../src/agent/results/results.ts';
@@ -12,11 +12,40 @@ import { unprovenIn } from '../../../src/proven.ts';
 import type { WatchRequest, WatchState } from '../../../src/store/rows.ts';
 import { sleep } from '../../../src/system/clock.ts';
 import { DiskReserve } from '../../../src/system/files.ts';
-import { startJob } from '../../support/composed-agent.ts';
-import { JOB, STDOUT } from '../../support/engine.ts';
-import { writtenMs } from '../../support/held-clock.ts';
+import { type ComposedAgent, startAgent } from '../../support/composed-agent.ts';
+import { JOB, STDOUT, TASK } from '../../support/engine.ts';
+import { HeldClock, writtenMs } from '../../support/held-clock.ts';
 import { NEW_RESULT } from '../../support/live-place.ts';
-import { at, jobOf, tasksOf } from '../../support/model-remote.ts';
+import { at, jobOf, ModelJobService, ModelRemote, tasksOf } from '../../support/model-remote.ts';
+
+interface OneJob extends Partial<WatchRequest>, Pick<ComposedAgent, 'sections' | 'random' | 'follows'> {
+  /** As the job service reports it; undefined: there is no job service. */
+  readonly state?: string | null;
+  readonly taskIds?: readonly string[];
+  readonly as?: WatchState;
+  /** Of its standard output; null: it has none. */
+  readonly text?: string | null;
+}
+
+/** An agent that follows one job by a clock that the test holds: nothing has begun yet. */
+async function startJob({ state, sections = '', random, follows, taskIds = [TASK], as, ...order }: OneJob) {
+  const { text = 'a line\n', ...request } = order;
+  const clock = new HeldClock();
+  const remote = new ModelRemote();
+  const service = new ModelJobService();
+  if (state !== undefined) service.set(jobOf(JOB, state, { tasks: tasksOf(...taskIds) }));
+  if (text !== null) remote.files.set(keyText(STDOUT), Buffer.from(text));
+  // After the stop.
+  onTestFinished(() => expect(remote.held).toBe(0));
+  const started = await startAgent(remote, {
+    ...{ clock, sections },
+    ...(follows && { follows }),
+    ...(random && { random }),
+    ...(state !== undefined && { jobService: service }),
+  });
+  started.watch(request, as);
+  return { ...started, clock, remote, service };
+}
 
 type Started = Awaited<ReturnType<typeof startJob>>;
 type CallKind = 'texts' | 'probes' | 'listings' | 'downloads' | 'lists' | 'reports';
@@ -417,19 +446,12 @@ function timeOf(ms: number): string {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
 }
 
-interface How extends Omit<NonNullable<Parameters<typeof startJob>[0]>, 'text'> {
-  /** null: there is no live file. */
-  readonly text?: string | null;
-}
-
 /** What the steps of a case lead to; the first one may be how the job is followed. */
 export async function followed(written: string): Promise<string[]> {
   const steps = written.split('; ');
-  const how = steps[0]?.startsWith('{') ? (JSON.parse(steps.shift() ?? '') as How) : {};
+  const how = steps[0]?.startsWith('{') ? (JSON.parse(steps.shift() ?? '') as OneJob) : {};
   onTestFinished(() => void vi.restoreAllMocks());
-  const { text = 'a line\n', ...more } = how;
-  const started = await startJob({ random: () => 0.5, files: ['stdout'], ...more, text: text ?? undefined });
-  const story = new JobStory(started);
+  const story = new JobStory(await startJob({ random: () => 0.5, files: ['stdout'], ...how }));
   const result: string[] = [];
   for (const step of steps) result.push(...(await story.play(step)));
   vi.restoreAllMocks();

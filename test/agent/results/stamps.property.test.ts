@@ -125,6 +125,22 @@ const action = fc.oneof(
   fc.constant({ kind: 'check' } as const),
 );
 
+type Step = typeof action extends fc.Arbitrary<infer Value> ? Value : never;
+
+const CHECK = { kind: 'check' } as const;
+/** A kill behind the rename, wherever, and the older version again: it is fetched. */
+const KILLS = Array.from({ length: 16 }, (_, steps): [Step[]] => [
+  [
+    CHECK,
+    CHECK,
+    CHECK,
+    { kind: 'write' },
+    { kind: 'killed', isFinal: false, steps },
+    { kind: 'back', count: 1 },
+    CHECK,
+  ],
+]);
+
 it('the content of a result is never another one than what the service has under the date', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(action, { maxLength: 14 }), async (actions) => {
@@ -138,17 +154,6 @@ it('the content of a result is never another one than what the service has under
       await world.check();
       expect(world.place.remote.downloads).toHaveLength(fetched);
     }),
-    numRuns(150),
+    { numRuns: numRuns(150).numRuns + KILLS.length, examples: KILLS },
   );
-});
-
-it('a kill behind the rename, and the older version again: it is fetched', async () => {
-  for (let steps = 0; steps < 16; steps++) {
-    const world = new World();
-    for (let sync = 0; sync < 3; sync++) await world.check();
-    world.write();
-    await world.killed({ isFinal: false, steps });
-    world.back({ count: 1 });
-    await world.check();
-  }
 });

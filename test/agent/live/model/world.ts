@@ -6,7 +6,6 @@ import { asJobtailError, JobtailError } from '../../../../src/errors.ts';
 import { keyText, type LiveFileKey, type TaskId } from '../../../../src/job.ts';
 import { DECODING_CAPABILITY } from '../../../../src/remote/text/decoding.ts';
 import type { LiveFileRow } from '../../../../src/store/rows.ts';
-import type { Clock } from '../../../../src/system/clock.ts';
 import { Engine, JOB, ModelDisk } from '../../../support/engine.ts';
 import { ModelRemote } from '../../../support/model-remote.ts';
 import { memoryDirectory } from '../../../support/temp-directory.ts';
@@ -171,7 +170,7 @@ export class World {
     let reason: string | undefined = 'is not polled';
     for (let passes = 0; passes < 4 && reason !== undefined; passes++) {
       this.#now += 700_000;
-      const { openEnds } = await this.#engine.pass(this.#clock());
+      const { openEnds } = await this.#pass();
       for (const subject of this.#subjects)
         if (this.#remote.files.has(subject.name) && (this.#setting.rawAccess || !this.#isStuck(subject)))
           subject.unsettled = false;
@@ -233,16 +232,10 @@ export class World {
     return engine;
   }
 
-  #clock(): Clock {
-    return {
-      now: () => this.#now,
-      monotonic: () => this.#now,
-      timer: (delayMs, callback) => {
-        this.#now += delayMs;
-        queueMicrotask(callback);
-        return () => {};
-      },
-    };
+  #pass() {
+    return this.#engine.pass((ms) => {
+      this.#now += ms;
+    });
   }
 
   #subject(number: number): Subject {
@@ -326,7 +319,7 @@ export class World {
 
   async #work(work: 'poll' | 'complete' | 'pass'): Promise<void> {
     this.#now += 1_000;
-    if (work === 'pass') await this.#unlessExpected(() => this.#engine.pass(this.#clock()));
+    if (work === 'pass') await this.#unlessExpected(() => this.#pass());
     else this.#noteEnds(await this.#unlessExpected(() => this.#engine.poll(work === 'complete')));
   }
 
