@@ -31,6 +31,8 @@ export class FilesRemote implements Remote {
   readonly files = new Map<string, Buffer | JobtailError>();
   /** Listed besides the files, in front of them. */
   listedToo: string[] = [];
+  /** Called with each request for a file. */
+  onRequest: () => void = () => {};
   /** Called between two pieces of a download. */
   onPiece: (name: string) => void | Promise<void> = () => {};
   pieceBytes = 1000;
@@ -67,6 +69,7 @@ export class FilesRemote implements Remote {
   }
 
   async downloadFile(_jobId: JobId, name: string, sink: Sink, signal: AbortSignal, silentMs?: number): Promise<number> {
+    this.onRequest();
     this.downloads.push(name);
     this.silences.push(silentMs);
     this.running++;
@@ -539,7 +542,16 @@ export class ResultsStory {
       },
       goes: () => {
         this.#stop = new AbortController();
-        this.#brings({}).onFetch = () => {};
+        Object.assign(remote, { onRequest: () => {}, onPiece: () => {} });
+        Object.assign(this.transfer ?? {}, { onFetch: () => {} });
+      },
+      // At each request, or piece of a file, a stop comes, or the service sends nothing more.
+      at: () => {
+        const happens: Readonly<Record<string, () => unknown>> = {
+          stop: () => this.#stop.abort(),
+          silence: () => Promise.reject(new JobtailError('timeout', 'h:80 sent nothing new')),
+        };
+        Object.assign(remote, { [first === 'piece' ? 'onPiece' : 'onRequest']: happens[text] ?? (() => {}) });
       },
       untouched: () => fs.utimesSync(place.path(first), 1, 1),
       // The service is seen to refuse the name when the file is requested.

@@ -60,40 +60,6 @@ describe('a file that fails', () => {
     expect(place.store.resultSyncs.get(JOB)).toMatchObject({ wanted: 2, endedAt: place.now });
   });
 
-  it('ends at once when it is stopped, and waits for the write that is under way', async () => {
-    const place = new ResultsPlace({ parallel: 2 });
-    for (const name of ['/1', '/2', '/3']) place.remote.set(name, Buffer.alloc(5000));
-    const stop = new AbortController();
-    place.remote.onPiece = () => stop.abort();
-    await expect(place.sync(true, stop.signal)).rejects.toMatchObject({ code: 'aborted' });
-    expect(place.tree()).toEqual([]);
-    expect(place.row('/1')?.state).toBe('listed');
-  });
-
-  it('on which the service hangs is requested twice, also behind another one, and when a stop interrupts the second request', async () => {
-    const place = new ResultsPlace();
-    place.remote.set('/11/a', 'a');
-    for (const name of ['/11/pipe', '/11/z']) place.remote.files.set(name, new JobtailError('timeout', 'it is silent'));
-    await expect(place.sync()).rejects.toMatchObject({ code: 'timeout' });
-    const stop = new AbortController();
-    const { downloadFile } = place.remote;
-    place.remote.downloadFile = async (...call) => {
-      stop.abort();
-      return await downloadFile.apply(place.remote, call);
-    };
-    place.remote.files.set('/11/a', Buffer.from('a'));
-    await expect(place.sync(false, stop.signal)).rejects.toMatchObject({ code: 'timeout' });
-    place.remote.downloadFile = downloadFile;
-    expect(place.remote.downloads.filter((name) => name === '/11/z')).toHaveLength(2);
-    place.restarted();
-    for (let minute = 0; minute < 30; minute += 1) {
-      place.now += 60_000;
-      await place.sync(minute > 20);
-    }
-    for (const name of ['/11/pipe', '/11/z'])
-      expect(place.remote.downloads.filter((one) => one === name)).toHaveLength(2);
-  });
-
   it('for which the disk has no more room stops there: it is looked at every 16 MiB', async () => {
     const place = new ResultsPlace();
     const some = 16 * 2 ** 20;
@@ -105,14 +71,6 @@ describe('a file that fails', () => {
     expect(await place.sync()).toMatchObject({ failed: 1, bytes: 2 * some - place.remote.pieceBytes });
     expect(room.mock.calls).toEqual([[0], [some], [some]]);
     expect(place.row('/11/a')).toMatchObject({ state: 'failed', reason: expect.stringMatching(/^less than mirror/) });
-  });
-
-  it('that breaks off after its beginning has not hung', async () => {
-    const place = new ResultsPlace();
-    place.remote.set('/11/a', Buffer.alloc(5_000));
-    place.remote.onPiece = () => Promise.reject(new JobtailError('timeout', 'h:80 sent nothing new'));
-    await place.sync();
-    expect(place.row('/11/a')).toMatchObject({ state: 'failed', hangs: 0 });
   });
 });
 
