@@ -9,13 +9,13 @@ import { makeDirectories, openOwnStore } from '../../src/daemon/own-state.ts';
 import { asJobtailError } from '../../src/errors.ts';
 import type { JobId } from '../../src/job.ts';
 import { openDatabase } from '../../src/store/database.ts';
-import { whyNotWritable } from '../../src/system/storage.ts';
 import { restConfig } from '../config/files.ts';
 import { SmallDisk } from '../support/e2e-mount.ts';
 import { until } from '../support/e2e-until.ts';
 import { SILENT } from '../support/errors.ts';
 import { datagramsAreMissing, notifySocket } from '../support/service-notify-socket.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
+import { captured } from './own-state.ts';
 
 const JOB = '501' as JobId;
 
@@ -37,59 +37,41 @@ async function diskWithState(context: TestContext, kib = 4096) {
 }
 
 async function statusOf(file: string, jobIds: readonly JobId[] = [], json = false): Promise<string> {
-  let printed = '';
-  const write = vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
-    printed += String(text);
-    return true;
-  });
-  try {
-    await status(jobIds, { config: file, json });
-  } finally {
-    write.mockRestore();
-  }
-  return printed;
+  const printed = captured();
+  await status(jobIds, { config: file, json });
+  return printed();
 }
 
-it.for(['stopped', 'killed'])(
-  'status shows the last state of a read-only disk, whose agent was %s',
+it.for(['read-only, and its agent stopped', 'read-only, and its agent killed', 'full', 'full, and its agent stopped'])(
+  'status shows the last state on a disk that is %s',
   async (how, context) => {
-    const { disk, file, state, served } = await diskWithState(context);
+    const { disk, file, state, mirror, served } = await diskWithState(context);
+    const isFull = how.startsWith('full');
     const owned = served();
     // With the log of the database, as a kill leaves it.
-    fs.cpSync(state, `${state}-copy`, { recursive: true });
-    owned.close();
-    if (how === 'killed') {
+    if (!isFull) fs.cpSync(state, `${state}-copy`, { recursive: true });
+    if (isFull) disk.fill();
+    if (how === 'full') context.onTestFinished(owned.close);
+    else owned.close();
+    if (how.endsWith('killed')) {
       fs.rmSync(state, { recursive: true });
       fs.renameSync(`${state}-copy`, state);
     }
-    await disk.makeReadOnly();
+    if (!isFull) await disk.makeReadOnly();
+    const reason = isFull ? 'no space left on device' : 'read-only file system';
     for (const page of [await statusOf(file), await statusOf(file, [JOB])]) {
       expect(page).toMatch(/501.*watched/);
-      expect(page).toContain(`mirror.directory ${disk.directory}/mirror: read-only file system`);
-      expect(page).toContain(`state.directory ${disk.directory}/state: read-only file system`);
+      expect(page).toContain(`mirror.directory ${mirror}: ${reason}`);
+      expect(page).toContain(`state.directory ${state}: ${reason}`);
+      if (isFull) expect(page).toContain('free some space');
     }
+    const error = { code: isFull ? 'disk-full' : 'permission' };
     expect(JSON.parse(await statusOf(file, [], true))).toMatchObject({
       jobs: [{ jobId: JOB }],
-      disks: [{ key: 'mirror.directory', error: { code: 'permission' } }, { error: { code: 'permission' } }],
+      disks: [{ key: 'mirror.directory', error }, { error }],
     });
   },
 );
-
-it('status names a full disk, whether an agent runs or not', async (context) => {
-  const { disk, file, served } = await diskWithState(context);
-  const owned = served();
-  disk.fill();
-  const expected = `no space left on device: ${disk.directory} (write ENOSPC)`;
-  expect(whyNotWritable(disk.directory)?.message).toBe(expected);
-  const [running, ofJob] = [await statusOf(file), await statusOf(file, [JOB])];
-  owned.close();
-  const without = await statusOf(file);
-  for (const page of [running, ofJob, without]) {
-    expect(page).toMatch(/501.*watched/);
-    expect(page).toContain('no space left on device');
-    expect(page).toContain('free some space');
-  }
-});
 
 it('a state of another user is named as such, with who it belongs to', (context) => {
   if (process.geteuid?.() !== 0 || process.seteuid === undefined) context.skip('becoming another user needs root');
