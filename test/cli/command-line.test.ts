@@ -5,9 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { describe, expect, it, vi } from 'vitest';
 import { programOf } from '../../src/cli/program.ts';
-import { PROGRAM } from '../support/e2e-program.ts';
 import { needs } from '../support/needs.ts';
-import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -27,13 +25,6 @@ describe('the help', () => {
   });
 });
 
-/** What a command line prints, with its exit code. */
-function run(args: readonly string[], cwd: string) {
-  const options = { encoding: 'utf8', cwd, env: { PATH: process.env['PATH'] ?? '', NO_COLOR: '1' } } as const;
-  const { stdout, stderr, status } = spawnSync(process.execPath, [PROGRAM, ...args], options);
-  return { stdout, stderr, status };
-}
-
 describe('the command line', () => {
   it('has --quiet, --verbose and --debug for each command that takes a configuration', () => {
     for (const command of programOf().commands.filter(({ options }) => options.some(({ short }) => short === '-c'))) {
@@ -41,21 +32,6 @@ describe('the command line', () => {
       for (const option of ['--quiet', '--verbose', '--debug'])
         if (command.name() !== 'grep') expect(longs, command.name()).toContain(option);
     }
-  });
-
-  it('runs no program of a result that is called config.yaml, in its directory and by name', () => {
-    const results = `${temporaryDirectory()}/mirror/501/results/503`;
-    fs.mkdirSync(results, { recursive: true });
-    const auth = `{username: a, passwordCommand: [touch, ${results}/ran]}`;
-    const service = '{protocol: rest, baseUrl: "http://127.0.0.1:9"}';
-    fs.writeFileSync(`${results}/config.yaml`, `service: ${service}\nauth: ${auth}\nstate: {directory: state}\n`);
-    const found = run(['jobs'], results);
-    expect(found).toMatchObject({ status: 3, stdout: '' });
-    expect(found.stderr).toContain('./config.yaml is used only by name: add -c config.yaml');
-    const named = run(['jobs', '-c', 'config.yaml'], results);
-    expect(named).toMatchObject({ status: 3, stdout: '' });
-    expect(named.stderr).toContain('this file is no configuration: it is in a directory of job 501');
-    expect(fs.readdirSync(results)).toEqual(['config.yaml']);
   });
 });
 

@@ -439,7 +439,23 @@ it('each wrong command line prints what is wrong with it, once, and what was mea
   vi.stubEnv('LC_ALL', 'C.UTF-8');
   vi.stubEnv('XDG_CONFIG_HOME', '/none');
   vi.stubEnv('AGENT_CONFIG', undefined);
-  await expectPage('printed-wrong.txt', {});
+  const before = process.cwd();
+  onTestFinished(() => process.chdir(before));
+  const home = temporaryDirectory();
+  await expectPage('printed-wrong.txt', {
+    names: new Map([['DIR', home]]),
+    steps: {
+      'in the directory of a result that is called config.yaml'() {
+        const results = path.join(home, 'mirror', '501', 'results', '503');
+        fs.mkdirSync(results, { recursive: true });
+        const auth = `{username: a, passwordCommand: [touch, ${home}/ran]}`;
+        const sections = `service: {protocol: rest, baseUrl: "http://127.0.0.1:9"}\nauth: ${auth}\n`;
+        fs.writeFileSync(path.join(results, 'config.yaml'), `${sections}state: {directory: state}\n`);
+        process.chdir(results);
+      },
+      'what it ran, and made': () => `${fs.readdirSync(home)}, ${fs.readdirSync('.')}\n`,
+    },
+  });
   for (const args of [['status', 'a\u001b]52;c;x\u0007'], ['a\u001b[2J\u009b']])
     expect((await printedBy(args)).split('\n')[0]).toMatch(/^!agent: [ -~]+$/);
 });
