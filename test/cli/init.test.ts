@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import type http from 'node:http';
 import path from 'node:path';
-import { PassThrough, Readable } from 'node:stream';
+import { PassThrough } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { freePort } from '../../simulator/free-port.ts';
@@ -12,7 +12,6 @@ import { answersOf, configText, type InitFlags } from '../../src/cli/init/answer
 import { putFile } from '../../src/cli/put-file.ts';
 import { readYaml } from '../../src/config/yaml.ts';
 import { EXIT, type JobtailError } from '../../src/errors.ts';
-import { packageFile } from '../../src/system/package-file.ts';
 import { SmallDisk } from '../support/e2e-mount.ts';
 import { until } from '../support/e2e-until.ts';
 import { expectCases } from '../support/errors.ts';
@@ -158,83 +157,6 @@ it.each([
   expect(printed()).toContain('Protocol of the middleware (rest, soap) [rest]: ');
   expect(printed()).toContain(`How to sign in (${methods}) [password]: `);
   expect(printed()).toContain('it is one of those named');
-});
-
-it('init writes private files, keeps former ones aside, and leaves no part of new ones where it fails', async () => {
-  const directory = temporaryDirectory();
-  const [file, secret] = ['c.yaml', 'password'].map((name) => path.join(directory, name)) as [string, string];
-  const stdin = vi.spyOn(process, 'stdin', 'get');
-  vi.spyOn(process.stdout, 'write').mockReturnValue(true);
-  onTestFinished(() => void vi.restoreAllMocks());
-  const initAs = async (username: string, force: boolean, output = 'c.yaml', baseUrl = 'http://127.0.0.1:9') => {
-    stdin.mockReturnValue(Readable.from([`of ${username}\n`]) as never);
-    const flags = { url: 'http://127.0.0.1:9/heappe', baseUrl, protocol: 'rest', method: 'password' } as const;
-    await init({ ...flags, username, force, secretStdin: true, check: false, output: path.join(directory, output) });
-  };
-  const read = (name: string) => fs.readFileSync(path.join(directory, name), 'utf8');
-  await initAs('alice', false);
-  expect([file, secret].map((each) => fs.statSync(each).mode & 0o777)).toEqual([0o600, 0o600]);
-  const before = read('c.yaml');
-  expect(before).toContain('`agent help configuration` lists all keys');
-  expect(readYaml(before).value).toMatchObject({ mirror: { directory: './mirror' }, state: { directory: './state' } });
-  const soap = {
-    url: 'https://h.example.org/FileTransferWs',
-    protocol: 'soap',
-    method: 'password',
-    check: false,
-  } as const;
-  await expect(answersOf(file, soap, UNSTOPPED)).rejects.toThrow('--namespace is missing');
-  await expect(initAs('bob', false)).rejects.toMatchObject({ code: 'usage', message: `${file} is there already` });
-  // Beside another configuration: --force would replace its password.
-  const hint = expect.not.stringContaining('--force');
-  await expect(initAs('bob', false, 'd.yaml')).rejects.toMatchObject({ message: `${secret} is there already`, hint });
-  expect([read('c.yaml'), read('password')]).toEqual([before, 'of alice\n']);
-  await initAs('bob', true);
-  const bobs = read('c.yaml');
-  expect(bobs).toContain('username: "bob"');
-  expect(['password', 'c.yaml.bak', 'password.bak'].map(read)).toEqual(['of bob\n', before, 'of alice\n']);
-  fs.writeFileSync(`${secret}.${process.pid}.new`, '');
-  await expect(initAs('carol', true)).rejects.toThrow(`cannot write ${secret}`);
-  // The agent can go on with what was there, also if the answers are refused.
-  await expect(initAs('carol', true, 'c.yaml', 'nonsense')).rejects.toThrow('service.baseUrl: expected an address');
-  expect(fs.readdirSync(directory).sort()).toEqual(['c.yaml', 'password']);
-  expect([read('c.yaml'), read('password')]).toEqual([bobs, 'of bob\n']);
-});
-
-it('init --service sets the directories of the unit, or of its instance, and the one credential that units load', async () => {
-  const directory = temporaryDirectory();
-  const file = path.join(directory, 'config.yaml');
-  const stdin = vi.spyOn(process, 'stdin', 'get');
-  const printed = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
-  onTestFinished(() => void vi.restoreAllMocks());
-  const flags = { url: 'https://mw.example.org/FileTransferWs', namespace: 'urn:x', baseUrl: 'https://mw.example.org' };
-  const more = { protocol: 'soap', username: 'alice', force: true, secretStdin: true, check: false } as const;
-  for (const [service, method, key, unit, suffix] of [
-    [true, 'password', 'passwordCredential', 'agent', ''],
-    ['alice', 'openid', 'tokenCredential', 'agent@alice', '-alice'],
-  ] as const) {
-    stdin.mockReturnValue(Readable.from(['the secret\n']) as never);
-    await init({ ...flags, ...more, service, method, output: file });
-    expect(readYaml(fs.readFileSync(file, 'utf8')).value).toMatchObject({
-      auth: { [key]: 'password' },
-      mirror: { directory: `/srv/agent${suffix}` },
-      state: { directory: `/var/lib/agent${suffix}/state` },
-    });
-    expect(String(printed.mock.lastCall)).toContain(`systemctl enable --now ${unit}, then`);
-  }
-  const secret = () => fs.readFileSync(path.join(directory, 'password'), 'utf8');
-  expect(secret()).toBe('the secret\n');
-  // That file is for root alone: the unit cannot read it. The second time, it is the one of the unit.
-  const secretFile = path.join(directory, 'of-root');
-  fs.writeFileSync(secretFile, 'another secret\n', { mode: 0o600 });
-  for (const named of [secretFile, path.join(directory, 'password')]) {
-    const of = { ...more, secretStdin: false, secretFile: named, method: 'password' } as const;
-    await init({ ...flags, ...of, service: true, output: file });
-    const { value } = readYaml(fs.readFileSync(file, 'utf8'));
-    expect([value, secret()]).toMatchObject([{ auth: { passwordCredential: 'password' } }, 'another secret\n']);
-  }
-  for (const unit of ['agent.service', 'agent@.service'])
-    expect(fs.readFileSync(packageFile(`systemd/${unit}`), 'utf8')).toMatch(/^LoadCredential=password:/m);
 });
 
 it('a secret that is entered again leaves the configuration of a unit readable for its user', async () => {

@@ -19,6 +19,7 @@ import { DECODING_CAPABILITY } from '../../src/remote/text/decoding.ts';
 import { JobInformations, Requests } from '../../src/store/jobs.ts';
 import type { JobRow, ResultSyncRow, StoredError, WatchState } from '../../src/store/rows.ts';
 import { WAKE_FILE } from '../../src/store/store.ts';
+import { packageFile } from '../../src/system/package-file.ts';
 import { serveView } from '../../src/view/serve.ts';
 import { startAgent } from '../support/composed-agent.ts';
 import { taskOf } from '../support/e2e-job.ts';
@@ -458,6 +459,41 @@ it('each wrong command line prints what is wrong with it, once, and what was mea
   });
   for (const args of [['status', 'a\u001b]52;c;x\u0007'], ['a\u001b[2J\u009b']])
     expect((await printedBy(args)).split('\n')[0]).toMatch(/^!agent: [ -~]+$/);
+});
+
+it('agent init writes private files or those of a unit, keeps former ones aside, and no part of new ones where it fails', async () => {
+  const home = temporaryDirectory();
+  const at = (name: string) => path.join(home, name);
+  await expectPage('printed-init.txt', {
+    names: new Map([['DIR', home]]),
+    shown: (text) => text.replaceAll(`.${process.pid}.`, '.PID.'),
+    steps: {
+      stdin: (of) => vi.spyOn(process, 'stdin', 'get').mockReturnValue(Readable.from(valuesOf(of)) as never),
+      show: (name) => fs.readFileSync(at(name), 'utf8').replaceAll(/^#/gm, ' #'),
+      /** Their rights, and what is in them: of configurations, some keys. */
+      files(of) {
+        const names = fs.readdirSync(at(of), { withFileTypes: true }).filter((entry) => entry.isFile());
+        const lines = names.map(({ name }) => {
+          const file = at(path.join(of, name));
+          const text = fs.readFileSync(file, 'utf8');
+          const keys = text.match(/(?<=^ +)(?:username|\w+Credential|directory).*/gm) ?? [text.trim()];
+          return `${name} ${(fs.statSync(file).mode & 0o777).toString(8)}: ${keys.join(', ')}\n`;
+        });
+        return lines.sort().join('');
+      },
+      'a password is there: --force would replace that of another configuration': () => {},
+      'the place of the new password is taken': () => fs.writeFileSync(at(`password.${process.pid}.new`), ''),
+      'what units load': () =>
+        ['agent', 'agent@']
+          .map((name) => {
+            const text = fs.readFileSync(packageFile(`systemd/${name}.service`), 'utf8');
+            return `${name}: ${/^LoadCredential=.*/m.exec(text)?.[0]}\n`;
+          })
+          .join(''),
+      'the unit cannot read a file of root: of-root': () =>
+        fs.writeFileSync(at('of-root'), 'another secret\n', { mode: 0o600 }),
+    },
+  });
 });
 
 it('agent version prints the version of each part of the program', async () => {
