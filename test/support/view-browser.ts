@@ -5,7 +5,7 @@ import { freePort } from '../../simulator/free-port.ts';
 import type { LiveFileName } from '../../src/job.ts';
 import type { Place } from './e2e-place.ts';
 import { until } from './e2e-until.ts';
-import { TASK, ViewPlace } from './view-place.ts';
+import { JOB, TASK, ViewPlace } from './view-place.ts';
 
 type Registers = Pick<TestContext, 'onTestFinished'>;
 
@@ -162,6 +162,10 @@ export class ViewPage {
   }
 }
 
+/** Where the page shows the stdout of the job of `shown`. */
+export const STDOUT_HASH = `#/job/${JOB}/live?file=${TASK}/stdout`;
+
+/** A browser at a view of one job with these files. */
 export async function shown(
   context: Parameters<typeof startBrowser>[0],
   files: Partial<Record<LiveFileName, string>>,
@@ -172,8 +176,9 @@ export async function shown(
   for (const [file, content] of Object.entries(files)) place.write(file as LiveFileName, content);
   fill(place);
   const view = await ViewPage.open(await startBrowser(context), place.view.link());
-  const { page } = view;
-  const stdout = () => view.pane(`stdout of task ${TASK}`);
-  const hash = () => page.evaluate('location.hash') as Promise<string>;
-  return { place, view, page, keyboard: page.keyboard, stdout, hash };
+  const stdout = async () => {
+    await view.show(STDOUT_HASH);
+    return await view.pane(`stdout of task ${TASK}`);
+  };
+  return { place, view, page: view.page, stdout };
 }

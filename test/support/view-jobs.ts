@@ -1,10 +1,10 @@
-/** Jobs in the view of an agent, in a browser: one that grows, and one with a bit of everything. */
+/** Lines in many languages, and jobs with a bit of everything in the view of an agent, in a browser. */
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import type { AxeResults } from 'axe-core';
 import { expect, type TestContext } from 'vitest';
-import { requestOf, submitQuietJob, taskOf } from './e2e-job.ts';
+import { requestOf, taskOf } from './e2e-job.ts';
 import { Place } from './e2e-place.ts';
 import { type BrowserOptions, linkOf, startBrowser, ViewPage, viewSection } from './view-browser.ts';
 
@@ -21,30 +21,6 @@ export const lines = (from: number, count: number) =>
   Array.from({ length: count }, (_, index) => `${from + index} ${LANGUAGES[(from + index) % LANGUAGES.length]}\n`).join(
     '',
   );
-
-/** An agent with a view of a quiet job whose stdout has this content. */
-export async function viewedJob(context: Parameters<typeof Place.make>[0], content: string) {
-  const place = Place.make(context);
-  const { sandbox, job, task, mirror } = await submitQuietJob(place);
-  fs.writeFileSync(task.files.stdout, content);
-  place.configure(sandbox, { watch: [requestOf(job)], results: { enabled: false }, ...(await viewSection()) });
-  const agent = await place.run();
-  await place.mirrored(job, 'stdout');
-  const link = await linkOf(place);
-  const view = await ViewPage.open(await startBrowser(context), link);
-  const label = `stdout of task ${task.taskId}`;
-  return {
-    place,
-    job,
-    task,
-    mirror,
-    agent,
-    view,
-    link,
-    label,
-    hash: `#/job/${job.jobId}/live?file=${task.taskId}/stdout`,
-  };
-}
 
 const AXE = fs.readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const ESC = '\u001b';

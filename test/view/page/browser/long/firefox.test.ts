@@ -6,13 +6,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { WebSocket } from 'undici';
 import { expect, it, type TestContext } from 'vitest';
-import { requestOf, submitQuietJob } from '../../../../support/e2e-job.ts';
-import { Place } from '../../../../support/e2e-place.ts';
 import { until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
 import { temporaryDirectory } from '../../../../support/temp-directory.ts';
-import { linkOf, viewSection } from '../../../../support/view-browser.ts';
 import { lines } from '../../../../support/view-jobs.ts';
+import { ViewPlace } from '../../../../support/view-place.ts';
 
 /** Nothing is requested from elsewhere: other hosts are behind a proxy that is not there. */
 const PREFERENCES = {
@@ -137,20 +135,15 @@ class FirefoxPage {
 const ROWS = `[...document.querySelectorAll('.rows .text')].map((text) => text.textContent)`;
 
 it('the page in Firefox opens, follows, scrolls, copies and searches', needs('firefox-esr'), async (context) => {
-  const place = Place.make(context);
-  const { sandbox, job, task } = await submitQuietJob(place);
-  fs.writeFileSync(task.files.stdout, lines(0, 5_000));
-  place.configure(sandbox, { watch: [requestOf(job)], results: { enabled: false }, ...(await viewSection()) });
-  await place.run();
-  await place.mirrored(job, 'stdout');
-  const page = await FirefoxPage.open(context, await linkOf(place));
+  const place = await ViewPlace.withJob(lines(0, 5_000));
+  const page = await FirefoxPage.open(context, place.view.link());
   const rows = () => page.evaluate<string[]>(ROWS);
   const shown = (what: string, text: string) => until(what, async () => (await rows()).includes(text.trimEnd()));
 
   await until('the job', () => page.evaluate<boolean>(`document.querySelector('.job-link') !== null`));
   await page.evaluate(`void document.querySelector('.job-link').click()`);
   await shown('the end of the file', lines(4_999, 1));
-  fs.appendFileSync(task.files.stdout, lines(5_000, 3));
+  fs.appendFileSync(place.mirrorOf(), lines(5_000, 3));
   await shown('what was appended', lines(5_002, 1));
 
   await page.wheel('.rows', -2_000);

@@ -1,11 +1,8 @@
 /** What a job writes, and what it and its files are called, is text on the page, whatever it says. */
-import fs from 'node:fs';
-import path from 'node:path';
-import { describe, expect, it } from 'vitest';
-import { requestOf, taskOf } from '../../../../support/e2e-job.ts';
-import { Place } from '../../../../support/e2e-place.ts';
+import { describe, expect, it, type TestContext } from 'vitest';
 import { needs } from '../../../../support/needs.ts';
-import { linkOf, startBrowser, ViewPage, viewSection } from '../../../../support/view-browser.ts';
+import { shown, type ViewPage } from '../../../../support/view-browser.ts';
+import { JOB } from '../../../../support/view-place.ts';
 
 const ESC = '\u001b';
 const LINES = [
@@ -19,7 +16,7 @@ const LINES = [
   ['nul \u0000 bell \u0007', 'nul ␀ bell ␇'],
   [`"'><svg onload=window.hacked=1>&lt;b&gt; \${1+1} {{1+1}}`, undefined],
 ] as const;
-/** A job may be called so, its task too. */
+/** A job may be called so. */
 const NAME = '<img src=x onerror=window.hacked=1>';
 const FILES = {
   '<img src=x onerror=window.hacked=1>.txt': 'a result',
@@ -29,25 +26,11 @@ const FILES = {
   'table.csv': 'a,b\n<img src=x onerror=window.hacked=1>,2\n',
 } as const;
 
-async function hostileJob(context: Parameters<typeof Place.make>[0]) {
-  const place = Place.make(context);
-  const sandbox = await place.startSandbox();
-  const job = await sandbox.submit({ name: NAME, tasks: [{ name: NAME }] });
-  const task = taskOf(job);
-  fs.writeFileSync(task.files.stdout, LINES.map(([line]) => `${line}\n`).join(''));
-  for (const [name, content] of Object.entries(FILES))
-    fs.writeFileSync(path.join(path.dirname(task.files.stdout), name), content);
-  place.configure(sandbox, {
-    service: { jobsUrl: sandbox.jobsUrl },
-    watch: [requestOf(job)],
-    ...(await viewSection()),
+const hostileJob = (context: TestContext) =>
+  shown(context, { stdout: LINES.map(([line]) => `${line}\n`).join('') }, (place) => {
+    place.report(JOB, { name: NAME });
+    for (const [name, content] of Object.entries(FILES)) place.addResult(`/11/${name}`, content);
   });
-  const agent = await place.run();
-  await place.mirrored(job, 'stdout');
-  await agent.logs('results synced');
-  const view = await ViewPage.open(await startBrowser(context), await linkOf(place));
-  return { job, task, view };
-}
 
 /** Nothing ran, and nothing that only code could have made is there. */
 async function expectUnharmed(view: ViewPage): Promise<void> {
@@ -59,20 +42,19 @@ async function expectUnharmed(view: ViewPage): Promise<void> {
 
 describe('what a job writes', needs('chromium'), () => {
   it('is text on the page, and its name is, too', async (context) => {
-    const { job, task, view } = await hostileJob(context);
+    const { view, stdout } = await hostileJob(context);
     await view.page.getByText(NAME).first().waitFor();
     await expectUnharmed(view);
-    await view.show(`#/job/${job.jobId}/live?file=${task.taskId}/stdout`);
-    const pane = await view.pane(`stdout of task ${task.taskId}`);
+    const pane = await stdout();
     await view.page.getByRole('heading', { name: NAME }).first().waitFor();
-    const shown = await view.shownLines(pane);
-    expect(shown.map(({ text }) => text)).toEqual(LINES.map(([line, text]) => text ?? line));
+    const rows = await view.shownLines(pane);
+    expect(rows.map(({ text }) => text)).toEqual(LINES.map(([line, text]) => text ?? line));
     await expectUnharmed(view);
   });
 
   it('is text in results, or lies in a frame where nothing runs', async (context) => {
-    const { job, view } = await hostileJob(context);
-    await view.show(`#/job/${job.jobId}/results`);
+    const { view } = await hostileJob(context);
+    await view.show(`#/job/${JOB}/results`);
     for (const name of Object.keys(FILES)) {
       await view.page.getByRole('link', { name, exact: true }).click();
       await view.page

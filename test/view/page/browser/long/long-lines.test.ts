@@ -1,10 +1,9 @@
 /** Lines of megabytes: all of their text can be reached, nothing is asked for again and again, and copies are exact. */
-import fs from 'node:fs';
 import type { Locator, Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
-import { viewedJob } from '../../../../support/view-jobs.ts';
+import { STDOUT_HASH, shown } from '../../../../support/view-browser.ts';
 
 const WORDS = 400_000;
 const LONG = Array.from({ length: WORDS }, (_, word) => `${word} word;`).join('');
@@ -34,10 +33,9 @@ const isShown = (row: Locator) =>
   });
 
 it('a line of megabytes is reached everywhere, and asked for once', needs('chromium'), async (context) => {
-  const { view, label, hash } = await viewedJob(context, `before\n${LONG}\nafter\n`);
+  const { view, stdout } = await shown(context, { stdout: `before\n${LONG}\nafter\n` });
   const requests = countRequests(view.page);
-  await view.show(hash);
-  const pane = await view.pane(label);
+  const pane = await stdout();
   const screen = async () => (await view.shownLines(pane)).map(({ text }) => text).join('');
   // The last line does not fill the screen: what comes before it is there, too.
   await pane.getByText('after', { exact: true }).waitFor();
@@ -46,7 +44,7 @@ it('a line of megabytes is reached everywhere, and asked for once', needs('chrom
   await pane.getByText('before', { exact: true }).waitFor();
   await until('the text behind it', async () => (await screen()).includes('0 word;1 word;2 word;'));
   for (const byte of [1_000_000, 3_000_000]) {
-    await view.show(`${hash}@${byte}`);
+    await view.show(`${STDOUT_HASH}@${byte}`);
     const word = /[0-9]+ word;/.exec(`before\n${LONG}`.slice(byte))?.[0] ?? '';
     const row = pane.locator('.row', { hasText: `;${word}` });
     await row.first().waitFor();
@@ -83,11 +81,9 @@ it('a line of megabytes is reached everywhere, and asked for once', needs('chrom
 it('the chosen lines are copied, wherever the reader went since', needs('chromium'), async (context) => {
   const line = (number: number) => `\u001b[31mline ${number}\u001b[0m of a log`;
   const content = Array.from({ length: 30_000 }, (_, index) => `${line(index + 1)}\n`).join('');
-  const { view, label, hash, task } = await viewedJob(context, content);
-  expect(fs.readFileSync(task.files.stdout, 'utf8')).toBe(content);
+  const { view, stdout } = await shown(context, { stdout: content });
   await view.context.grantPermissions(['clipboard-read', 'clipboard-write']);
-  await view.show(hash);
-  const pane = await view.pane(label);
+  const pane = await stdout();
   const number = (shown: string) => pane.getByRole('button', { name: `line ${shown}`, exact: true });
   await view.page.keyboard.press('g');
   await number('10').waitFor();

@@ -2,16 +2,14 @@
 import { describe, expect, it } from 'vitest';
 import { needs } from '../../../../support/needs.ts';
 import { shown } from '../../../../support/view-browser.ts';
-import { JOB, TASK } from '../../../../support/view-place.ts';
+import { JOB } from '../../../../support/view-place.ts';
 
 const LINES = Array.from({ length: 200 }, (_, line) => `step ${line}\n`).join('');
-const STDOUT = `#/job/${JOB}/live?file=${TASK}/stdout`;
 
 describe('the page', needs('chromium'), () => {
   it('gives a log most of the screen of a phone, and has targets for fingers', async (context) => {
     const { view, page, stdout } = await shown(context, { stdout: LINES });
     await page.setViewportSize({ width: 390, height: 844 });
-    await view.show(STDOUT);
     const pane = await stdout();
     await pane.getByText('step 199', { exact: true }).waitFor();
     const share = async () => ((await pane.locator('.rows').boundingBox())?.height ?? 0) / 844;
@@ -44,7 +42,7 @@ describe('the page', needs('chromium'), () => {
       place.report(JOB, { state: 'Running', name: 'wing' });
     });
     await page.setViewportSize({ width, height: 844 });
-    await view.show(STDOUT);
+    const pane = await stdout();
     const tabs = page.locator('.tabs a');
     const places = async () =>
       (await Promise.all([0, 1].map((tab) => tabs.nth(tab).boundingBox()))).map((box) => box?.x);
@@ -54,7 +52,6 @@ describe('the page', needs('chromium'), () => {
     place.report(JOB, { state: 'Finished', name: 'wing', endTime: { text: '2026-01-01T10:00:00Z', ms: 1 } });
     await page.locator('.tabs .badge', { hasText: '1,001' }).waitFor({ state: 'attached' });
     expect(await places()).toEqual(before);
-    const pane = await stdout();
     await pane.locator('.rows').press('ArrowUp');
     const [outline, line] = ['.rows', '.pane-bar'].map((part) => `getComputedStyle(document.querySelector('${part}'))`);
     expect(await page.evaluate(`[${outline}.outlineStyle, ${line}.boxShadow !== 'none']`)).toEqual(['none', true]);
