@@ -31,36 +31,34 @@ async function placeWithAgent(): Promise<string> {
   return directory;
 }
 
-/** Words that a shell offers for the last word of a line. */
-type Offers = (line: string) => string[];
-
-function bashOffers(directory: string): Offers {
-  const script = `. "$1/bash"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _agent; printf '%s\\n' "\${COMPREPLY[@]}"`;
-  return (line) =>
-    execFileSync('bash', ['--norc', '-c', script, 'bash', directory, ...line.split(' ')], {
-      encoding: 'utf8',
-      env: { PATH: `${directory}:/usr/bin:/bin` },
-    })
-      .split('\n')
-      .filter((word) => word !== '');
+/** The lines that a shell prints. */
+function printedBy(directory: string, shell: string, ...args: readonly string[]): string[] {
+  const env = { PATH: `${directory}:/usr/bin:/bin`, TERM: 'dumb', HOME: directory };
+  const printed = execFileSync(shell, args, { encoding: 'utf8', env });
+  return printed.split('\n').filter((line) => line !== '');
 }
 
-function fishOffers(directory: string): Offers {
-  return (line) =>
-    execFileSync('fish', ['--no-config', '-c', `source ${directory}/fish; complete -C ${JSON.stringify(line)}`], {
-      encoding: 'utf8',
-      env: { PATH: `${directory}:/usr/bin:/bin`, HOME: directory },
-    })
-      .split('\n')
-      .flatMap((offer) => (offer === '' ? [] : [offer.split('\t')[0] ?? '']));
-}
+const BASH = `. "$1/bash"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _agent; printf '%s\\n' "\${COMPREPLY[@]}"`;
+const fishOf = (directory: string, line: string) => `source ${directory}/fish; complete -C ${JSON.stringify(line)}`;
 
+/** What the last word of a line is offered. */
 describe.each([
-  ['bash', bashOffers],
-  ['fish', fishOffers],
+  [
+    'bash',
+    (directory: string, line: string) =>
+      printedBy(directory, 'bash', '--norc', '-c', BASH, 'bash', directory, ...line.split(' ')),
+  ],
+  [
+    'fish',
+    (directory: string, line: string) =>
+      printedBy(directory, 'fish', '--no-config', '-c', fishOf(directory, line)).map((offer) =>
+        offer.replace(/\t.*/, ''),
+      ),
+  ],
 ] as const)('the completion of %s', (shell, offersOf) => {
   it('offers commands, options, choices and jobs', needs(shell), async () => {
-    const offers = offersOf(await placeWithAgent());
+    const directory = await placeWithAgent();
+    const offers = (line: string) => offersOf(directory, line);
     const names = programOf().commands.map((command) => command.name());
     expect(offers('agent ')).toEqual(expect.arrayContaining(names));
     expect(offers('agent st')).toEqual(['status']);
@@ -107,13 +105,7 @@ it('the completion of zsh offers commands, options, choices and jobs', needs('zs
   const directory = await placeWithAgent();
   fs.writeFileSync(path.join(directory, 'rc'), ZSH_RC);
   const complete = (...lines: readonly string[]) =>
-    execFileSync('zsh', ['-f', '-c', ZSH_DRIVER, 'zsh', ...lines], {
-      encoding: 'utf8',
-      env: { PATH: `${directory}:/usr/bin:/bin`, TERM: 'dumb', HOME: directory },
-    })
-      .split('\n')
-      .slice(1, -1)
-      .map((line) => line.trimEnd());
+    printedBy(directory, 'zsh', '-f', '-c', ZSH_DRIVER, 'zsh', ...lines).slice(1);
   const lines = [
     'agent stat',
     'agent completion fi',
@@ -121,7 +113,7 @@ it('the completion of zsh offers commands, options, choices and jobs', needs('zs
     'agent tail 501 --file stdo',
     'agent status 50',
   ];
-  expect(complete(...lines)).toEqual([
+  expect(complete(...lines).map((line) => line.trimEnd())).toEqual([
     'agent status',
     'agent completion fish',
     'agent tail --follow',
