@@ -1,7 +1,7 @@
 /** The queue of calls: who is next, at which rate, and what happens while a call hangs, as is written in calls.txt. */
 import { getEventListeners } from 'node:events';
 import path from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { CallSlot, Calls, Entrance, MAX_QUEUED_POLLS } from '../../src/agent/calls.ts';
 import { ServerShare } from '../../src/agent/server-share.ts';
 import { asJobtailError, JobtailError } from '../../src/errors.ts';
@@ -118,6 +118,8 @@ class CallsStory {
       retry: () => share.responded({ status: 503, firstByteMs: 10, workMs: 1, retryAfterMs: writtenMs(first) }),
       signin: () => (this.#signedInAt = first === 'waits' ? Number.POSITIVE_INFINITY : clock.monotonic()),
       blocks: () => (this.#blocked = Number(first)),
+      lose: () => vi.spyOn(clock, 'timer').mockReturnValue(() => {}),
+      find: () => vi.mocked(clock.timer).mock.lastCall?.[1](),
     };
     if (word !== 'pass') {
       if (steps[word] === undefined) throw new Error(`no step: ${step}`);
@@ -135,6 +137,7 @@ class CallsStory {
     const opensInMs = Math.round(share.opensAt - clock.monotonic());
     const counts = { waiting: calls.waiting, timers: clock.timers, called: this.#called, 'ms closed': opensInMs };
     const shown = Object.entries(counts).flatMap(([what, count]) => (count > 0 ? [`${count} ${what}`] : []));
+    if (calls.stalled) shown.push('stalled');
     return [`${step}: ${[...events, ...shown].join(', ') || 'nothing'}`];
   }
 }
