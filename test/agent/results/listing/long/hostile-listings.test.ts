@@ -81,10 +81,7 @@ it.each([
   const refused = names.length - allowed;
   expect([done.due.length, done.refusals.count, done.refusals.fresh.length]).toEqual([allowed, refused, 100]);
   expect(grownBytes).toBeLessThan(250 * MB);
-  expect(done.refusals.fresh[0]).toEqual({
-    name: names[allowed],
-    reason: expect.stringMatching(`more than ${limit}$`),
-  });
+  expect(done.refusals.fresh[0]?.reason).toMatch(new RegExp(`more than ${limit}$`));
   expect(place.store.results.counts(JOB)).toMatchObject({ listed: names.length, queued: allowed, refused });
   expect(place.store.results.notSynced(JOB, 1_000)).toHaveLength(100);
   expect(place.store.totals.read().results).toEqual({ listed: allowed, refused });
