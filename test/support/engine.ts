@@ -181,8 +181,8 @@ export class ModelDisk {
   room = Number.POSITIVE_INFINITY;
   /** How many of the next flushes fail. */
   flushFailures = 0;
-  /** Called before each call on a handle; if it throws, the call does nothing. */
-  beforeStep: (step: string) => Promise<void> = async () => {};
+  /** Called before each call on a handle, but after it is closed; if it throws, the call does nothing. */
+  beforeStep: (step: string, file: string) => Promise<void> = async () => {};
   /** Handles that were not closed. */
   openHandles = 0;
   #opened = 0;
@@ -196,26 +196,27 @@ export class ModelDisk {
     const calls: Partial<Record<PropertyKey, unknown>> = {
       write: (bytes: Buffer, offset: number, length: number, position: number) =>
         this.#write(handle, bytes.subarray(offset, offset + length), position),
-      truncate: async (length: number) => {
-        await this.beforeStep('truncate');
-        await handle.truncate(length);
-      },
       datasync: () => this.#flush(),
       close: async () => {
         await handle.close();
         this.openHandles--;
+        await this.beforeStep('close', file);
       },
     };
     return new Proxy(handle, {
       get: (target, name) => {
         const member: unknown = calls[name] ?? Reflect.get(target, name);
-        return typeof member === 'function' ? member.bind(target) : member;
+        if (typeof member !== 'function') return member;
+        if (name === 'close') return member.bind(target);
+        return async (...of: unknown[]) => {
+          await this.beforeStep(String(name), file);
+          return member.apply(target, of) as unknown;
+        };
       },
     });
   }
 
   async #write(handle: RandomAccessFile, bytes: Buffer, position: number): Promise<{ bytesWritten: number }> {
-    await this.beforeStep('write');
     if (this.room <= 0) throw systemError('ENOSPC', 'write', -28);
     const { bytesWritten } = await handle.write(bytes, 0, Math.min(this.room, bytes.length), position);
     this.room -= bytesWritten;
@@ -223,7 +224,6 @@ export class ModelDisk {
   }
 
   async #flush(): Promise<void> {
-    await this.beforeStep('datasync');
     if (this.flushFailures === 0) return;
     this.flushFailures--;
     throw systemError('EIO', 'fdatasync', -5);

@@ -1,6 +1,5 @@
 /** A failing disk: the error names the file and a remedy, nothing wrong is written, and the next poll goes on. */
 import fs from 'node:fs';
-import fsp from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText, type LiveFileKey } from '../../../src/job.ts';
@@ -15,22 +14,12 @@ class FailingDisk extends ModelDisk {
   failing: { readonly call: (typeof CALLS)[number] | 'close'; readonly code: string; readonly of?: string } | undefined;
   failed = 0;
 
-  override async open(file: string, flags: number, mode: number): Promise<fsp.FileHandle> {
-    const handle = await fsp.open(file, flags, mode);
-    return new Proxy(handle, {
-      get: (target, name) => {
-        const member: unknown = Reflect.get(target, name);
-        if (typeof member !== 'function') return member;
-        if (name !== this.failing?.call || !file.includes(this.failing.of ?? '')) return member.bind(target);
-        const { call, code } = this.failing;
-        return async () => {
-          this.failed++;
-          if (name === 'close') await target.close();
-          throw Object.assign(new Error(`${code}: ${call}`), { code, syscall: call, errno: -1 });
-        };
-      },
-    });
-  }
+  override beforeStep = async (step: string, file: string) => {
+    const { call, code, of = '' } = this.failing ?? {};
+    if (step !== call || !file.includes(of)) return;
+    this.failed++;
+    throw Object.assign(new Error(`${code}: ${call}`), { code, syscall: call, errno: -1 });
+  };
 }
 
 const DISK_CODES = Object.keys(CODES) as (keyof typeof CODES)[];

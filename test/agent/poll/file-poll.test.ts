@@ -207,8 +207,9 @@ class SourceStory {
         this.#steps.push(`differs ${same - 1}`);
       },
       disk: () =>
-        (this.#disk.beforeStep = async () => {
-          if (first === 'fails') throw Object.assign(new Error('EIO: write'), { code: 'EIO', syscall: 'write' });
+        (this.#disk.beforeStep = async (step) => {
+          if (first === 'fails' && /write|truncate|datasync/.test(step))
+            throw Object.assign(new Error('EIO: write'), { code: 'EIO', syscall: 'write' });
         }),
       release: () => (this.#releaseFails = true),
       stop: () => this.#stop.abort(),

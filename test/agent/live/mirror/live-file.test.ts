@@ -68,7 +68,7 @@ class FileStory {
     };
     this.#place.onStep = onStep;
     this.#disk.beforeStep = async (step) => {
-      if (step !== 'write') onStep(step);
+      if (step === 'truncate' || step === 'datasync') onStep(step);
     };
   }
 
