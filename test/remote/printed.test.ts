@@ -14,7 +14,7 @@ import { asJobtailError } from '../../src/errors.ts';
 import type { JobId, LiveFileKey } from '../../src/job.ts';
 import { HttpClient } from '../../src/remote/http/http-client.ts';
 import { RELEASE_NAMES, type ReleaseName } from '../../src/remote/rest/releases.ts';
-import { systemClock } from '../../src/system/clock.ts';
+import { hurry } from '../support/held-clock.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { jobId, taskId } from '../support/wire-remote.ts';
 
@@ -168,20 +168,6 @@ async function serve(protocol: 'soap' | 'rest', version: string) {
   return { sandbox, config: await loadConfig(file), passwordFile: path.join(directory, 'password') };
 }
 
-/** What the service wants is waited for in no time, and no pause is another one in each run. */
-function hurry(): void {
-  let aheadMs = 0;
-  const { monotonic } = systemClock;
-  vi.spyOn(Math, 'random').mockReturnValue(0.5);
-  vi.spyOn(systemClock, 'monotonic').mockImplementation(() => monotonic() + aheadMs);
-  vi.spyOn(systemClock, 'timer').mockImplementation((ms, ended) => {
-    aheadMs += ms;
-    setImmediate(ended);
-    return () => {};
-  });
-  onTestFinished(() => void vi.restoreAllMocks());
-}
-
 /** The text of each step. */
 async function played(protocol: 'soap' | 'rest', version: string): Promise<Map<string, string>> {
   const { sandbox, config, passwordFile } = await serve(protocol, version);
@@ -250,6 +236,8 @@ test.each([
   ['rest', RELEASE_NAMES],
 ] as const)('over %s, each request is sent and each answer is read as is written here', async (protocol, versions) => {
   hurry();
+  // No pause is another one in each run.
+  vi.spyOn(Math, 'random').mockReturnValue(0.5);
   let all = '';
   let before = new Map<string, string>();
   const lives = await Promise.all(versions.map(async (version) => [version, await played(protocol, version)] as const));

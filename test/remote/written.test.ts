@@ -13,6 +13,7 @@ import { RestJobService, RestRemote } from '../../src/remote/rest/client.ts';
 import type { CallEvent } from '../../src/remote/session-calls.ts';
 import { SoapJobService, SoapRemote } from '../../src/remote/soap/client.ts';
 import { expectCases, writtenBytes } from '../support/errors.ts';
+import { hurry } from '../support/held-clock.ts';
 import { openFilesIn, temporaryDirectory } from '../support/temp-directory.ts';
 import * as wire from '../support/wire-envelopes.ts';
 import { GivenSession, JOB, remoteParts, spillTo, TASK, TEST_LIMITS, taskId } from '../support/wire-remote.ts';
@@ -275,6 +276,7 @@ function connect(
 
 test('each call makes the requests, and brings what it returns or throws, as is written in calls.txt', async () => {
   const directory = temporaryDirectory();
+  hurry();
   hint = undefined;
   await expectCases(path.join(import.meta.dirname, 'calls.txt'), async (written) => {
     const [first = '', ...segments] = written.split(' | ');

@@ -1,5 +1,6 @@
 /** A clock that a test moves: nothing that waits for it goes on before. */
-import type { Clock } from '../../src/system/clock.ts';
+import { onTestFinished, vi } from 'vitest';
+import { type Clock, systemClock } from '../../src/system/clock.ts';
 import { SimulatedProcess, SimulatedTime } from '../virtual/time.ts';
 
 const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
@@ -77,4 +78,17 @@ export class HeldClock implements Clock {
       throw new Error(`${maxMs === undefined ? 'a while' : `${maxMs / 1_000} s`} passed in vain for ${what}`);
     }
   }
+}
+
+/** For the time of a test, each timer of the machine's clock ends at once, and its time has passed. */
+export function hurry(): void {
+  let aheadMs = 0;
+  const { monotonic } = systemClock;
+  vi.spyOn(systemClock, 'monotonic').mockImplementation(() => monotonic() + aheadMs);
+  vi.spyOn(systemClock, 'timer').mockImplementation((ms, ended) => {
+    aheadMs += ms;
+    const timer = setImmediate(ended);
+    return () => clearImmediate(timer);
+  });
+  onTestFinished(() => void vi.restoreAllMocks());
 }

@@ -1,25 +1,27 @@
 /** Spaces attempts while a server does not answer: whatever fails at once must not be tried again at once. */
 
+import { type Clock, systemClock } from '../../system/clock.ts';
+
 /** Less than three attempts a second. */
-export const SPACING_MS = 400;
+const SPACING_MS = 400;
 
 export class Spacing {
-  readonly #nowMs: () => number;
+  readonly #clock: Clock;
   #isResponding = false;
   #nextAt = Number.NEGATIVE_INFINITY;
   readonly #waiting = new Set<() => void>();
 
-  constructor(nowMs: () => number = () => performance.now()) {
-    this.#nowMs = nowMs;
+  constructor(clock: Clock = systemClock) {
+    this.#clock = clock;
   }
 
   /** Waits for the turn of an attempt: none, while the last one was answered. @throws the reason of the signal */
   async turn(signal: AbortSignal): Promise<void> {
     while (!this.#isResponding) {
       signal.throwIfAborted();
-      const waitMs = this.#nextAt - this.#nowMs();
+      const waitMs = this.#nextAt - this.#clock.monotonic();
       if (waitMs <= 0) {
-        this.#nextAt = this.#nowMs() + SPACING_MS;
+        this.#nextAt = this.#clock.monotonic() + SPACING_MS;
         return;
       }
       await this.#change(waitMs, signal);
@@ -38,18 +40,18 @@ export class Spacing {
 
   failed(): void {
     this.doubted();
-    this.#nextAt = Math.max(this.#nextAt, this.#nowMs() + SPACING_MS);
+    this.#nextAt = Math.max(this.#nextAt, this.#clock.monotonic() + SPACING_MS);
   }
 
   async #change(waitMs: number, signal: AbortSignal): Promise<void> {
     await new Promise<void>((resolve) => {
       const wake = () => {
-        clearTimeout(timer);
+        cancel();
         signal.removeEventListener('abort', wake);
         this.#waiting.delete(wake);
         resolve();
       };
-      const timer = setTimeout(wake, waitMs);
+      const cancel = this.#clock.timer(waitMs, wake);
       signal.addEventListener('abort', wake, { once: true });
       this.#waiting.add(wake);
     });

@@ -1,12 +1,12 @@
 /** Connections between requests: how long they stay, what a closed one costs, what they measure; and attempts. */
 import { getEventListeners } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { asJobtailError } from '../../../src/errors.ts';
-import { Exchange } from '../../../src/remote/http/exchange.ts';
 import { HttpClient, readBody } from '../../../src/remote/http/http-client.ts';
-import { SPACING_MS, Spacing } from '../../../src/remote/http/spacing.ts';
+import { Spacing } from '../../../src/remote/http/spacing.ts';
 import { RoundTrip } from '../../../src/remote/http/ways.ts';
+import { HeldClock, hurry } from '../../support/held-clock.ts';
 import { closedAtEnd, startTcpServer, type WireServer } from '../../support/wire-server.ts';
 
 afterEach(() => {
@@ -68,6 +68,7 @@ test.each<Stale>([
   }),
   ['in the middle of an answer', 'is an error: it was answered', 9, [true, true], 'hello, interrupted', [2]],
 ])('a connection that the server closes %s when a request arrives %s', async (how, _, live, calls, done, counts) => {
+  hurry();
   const asked: number[] = [];
   const server = await serve(
     startTcpServer((socket) => {
@@ -87,62 +88,35 @@ test.each<Stale>([
   expect([found.join(', '), asked]).toEqual([done, counts]);
 });
 
-describe('what is measured, in a time that the test sets', () => {
-  function clock() {
-    const at = { ms: 1_000 };
-    vi.spyOn(performance, 'now').mockImplementation(() => at.ms);
-    return at;
-  }
-  const controller = {} as Parameters<NonNullable<import('undici').Dispatcher.DispatchHandler['onRequestStart']>>[0];
-
-  test('is the time from the request to its answer, without that for the connection', () => {
-    const at = clock();
-    const opened = { count: 3 };
-    const exchange = new Exchange({
-      countOpened: () => opened.count,
-      connectMs: 1_000,
-      headersMs: 1_000,
-      onLate: () => {},
+test('the round trip is measured as the opening of a connection, without the resolving of the name', async () => {
+  const server = await serve(startTcpServer(() => undefined));
+  let now = 1_000;
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
+  const pass = (ms: number) => () => {
+    now += ms;
+  };
+  const roundTrip = new RoundTrip();
+  expect(roundTrip.ms).toBe(0);
+  const open = async (lookupMs: number, connectMs: number) => {
+    const opened = roundTrip.measuring((_, callback) => {
+      const socket = connect(server.port, 'localhost', () => callback(null, socket));
+      socket.prependListener('lookup', pass(lookupMs));
+      socket.prependListener('connect', pass(connectMs));
+      return socket;
     });
-    at.ms += 450;
-    opened.count += 1;
-    exchange.onRequestStart(controller);
-    at.ms += 162;
-    exchange.onResponseStart(controller, 200, {});
-    expect(exchange.firstByteMs).toBe(162);
-    expect(exchange.isOnOpenConnection).toBe(false);
-  });
-
-  test('is the round trip that the opening of a connection takes, without the resolving of the name', async () => {
-    const server = await serve(startTcpServer(() => undefined));
-    const at = clock();
-    const roundTrip = new RoundTrip();
-    expect(roundTrip.ms).toBe(0);
-    const open = async (lookupMs: number, connectMs: number) => {
-      const opened = roundTrip.measuring((_, callback) => {
-        const socket = connect(server.port, 'localhost', () => callback(null, socket));
-        socket.prependListener('lookup', () => {
-          at.ms += lookupMs;
-        });
-        socket.prependListener('connect', () => {
-          at.ms += connectMs;
-        });
-        return socket;
+    await new Promise<void>((resolve) => {
+      opened({ hostname: 'localhost', protocol: 'http:', port: String(server.port) }, (_, socket) => {
+        socket?.destroy();
+        setImmediate(resolve);
       });
-      await new Promise<void>((resolve) => {
-        opened({ hostname: 'localhost', protocol: 'http:', port: String(server.port) }, (_, socket) => {
-          socket?.destroy();
-          setImmediate(resolve);
-        });
-      });
-    };
-    await open(300, 150);
-    expect(roundTrip.ms).toBe(150);
-    await open(0, 400);
-    expect(roundTrip.ms, 'a delay on the way makes a single one slower').toBe(150);
-    for (let times = 0; times < 4; times++) await open(0, 400);
-    expect(roundTrip.ms, 'the way has changed').toBe(400);
-  });
+    });
+  };
+  await open(300, 150);
+  expect(roundTrip.ms).toBe(150);
+  await open(0, 400);
+  expect(roundTrip.ms, 'a delay on the way makes a single one slower').toBe(150);
+  for (let times = 0; times < 4; times++) await open(0, 400);
+  expect(roundTrip.ms, 'the way has changed').toBe(400);
 });
 
 /** Attempts at a server: what happens, the milliseconds that pass, and how many have begun by then. */
@@ -155,8 +129,8 @@ test.each([
   ],
   ['late after a failure, which is a doubt as well', 'responded, failed, begin 1, +399, 0'],
 ])('attempts begin %s', async (_, story) => {
-  vi.useFakeTimers();
-  const spacing = new Spacing(() => Date.now());
+  const clock = new HeldClock();
+  const spacing = new Spacing(clock);
   let begun = 0;
   for (const step of story.split(', ')) {
     const [word = '', count = word] = step.split(' ');
@@ -164,23 +138,22 @@ test.each([
     for (let made = 0; word === 'begin' && made < Number(count); made++)
       void spacing.turn(new AbortController().signal).then(() => begun++);
     if (word === 'responded' || word === 'doubted' || word === 'failed') spacing[word]();
-    await vi.advanceTimersByTimeAsync(word.startsWith('+') ? Number(word) : 0);
+    await clock.pass(word.startsWith('+') ? Number(word) : 0);
     if (/^\d/.test(word)) expect(begun, step).toBe(Number(word));
   }
 });
 
 test('an attempt that waits for its turn is stopped at once', async () => {
-  vi.useFakeTimers();
-  const spacing = new Spacing(() => Date.now());
+  const clock = new HeldClock();
+  const spacing = new Spacing(clock);
   await spacing.turn(new AbortController().signal);
   const stop = new AbortController();
   const waiting = expect(spacing.turn(stop.signal)).rejects.toThrow('stopped');
   stop.abort(new Error('stopped'));
   await waiting;
-  expect(vi.getTimerCount()).toBe(0);
+  expect(clock.timers).toBe(0);
   const { signal } = new AbortController();
   const next = spacing.turn(signal);
-  await vi.advanceTimersByTimeAsync(SPACING_MS);
-  await next;
+  await clock.passWhile(next);
   expect(getEventListeners(signal, 'abort')).toEqual([]);
 });

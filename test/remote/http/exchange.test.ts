@@ -120,3 +120,16 @@ test('a body that makes progress is not ended by the time that it waited before,
     expect((await body.next()).value).toHaveLength(512);
   }
 });
+
+test('the time of a response is that from the request on, without that for the connection', () => {
+  let [now, opened] = [1_000, 3];
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+  onTestFinished(() => clock.mockRestore());
+  const limits = { connectMs: 1_000, headersMs: 1_000, onLate: () => {} };
+  const exchange = new Exchange({ countOpened: () => opened, ...limits });
+  [now, opened] = [1_450, 4];
+  exchange.onRequestStart(controllerOf([]));
+  now += 162;
+  exchange.onResponseStart(controllerOf([]), 200, {});
+  expect([exchange.firstByteMs, exchange.isOnOpenConnection]).toEqual([162, false]);
+});
