@@ -318,11 +318,13 @@ export class Life extends World {
           if (rule === null) store.watchMine.remove('command');
           else store.watchMine.save({ ...rule, source: 'command', since: this.agent.clock.now() });
         });
-      case 'configure':
+      case 'configure': {
+        const changes = this.#configured(step.jobs, step.mine);
         for (const id of this.settings.watch) this.promises.unwatched(id);
-        await reload(this, this.#configured(step.jobs, step.mine), false);
-        for (const id of this.settings.watch) this.promises.watched(id);
-        return;
+        // Before the reload is over, jobs are followed again.
+        for (const id of changes.watch) this.promises.watched(id);
+        return reload(this, changes, false);
+      }
       case 'restart':
         return this.stop();
       case 'set-clock':
