@@ -242,7 +242,7 @@ let database: Buffer | undefined;
 
 /** Makes the directory with the database of a new state, unless there is one. */
 export function newState(directory: string): string {
-  fs.mkdirSync(directory, { recursive: true });
+  fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
   database ??= databaseOfNew();
   const file = path.join(directory, NAME);
   if (!fs.existsSync(file)) fs.writeFileSync(file, database, { mode: 0o600 });

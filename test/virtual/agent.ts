@@ -1,6 +1,6 @@
 /** One process of the agent, composed as the daemon composes it, over the simulated time, service and disk. */
 
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Log } from '../../src/agent/ports/host.ts';
 import type { Remote } from '../../src/agent/ports/server.ts';
@@ -25,6 +25,7 @@ import { logLine } from '../../src/printable.ts';
 import { Secrets } from '../../src/redact.ts';
 import { SignIn } from '../../src/remote/signin/sign-in.ts';
 import type { Clock } from '../../src/system/clock.ts';
+import { newState } from '../support/engine.ts';
 import type { Holder } from '../support/model-remote.ts';
 import type { Chance } from './chance.ts';
 import { directTransfer } from './direct.ts';
@@ -136,24 +137,6 @@ export async function configured(directory: string, settings: Settings, fleet?: 
   return loadConfig(file);
 }
 
-/** A state that no agent has used yet: to make it takes longer than a life. */
-let newDatabase: Buffer | undefined;
-
-function openNew(config: Config, log: Log, options: Parameters<typeof openOwnStore>[2]): OwnedStore {
-  const { directory } = config.state;
-  const file = path.join(directory, 'agent.db');
-  if (newDatabase !== undefined && !existsSync(file)) {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
-    writeFileSync(file, newDatabase, { mode: 0o600 });
-  }
-  const isFirst = newDatabase === undefined && !existsSync(file);
-  const owned = openOwnStore(config, log, options);
-  if (!isFirst) return owned;
-  owned.close();
-  newDatabase = readFileSync(file);
-  return openOwnStore(config, log, options);
-}
-
 interface SimulatedConnection {
   readonly ports: SimulatedPorts;
   readonly line: Line;
@@ -195,7 +178,12 @@ export class SimulatedAgent {
     this.health = new AgentHealth(this.clock.monotonic);
     this.#ticks = place.hasRareTicks === true ? new Ticks(this.clock) : undefined;
     const role = place.isCommand === true ? 'command' : 'agent';
-    this.#owned = place.aside(() => openNew(config, this.#log(), { secrets: this.#secrets, clock: this.clock, role }));
+    const options = { secrets: this.#secrets, clock: this.clock, role } as const;
+    this.#owned = place.aside(() => {
+      // To make one takes longer than a life.
+      newState(config.state.directory);
+      return openOwnStore(config, this.#log(), options);
+    });
     place.aside(() => place.onOpened?.(this));
     this.#reload = new Reload({
       ...{ current: config, clock: this.clock, log: this.#log() },

@@ -6,8 +6,6 @@ import type { Patched } from './machine.ts';
 const OPENED = 'PRAGMA foreign_keys = ON';
 /** After a first look at the log: else its index would be in the memory of this connection, and never be shared. */
 const ALONE = 'BEGIN IMMEDIATE; COMMIT; PRAGMA locking_mode = EXCLUSIVE';
-/** The lock is given back by the next transaction that writes. */
-const SHARED = 'PRAGMA locking_mode = NORMAL; BEGIN IMMEDIATE; COMMIT';
 
 export class SimulatedDatabase {
   /** On `Database.prototype`. */
@@ -65,10 +63,8 @@ export class SimulatedDatabase {
     return statement;
   }
 
-  /** Runs `work` of another process, with a connection of its own. */
-  beside(work: () => void): void {
-    for (const owner of this.#owners.values()) owner.exec(SHARED);
-    work();
-    for (const owner of this.#owners.values()) owner.exec(ALONE);
+  /** Changes the tables of each agent, under it. */
+  exec(sql: string): void {
+    for (const owner of this.#owners.values()) owner.exec(sql);
   }
 }

@@ -9,6 +9,7 @@ import { numRuns } from '../support/property-runs.ts';
 import { endOf } from './life/ending.ts';
 import { lineOf, type Setting, type Step, setting, steps } from './life/steps.ts';
 import { Life } from './life/world.ts';
+import { inWorld } from './simulated-world.ts';
 
 const RUNS = Number(process.env['JOBTAIL_LIFE_RUNS'] ?? numRuns(240).numRuns);
 const SEED = Number(process.env['JOBTAIL_LIFE_SEED'] ?? Date.now() % 2 ** 31);
@@ -43,18 +44,12 @@ test('a life is the same with the same seed', async () => {
   expect(await runHistory({ ...how, chance: how.chance + 1 }, what)).not.toEqual(first);
 });
 
-async function runHistory(how: Setting, what: readonly Step[]): Promise<{ digest: number; calls: number }> {
-  const world = await Life.of(how);
-  try {
+const runHistory = (how: Setting, what: readonly Step[]) =>
+  inWorld(Life.of(how), async (world) => {
     for (const step of what) await world.act(step);
     await endOf(world);
     return { digest: world.digest, calls: world.service.calls };
-  } catch (error) {
-    throw new Error(`${(error as Error).stack}\n\n${world.shown()}`, { cause: error });
-  } finally {
-    world.end();
-  }
-}
+  });
 
 function shown({ jobs, ...how }: Setting, what: readonly Step[]): string {
   const ofJobs = jobs.map((job, index) => `job ${index}: ${JSON.stringify(job)}`);

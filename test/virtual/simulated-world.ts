@@ -149,7 +149,7 @@ export async function inWorld<World extends SimulatedWorld, T>(
   try {
     return await work(world);
   } catch (error) {
-    throw new Error(`${(error as Error).message}\n${again}${world.shown()}`, { cause: error });
+    throw new Error(`${(error as Error).stack}\n${again}${world.shown()}`, { cause: error });
   } finally {
     world.end();
   }
