@@ -100,6 +100,8 @@ class LiveStory {
   engine: Engine;
   readonly #options: Options;
   #killAt: string | undefined;
+  /** Whether all but a byte of the remote file comes and goes with each pause of a pass. */
+  #flickering = false;
   #before: Record<string, string> = {};
   /** When the remote file grows, how often, and by what. */
   #growth = { at: '', left: 0, by: Buffer.alloc(0) };
@@ -211,6 +213,7 @@ class LiveStory {
       this.now += ms;
       pauses.push(ms);
       this.#grow('pauses');
+      if (this.#flickering && !this.remote.staleSizes.delete(NAME)) this.remote.staleSizes.set(NAME, 1);
     };
     this.remote.noted.length = 0;
     const summary = await this.engine.pass(onPause, isLast, { pauseMs }).catch(asJobtailError);
@@ -333,6 +336,7 @@ class LiveStory {
         remote.onPartRequest = () =>
           void remote.files.set(NAME, content.subarray(0, number + (remote.files.get(NAME)?.length ?? 0)));
       },
+      flickers: () => (this.#flickering = first === 'yes'),
       breaks: () => Object.assign(remote, { breaksAt: number }),
       poison: () => remote.poisoned.add(NAME),
       raw: () => Object.assign(remote, { rawAccess: first === 'yes' }),

@@ -24,6 +24,8 @@ class TaskRemote extends ModelRemote {
   listed: string[] = [];
   /** Ids that were asked about, call by call. */
   readonly asked: string[][] = [];
+  /** Files of ids that were asked about by themselves. */
+  readonly alone = new Set<string>();
 
   /** A task with a standard output; listed as that of a specification. */
   task(taskId: string, specification?: string): void {
@@ -33,6 +35,7 @@ class TaskRemote extends ModelRemote {
 
   override async readParts(jobId: JobId, wanted: readonly PartRequest[], stop: AbortSignal): Promise<Parts> {
     this.asked.push(wanted.map(({ taskId }) => taskId));
+    if (wanted.length === 1) for (const one of wanted) this.alone.add(keyText(one));
     if (wanted.length > this.maxEntries) throw FAULT();
     const tasks = new Set([...this.files.keys()].map((name) => name.split('/')[0]));
     const strangers = wanted.filter(({ taskId }) => !tasks.has(taskId));
@@ -189,15 +192,17 @@ describe('a probe', () => {
   });
 
   it.each([
-    ['left-out', 20, 6_626],
-    ['fault', 0, 64],
+    ['left-out', 20, 6_626, 0],
+    // So that a task with only one file is found.
+    ['fault', 0, 64, 64 * LIVE_FILE_NAMES.length],
   ] as const)(
-    'of ids that are %s requests each less likely one again, once all were',
-    async (strangers, likely, all) => {
+    'of ids that are %s requests each less likely one again, once all were, and in some cycles each file',
+    async (strangers, likely, all, files) => {
       const { remote, probe, store } = setUp({ strangers });
       remote.listed = ['/70001/a'];
       store.capabilities.set('strange-tasks', strangers);
-      for (let count = 0; count < 48; count++) await probe();
+      for (let count = 0; count < 60; count++) await probe();
+      expect(remote.alone.size).toBe(files);
       const first = new Set(remote.asked.flat().slice(0, likely));
       // Where an id of another job fails a call, each is requested by itself.
       const others = (likely > 0 ? remote.asked : remote.asked.filter(({ length }) => length === 1)).flat();
@@ -206,20 +211,6 @@ describe('a probe', () => {
       expect(asked.slice(all, 2 * all)).toEqual(asked.slice(0, all));
     },
   );
-
-  it('requests each file of each id in some cycles, so that a task with only one of them is found', async () => {
-    const { remote, probe, store } = setUp({ strangers: 'fault' });
-    remote.listed = ['/70001/a'];
-    store.capabilities.set('strange-tasks', 'fault');
-    const asked = new Set<string>();
-    const read = remote.readParts.bind(remote);
-    remote.readParts = async (...call) => {
-      if (call[1].length === 1) for (const one of call[1]) asked.add(keyText(one));
-      return await read(...call);
-    };
-    for (let count = 0; count < 60; count++) await probe();
-    expect(asked.size).toBe(64 * LIVE_FILE_NAMES.length);
-  });
 
   it('learns nothing of a stranger while the service is away', async () => {
     const { remote, probe, tasks, store } = setUp();
