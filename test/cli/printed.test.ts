@@ -100,6 +100,17 @@ interface Page {
   readonly shown?: (text: string) => string;
 }
 
+/** What a command printed: of three lines and more that the one before printed, too, how many. JSON is whole. */
+function different(text: string, before: readonly string[]): string {
+  const isSame = (line: string) => /^ *[^\s{}"\]=]/.test(line) && before.includes(line);
+  const marked = text.split('\n').map((line) => (isSame(line) ? `\0${line}` : line));
+  const count = (run: string) => `... ${run.split('\n').length} lines as before`;
+  return marked
+    .join('\n')
+    .replaceAll(/^\0.*(?:\n\0.*){2,}/gm, count)
+    .replaceAll('\0', '');
+}
+
 /** The values of a step, as JSON with commas between them. */
 const valuesOf = <Values extends readonly unknown[]>(of: string) => JSON.parse(`[${of}]`) as Values;
 
@@ -111,6 +122,7 @@ const valuesOf = <Values extends readonly unknown[]>(of: string) => JSON.parse(`
 async function expectPage(file: string, { config, names = new Map(), steps = {}, shown = (text) => text }: Page) {
   let all = '';
   let meanwhile: Meanwhile[] = [];
+  let before: readonly string[] = [];
   const named = (text: string) => [...names].reduce((all, [name, value]) => all.replaceAll(name, value), text);
   const stepOf = (written: string) => {
     const [, word = '', of = ''] = /^(\S+) ?(.*)$/.exec(written) ?? [];
@@ -134,8 +146,10 @@ async function expectPage(file: string, { config, names = new Map(), steps = {},
       if (written === undefined || steps[rest] !== undefined) printed = await stepOf(rest)();
       else meanwhile.push([words, stepOf(written)]);
     }
-    if (typeof printed === 'string')
-      all += [...names].reduce((text, [name, value]) => text.replaceAll(value, name), shown(printed));
+    if (typeof printed !== 'string') continue;
+    const text = [...names].reduce((all, [name, value]) => all.replaceAll(value, name), shown(printed));
+    all += sort === '$' ? different(text, before) : text;
+    if (sort === '$') before = text.split('\n');
   }
   await expect(all).toMatchFileSnapshot(file);
 }
@@ -546,19 +560,13 @@ it('agent check prints what it detects of a service, what is wrong, and what to 
   await once(other, 'listening');
   onTestFinished(() => void other.close());
   names.set('OTHER', `localhost:${(other.address() as AddressInfo).port}`);
-  let before: readonly string[] = [];
   await expectPage('printed-check.txt', {
     config: () => place.configFile,
     names,
-    shown(text) {
-      const lines = withoutHosts(text)
+    shown: (text) =>
+      withoutHosts(text)
         .replaceAll(/aheadMs=\d+|\d+ s (?=behind|ahead)/g, 'SO MUCH ')
-        .replaceAll(/(?<=does not speak TLS )\(.*\)/g, '(WHY)')
-        .split('\n');
-      const marked = lines.map((line) => (/^[✓·✗! ]/.test(line) && before.includes(line) ? '.' : line));
-      before = lines;
-      return marked.join('\n').replaceAll(/^\.$(?:\n\.$)*/gm, (same) => `... ${(same.length + 1) / 2} lines as before`);
-    },
+        .replaceAll(/(?<=does not speak TLS )\(.*\)/g, '(WHY)'),
     steps: {
       configure: (of) => configure(...valuesOf<[Sections?, object?]>(of)),
       rest: (of) => {
