@@ -4,11 +4,13 @@ import path from 'node:path';
 import { PassThrough } from 'node:stream';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { parseSince } from '../../src/cli/arguments.ts';
-import { searchLines, showJobState, showTime, taskLine } from '../../src/cli/show/job-text.ts';
+import { jobsTable } from '../../src/cli/commands/jobs.ts';
+import { jobStateChanges, searchLines, showJobState, showTime, taskLine } from '../../src/cli/show/job-text.ts';
+import type { ListedJob } from '../../src/cli/show/lists.ts';
 import { resultsProgress } from '../../src/cli/show/pass.ts';
 import * as terminal from '../../src/cli/show/terminal.ts';
 import { commandIn } from '../../src/cli/words.ts';
-import type { TaskId } from '../../src/job.ts';
+import type { JobId, TaskId } from '../../src/job.ts';
 import { jobTimeOf } from '../../src/job-information.ts';
 import { printableJson } from '../../src/printable.ts';
 import type { ResultSyncRow } from '../../src/store/rows.ts';
@@ -32,6 +34,29 @@ function progressOf(
   }
   progress.close();
   return String(stream.read() ?? '');
+}
+
+const NEVER = { creationTime: null, submitTime: null, startTime: null, endTime: null };
+const JOB = { jobId: '501' as JobId, name: null, jobState: null, ...NEVER, watchState: null };
+
+/** So many tasks, each with this message. */
+const tasksOf = (count: number, errorMessage: string | null) =>
+  Array.from({ length: count }, (_, at) => {
+    const taskId = String(9_001 + at) as TaskId;
+    return { taskId, name: null, taskState: null, startTime: null, endTime: null, errorMessage };
+  });
+
+/** What lines at the bottom of a terminal write at each step: lines that are shown, or what else happens. */
+function bottomOf(...steps: readonly ('clear' | 'leave' | 'line' | readonly string[])[]) {
+  const written: string[] = [];
+  const stream = { isTTY: true, columns: 80, write: (text: string) => written.push(text) > 0 } as never;
+  const bottom = new terminal.BottomLines(stream);
+  return steps.map((step) => {
+    if (step === 'line') bottom.write('line\n');
+    else if (typeof step === 'string') bottom[step]();
+    else bottom.show([...step]);
+    return written.splice(0).join();
+  });
 }
 
 const FUNCTIONS: Readonly<Record<string, (...args: never[]) => unknown>> = {
@@ -58,6 +83,21 @@ const FUNCTIONS: Readonly<Record<string, (...args: never[]) => unknown>> = {
   searchLines: (by: string, searching: boolean, found: number) =>
     searchLines({ tasks: { found, by, searching, nextSearchAt: null, hint: null } } as never),
   progressOf,
+  bottomOf,
+  changes(...states: (readonly [state: string | null, tasks?: number, message?: string] | null)[]) {
+    const change = jobStateChanges();
+    return states.map((state) => {
+      const [jobState = null, count = 0, message = null] = state ?? [];
+      const reported = tasksOf(count, message);
+      return change(state === null ? undefined : { ...JOB, jobState, tasks: { reported } });
+    });
+  },
+  jobsTable: (columns: number, ...jobs: readonly (readonly [tasks: number, message: string | null, object?])[]) => {
+    const listed = jobs.map(
+      ([count, message, more = {}]): ListedJob => ({ ...JOB, tasks: tasksOf(count, message), ...more }),
+    );
+    return jobsTable(listed, columns).trimEnd().split('\n');
+  },
 };
 
 it('each function returns what is written below its arguments', async () => {
@@ -77,27 +117,4 @@ it('a table of 20,000 rows is drawn like a short one', () => {
   expect(lines).toHaveLength(20_001);
   expect(new Set(lines.map(({ length }) => length)).size).toBe(1);
   expect(lines.slice(1).map((line) => line.split(' ')[0])).toEqual(rows.map(([task]) => task));
-});
-
-it('lines at the bottom stay below what is written, and are shown again after they were cleared', () => {
-  const written: string[] = [];
-  const stream = { isTTY: true, columns: 80, write: (text: string) => written.push(text) > 0 } as never;
-  const bottom = new terminal.BottomLines(stream);
-  const steps = [
-    () => bottom.show(['a', 'b']),
-    () => bottom.show(['a', 'b']),
-    () => bottom.write('line\n'),
-    () => bottom.clear(),
-    () => bottom.write('line\n'),
-    () => bottom.show(['a', 'b']),
-    () => bottom.show(['c']),
-    () => bottom.leave(),
-    () => bottom.leave(),
-    () => bottom.show(['c']),
-  ].map((step) => {
-    step();
-    return written.splice(0).join();
-  });
-  const erased = '\r\u001b[1A\u001b[J';
-  expect(steps).toEqual(['a\nb', '', `${erased}line\na\nb`, erased, 'line\n', 'a\nb', `${erased}c`, '\n', '', 'c']);
 });
