@@ -5,6 +5,7 @@ import { PassThrough } from 'node:stream';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { parseSince } from '../../src/cli/arguments.ts';
 import { jobsTable } from '../../src/cli/commands/jobs.ts';
+import { fittingLines } from '../../src/cli/commands/status.ts';
 import { jobStateChanges, searchLines, showJobState, showTime, taskLine } from '../../src/cli/show/job-text.ts';
 import type { ListedJob } from '../../src/cli/show/lists.ts';
 import { resultsProgress } from '../../src/cli/show/pass.ts';
@@ -84,6 +85,7 @@ const FUNCTIONS: Readonly<Record<string, (...args: never[]) => unknown>> = {
     searchLines({ tasks: { found, by, searching, nextSearchAt: null, hint: null } } as never),
   progressOf,
   bottomOf,
+  fittingLines: (text: string, rows: number) => fittingLines({ jobs: 1, render: () => text }, rows),
   changes(...states: (readonly [state: string | null, tasks?: number, message?: string] | null)[]) {
     const change = jobStateChanges();
     return states.map((state) => {

@@ -25,7 +25,7 @@ import { startAgent } from '../support/composed-agent.ts';
 import { taskOf } from '../support/e2e-job.ts';
 import { Place, type Sections } from '../support/e2e-place.ts';
 import { until } from '../support/e2e-until.ts';
-import { ENDED, FAILING, NOW, SETTLED, writeState } from '../support/full-state.ts';
+import { ENDED, FAILING, NOW, SEARCHED, SETTLED, writeState } from '../support/full-state.ts';
 import { jobOf, ModelJobService, ModelRemote, tasksOf } from '../support/model-remote.ts';
 import { directoryOfFile, temporaryDirectory } from '../support/temp-directory.ts';
 import { ownState, withoutPatience } from './own-state.ts';
@@ -204,8 +204,11 @@ it('each command prints the whole of a state in which everything has happened', 
         fs.mkdirSync(path.dirname(odd), { recursive: true });
         fs.writeFileSync(odd, Buffer.from('10 %\r\xff\xfe\tx\r\nh\xe9', 'latin1'));
       },
-      'another failure, and another key for transfers'() {
+      'another failure, also of two jobs, and another key for transfers'() {
         store.jobs.save({ ...(store.jobs.get(FAILING) as JobRow), error: null, state: 'watched' });
+        const refused: StoredError = { code: 'fault', message: 'no such job', hint: null, since: NOW - 1 };
+        for (const jobId of [SEARCHED, SETTLED])
+          store.jobs.save({ ...(store.jobs.get(jobId) as JobRow), error: refused });
         for (const row of store.liveFiles.ofJob(FAILING)) {
           const message = `${row.file} is a link`;
           const error: StoredError = { code: 'local-io', message, hint: 'remove it', since: NOW - 1 };

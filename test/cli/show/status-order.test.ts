@@ -68,12 +68,6 @@ it('a screen shows as many jobs as it has rows for, those that matter first, and
   }
 });
 
-it('a page of one job is cut, and its lines are counted; one that fits is whole', () => {
-  const page = (text: string) => ({ jobs: 1, render: () => text });
-  expect(fittingLines(page('a\nb\nc\nd\n'), 3)).toEqual(['a', 'b', '(2 lines more; every second; Ctrl-C ends)']);
-  expect(fittingLines(page('a\nb\n'), 3)).toEqual(['a', 'b', '(every second; Ctrl-C ends)']);
-});
-
 it('a page of two named jobs has the first alone where both do not fit, and its texts are safe', () => {
   const { results } = jobOf('501', 'watched');
   // As in a row of the database of a fleet.
@@ -95,22 +89,6 @@ it('a job that runs has no end', () => {
   expect(shownTask(task).endTime).toBeNull();
   expect(shownJob({ ...job, state: 'Finished' }).endTime).toBe(endTime);
   expect(shownTask({ ...task, state: 'Finished' }).endTime).toBe(endTime);
-});
-
-it('a reason that many results share is shown once, with their number, and so is a failure that many jobs share', () => {
-  const full = { state: 'failed', reason: 'no space left on device', files: 429, name: 'out/a.bin' } as const;
-  const other = { ...full, reason: 'no such file', files: 1 };
-  const job = jobOf('501', 'watched', { error: FAILURE });
-  const jobs = [
-    { ...job, results: { ...job.results, reasons: [full, other] } },
-    jobOf('502', 'watched', { error: FAILURE }),
-  ];
-  const text = overview(reportOf(jobs), Number.POSITIVE_INFINITY);
-  const results =
-    '  job 501: results: 429 failed: no space left on device (out/a.bin and others); 1 other reason: agent status 501';
-  expect(text.split('\n')).toContain(results);
-  expect(text.match(/no answer/g)).toHaveLength(1);
-  expect(text).toContain('  job 501 and 1 other job: no answer');
 });
 
 it('without an agent, no next attempt is promised; what the outage says is not repeated', () => {
