@@ -16,7 +16,7 @@ import type { FileDigest } from '../../src/system/files.ts';
 import { until } from '../support/e2e-until.ts';
 import { needsThat } from '../support/needs.ts';
 import { openFilesIn, temporaryDirectory } from '../support/temp-directory.ts';
-import { fileOf } from './transfers.ts';
+import { fileOf } from './place.ts';
 
 function arrivalsOf(names: readonly string[], maxFileBytes: number | null = null) {
   const directory = fs.realpathSync(temporaryDirectory());

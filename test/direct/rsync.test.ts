@@ -6,11 +6,11 @@ import { describe, expect, it } from 'vitest';
 import { GROWING_DIRECTORY } from '../../src/direct/directories.ts';
 import { until } from '../support/e2e-until.ts';
 import { needs } from '../support/needs.ts';
-import { SshPlace } from './ssh-place.ts';
+import { TransferPlace } from './place.ts';
 
 describe('a transfer by rsync', needs('rsync'), () => {
   it('hands over what came while the rest is on its way, and keeps what came of a file when it is stopped', async () => {
-    const place = new SshPlace();
+    const place = new TransferPlace();
     const names = Array.from({ length: 60 }, (_, number) => `11/f${number}`);
     for (const name of names) place.put(name, name);
     const large = randomBytes(8_000_000);
@@ -37,7 +37,7 @@ describe('a transfer by rsync', needs('rsync'), () => {
   });
 
   it('asks what it skipped until it is stopped', async () => {
-    const place = new SshPlace();
+    const place = new TransferPlace();
     const asked = path.join(place.directory, 'asked');
     fs.mkdirSync(path.join(place.cluster, '11'));
     fs.symlinkSync('nowhere', path.join(place.cluster, '11/dead'));

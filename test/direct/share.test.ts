@@ -6,7 +6,7 @@ import type { DirectRequest } from '../../src/agent/ports/transfer.ts';
 import { shareTransfer } from '../../src/direct/share.ts';
 import { systemClock } from '../../src/system/clock.ts';
 import { openFilesIn } from '../support/temp-directory.ts';
-import { type NamedFile, SHARED, TransferPlace } from './transfers.ts';
+import { type NamedFile, SHARED, TransferPlace } from './place.ts';
 
 afterEach(() => void vi.restoreAllMocks());
 

@@ -8,7 +8,7 @@ import { PrivateDirectory } from '../../src/direct/private-directory.ts';
 import { accessOf, withConfiguration } from '../../src/direct/ssh-access.ts';
 import { needs } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
-import { SshPlace } from './ssh-place.ts';
+import { TransferPlace } from './place.ts';
 
 const CERTIFICATE = 'ssh-ed25519-cert-v01@openssh.com AAAAC3NzaC1lZDI1NTE5AAAAIA== of the service';
 const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA';
@@ -66,7 +66,7 @@ it.each([
 });
 
 it('the ciphers that the processor accelerates come first, of those that OpenSSH has', async () => {
-  const place = new SshPlace();
+  const place = new TransferPlace();
   place.put('11/a', 'a');
   const ciphersWith = async (...lines: readonly string[]) => {
     place.script('bin/ssh', ...lines);
@@ -87,7 +87,7 @@ it('the ciphers that the processor accelerates come first, of those that OpenSSH
 });
 
 it('a locked key is written without its passphrase, if that is the right one', needs('ssh-keygen'), async () => {
-  const place = new SshPlace();
+  const place = new TransferPlace();
   const { credentials, ...method } = await place.lend();
   const file = path.join(place.directory, 'locked');
   const passphrase = 'pass "phrase" $HOME č';

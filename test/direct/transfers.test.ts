@@ -10,12 +10,11 @@ import { shareTransfer } from '../../src/direct/share.ts';
 import { asJobtailError, JobtailError } from '../../src/errors.ts';
 import { expectCases, stepOf } from '../support/errors.ts';
 import { needs } from '../support/needs.ts';
-import { SshPlace } from './ssh-place.ts';
-import { type NamedFile, SHARED } from './transfers.ts';
+import { type NamedFile, SHARED, TransferPlace } from './place.ts';
 
 type Request = Partial<DirectRequest<NamedFile>>;
 type Fetch = (names: readonly string[], more?: Request & { readonly idleMs?: number }) => Promise<void>;
-type By = (place: SshPlace) => Promise<readonly [Fetch, list: () => Promise<ClusterList>]>;
+type By = (place: TransferPlace) => Promise<readonly [Fetch, list: () => Promise<ClusterList>]>;
 
 const { signal } = new AbortController();
 /** What rsync says after ssh has ended. */
@@ -27,7 +26,7 @@ const byShare: By = async (place) => {
   return [(...of) => place.fetch(transfer, SHARED, ...of), () => transfer.list({ method: SHARED, signal })];
 };
 
-const bySsh = async (place: SshPlace, command: string) => {
+const bySsh = async (place: TransferPlace, command: string) => {
   place.hostIs(`exec ${command}`);
   const method = await place.lend();
   const fetch: Fetch = (names, { idleMs = 60_000, ...more } = {}) =>
@@ -45,8 +44,8 @@ const byRsync: By = async (place) => {
   return by;
 };
 
-const runsOf = (place: SshPlace) => path.join(place.directory, 'runs');
-const runs = (place: SshPlace) =>
+const runsOf = (place: TransferPlace) => path.join(place.directory, 'runs');
+const runs = (place: TransferPlace) =>
   fs.existsSync(runsOf(place)) ? fs.readFileSync(runsOf(place), 'utf8').trimEnd().split('\n') : [];
 const onFiles = async () => {
   throw new JobtailError('local-io', 'nobody takes them');
@@ -60,7 +59,7 @@ function errorLines(thrown: unknown): string[] {
 
 /** What a request brought, in lines. */
 async function fetched(
-  place: SshPlace,
+  place: TransferPlace,
   fetch: Fetch,
   [names, how = {}, isRefused]: Parameters<Fetch> & [...unknown[]],
 ) {
@@ -101,7 +100,7 @@ async function fetched(
 const SECRETS = ['token', 'agent.db', 'passwd', 'hostname', 'environ', '11/a', '501/11/a', 'state/agent.db'];
 
 /** `~` is the directory of the place; other names of files are those of the cluster. */
-function stepsOf(place: SshPlace, [fetch, list]: Awaited<ReturnType<By>>) {
+function stepsOf(place: TransferPlace, [fetch, list]: Awaited<ReturnType<By>>) {
   const absolute = (file: string) => file.replace(/^~/, place.directory);
   const at = (name: string) => (name.startsWith('~') ? absolute(name) : path.join(place.cluster, name));
   const script = (does: string) =>
@@ -141,7 +140,7 @@ function stepsOf(place: SshPlace, [fetch, list]: Awaited<ReturnType<By>>) {
     host: (does: string) => place.hostIs(does),
     rsync: (does: string) => place.rsyncIs(`echo "$@" >> ${runsOf(place)}`, script(does)),
     listing: (does: string) => place.rsyncIs(`case "$*" in *--list-only*) ${does};; *) exec $RSYNC "$@";; esac`),
-    cuts: (...of: Parameters<SshPlace['hostCuts']>) => place.hostCuts(...of),
+    cuts: (...of: Parameters<TransferPlace['hostCuts']>) => place.hostCuts(...of),
     swaps: (from: string, to: string) => place.hostSwaps(from, Buffer.from(to).toString('latin1')),
     fetch: (...of: Parameters<Fetch>) => fetched(place, fetch, of),
     many: (count: number) => fetched(place, fetch, [Array.from({ length: count }, (_, number) => `11/f${number}`)]),
@@ -203,7 +202,7 @@ for (const [file, ways] of Object.entries({
   for (const [name, by, options] of ways)
     it(`by ${name}, each request for files brings what is written in ${file}`, options, async () => {
       await expectCases(path.join(import.meta.dirname, file), async (written) => {
-        const place = new SshPlace();
+        const place = new TransferPlace();
         const steps = stepsOf(place, await by(place));
         const lines: string[] = [];
         for (const step of written.split(' | ')) {
@@ -221,7 +220,7 @@ for (const [name, by, options] of EACH)
     `by ${name}, a request ends with what is thrown meanwhile, when it is stopped, and at a link in the place of its directory`,
     options,
     async () => {
-      const place = new SshPlace();
+      const place = new TransferPlace();
       const [fetch] = await by(place);
       // rsync would find bytes that repeat in what came before the stop.
       place.put('11/large', randomBytes(8_000_000));

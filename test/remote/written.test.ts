@@ -253,6 +253,10 @@ function connect(
     token: { kind: 'bearer', token: 'x'.repeat(100) },
     key: { kind: 'api-key', key: 'alice:password' },
     odd: { kind: 'session', code: 'c<&>' },
+    cdata: { kind: 'session', code: '<![CDATA[x]]>' },
+    control: { kind: 'session', code: 'a\x01' },
+    lines: { kind: 'bearer', token: 'a\r\nb: c' },
+    empty: { kind: 'bearer', token: '' },
   };
   const made = { events: [] as CallEvent[], kept: new Map<string, string>(), changes: [] as string[] };
   const all = {

@@ -9,7 +9,7 @@ import type { TransferMethod } from '../../../src/agent/ports/server.ts';
 import { until } from '../../support/e2e-until.ts';
 import { needs, SSH } from '../../support/needs.ts';
 import { Sshd } from '../../support/sshd.ts';
-import { type LendOptions, SshPlace } from '../ssh-place.ts';
+import { type LendOptions, TransferPlace } from '../place.ts';
 
 describe('a transfer by SSH', needs(...SSH), () => {
   let sshd: Sshd;
@@ -18,10 +18,10 @@ describe('a transfer by SSH', needs(...SSH), () => {
   });
   afterAll(() => sshd.stop());
 
-  const method = (place: SshPlace, options: LendOptions = {}) => place.lend(sshd, options);
+  const method = (place: TransferPlace, options: LendOptions = {}) => place.lend(sshd, options);
 
   it('takes keys as servers write them, and certificates, and says that a key is refused, or that nobody listens', async () => {
-    const place = new SshPlace();
+    const place = new TransferPlace();
     const at = (name: string) => path.join(place.directory, name);
     const fetch = (lent: TransferMethod) => place.fetch(place.transfer(), lent, ['11/a']);
     // The key may do no more than that; each file has Windows line ends.
@@ -53,7 +53,7 @@ describe('a transfer by SSH', needs(...SSH), () => {
     onTestFinished(() => {
       for (const pid of frozen) process.kill(pid, 'SIGKILL');
     });
-    const place = new SshPlace();
+    const place = new TransferPlace();
     place.put('11/a', 'a');
     const note = path.join(place.directory, 'parent');
     const go = path.join(place.directory, 'go');
@@ -83,7 +83,7 @@ describe('a transfer by SSH', needs(...SSH), () => {
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void server.close());
-    const place = new SshPlace();
+    const place = new TransferPlace();
     const { port } = server.address() as net.AddressInfo;
     const lent = await place.lend(sshd, { host: `127.0.0.1:${port}` });
     await expect(place.fetch(place.transfer(), lent, ['11/a'])).rejects.toMatchObject({ code: 'unreachable' });
@@ -91,12 +91,13 @@ describe('a transfer by SSH', needs(...SSH), () => {
   });
 
   it('trusts a new host, a known one alone if it is strict, a pinned key alone, and never one whose key changed', async () => {
-    const place = new SshPlace();
+    const place = new TransferPlace();
     place.put('11/a', 'a');
     const own = await Sshd.start();
     onTestFinished(() => own.stop());
     const lent = await place.lend(own);
-    const fetchBy = (...of: Parameters<SshPlace['transfer']>) => place.fetch(place.transfer(...of), lent, ['11/a']);
+    const fetchBy = (...of: Parameters<TransferPlace['transfer']>) =>
+      place.fetch(place.transfer(...of), lent, ['11/a']);
     const unknown = {
       code: 'unexpected-answer',
       message: 'the host key of 127.0.0.1 is not the one that is known',
