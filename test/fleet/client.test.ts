@@ -287,44 +287,39 @@ fleetTest('results that are not here are counted once in a look at one job', asy
   store.close();
 });
 
-fleetTest('retention removes a job that no agent works on, and its files only where asked', async (fleet) => {
+fleetTest('a job is removed once no agent works on it, its files only where asked, and stays known', async (fleet) => {
   const directory = temporaryDirectory(undefined, fleet.test);
   const { url, schema } = fleet.address;
   const config = { mirror: { directory }, fleet: { url, schema } } as unknown as FleetConfig;
   await fleet.ordered('command', 1, 2);
   const [kept, gone] = [orderFor(1).jobId, orderFor(2).jobId];
   for (const jobId of [kept, gone]) fs.mkdirSync(path.join(directory, jobId));
-  await fleet.query(`UPDATE jobtail.jobs SET state = 'settled', waiting_since = NULL`);
-  await fleet.query(`UPDATE jobtail.jobs SET owner = 'anna' WHERE job_id = '${gone}'`);
+  await fleet.query(`INSERT INTO jobtail.rows VALUES ('1', 'jobs', '[]', '{}'), ('2', 'jobs', '[]', '{}')`);
+  const set = (columns: string) => fleet.query(`UPDATE jobtail.jobs SET ${columns}`);
+  const client = await fleet.client();
   await withJobsOfFleet(config, SILENT, async (_, remove) => {
-    await expect(remove(gone, true)).rejects.toThrow(`anna still works on job ${gone}`);
+    for (const [columns, refusal] of [
+      [`state = 'watched'`, 'job 2 is followed'],
+      [`state = 'settled'`, 'the next agent still works on job 2'],
+      [`owner = 'anna', waiting_since = NULL`, 'anna still works on job 2'],
+    ] as const) {
+      await set(columns);
+      for (const removal of [() => remove(gone, true), () => client.forget(gone)])
+        await expect(removal()).rejects.toThrow(refusal);
+    }
     await expect(remove('999' as JobId, true)).rejects.toThrow('999');
+    await set('owner = NULL');
     expect(await remove(kept, false)).toEqual({ files: 0, bytes: 0 });
-    await fleet.query('UPDATE jobtail.jobs SET owner = NULL');
     await remove(gone, true);
+    await expect(client.forget(gone)).rejects.toThrow('job 2 is not known');
   });
   expect(fs.readdirSync(directory).filter((name) => !name.startsWith('.'))).toEqual([kept]);
-  expect(await fleet.query('SELECT DISTINCT state FROM jobtail.jobs')).toEqual([{ state: 'forgotten' }]);
-});
-
-fleetTest('a removed job has no rows and stays known; a followed or owned one is refused', async (fleet) => {
-  await fleet.ordered('command', 1);
-  const { jobId } = orderFor(1);
-  const client = await fleet.client();
-  const set = (columns: string) => fleet.query(`UPDATE jobtail.jobs SET ${columns}`);
-  await set(`state = 'watched'`);
-  await expect(client.forget(jobId)).rejects.toThrow('job 1 is followed');
-  await set(`state = 'settled'`);
-  await expect(client.forget(jobId)).rejects.toThrow('the next agent still works on job 1');
-  await set(`owner = 'anna', waiting_since = NULL`);
-  await expect(client.forget(jobId)).rejects.toThrow('anna still works on job 1');
-  await set('owner = NULL');
-  await fleet.query(`INSERT INTO jobtail.rows VALUES ('1', 'jobs', '[]', '{}')`);
-  await client.forget(jobId);
   expect(await client.owners()).toEqual([]);
   expect(await fleet.query('SELECT job_id FROM jobtail.rows UNION SELECT job_id FROM jobtail.orders')).toEqual([]);
-  expect(await fleet.query('SELECT job_id, state FROM jobtail.jobs')).toEqual([{ job_id: '1', state: 'forgotten' }]);
-  await expect(client.forget(jobId)).rejects.toThrow('job 1 is not known');
+  expect(await fleet.query('SELECT job_id, state FROM jobtail.jobs ORDER BY job_id')).toEqual([
+    { job_id: kept, state: 'forgotten' },
+    { job_id: gone, state: 'forgotten' },
+  ]);
 });
 
 fleetTest('the files of a job are set aside before a command can have it followed again', async (fleet) => {

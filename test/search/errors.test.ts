@@ -9,15 +9,20 @@ import { textsIn } from '../../src/search/texts.ts';
 import { expectCases, stepOf } from '../support/errors.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
-/** The errors of mirrors, given by job, task and name. */
-async function errorsOf(mirrors: Readonly<Record<string, string>>, patterns: readonly string[] | null = null) {
+/** A directory of mirrors, given by job, task and name. */
+function directoryOf(mirrors: Readonly<Record<string, string>>): string {
   const directory = temporaryDirectory();
   for (const [key, content] of Object.entries(mirrors)) {
-    const [job = '', task = '', name = ''] = key.split('/');
-    const file = path.join(directory, job, 'live', task, `${name}.log`);
+    const [job = '', ...below] = key.split('/');
+    const file = path.join(directory, job, 'live', ...below);
     fs.mkdirSync(path.dirname(file), { recursive: true });
     fs.writeFileSync(file, content);
   }
+  return directory;
+}
+
+async function errorsOf(mirrors: Readonly<Record<string, string>>, patterns: readonly string[] | null = null) {
+  const directory = directoryOf(mirrors);
   const unreadable: string[] = [];
   const onUnreadable = (error: string) => unreadable.push(error);
   const found: ErrorProgress[] = [];
@@ -28,10 +33,8 @@ async function errorsOf(mirrors: Readonly<Record<string, string>>, patterns: rea
 }
 
 it('mirrors are in directories only: none is found where none is, of a job without one, or behind a link', () => {
-  const directory = temporaryDirectory();
+  const directory = directoryOf({ '1/9/stdout.log': 'text' });
   const live = (job: string) => path.join(directory, job, 'live');
-  fs.mkdirSync(path.join(live('1'), '9'), { recursive: true });
-  fs.writeFileSync(path.join(live('1'), '9', 'stdout.log'), 'text');
   for (const job of ['2', '3']) fs.mkdirSync(path.join(directory, job));
   fs.symlinkSync(live('1'), live('3'));
   fs.symlinkSync(path.join(directory, '1'), path.join(directory, '4'));
@@ -52,17 +55,10 @@ it.each([
 });
 
 it('the search for errors begins with failed jobs and small tasks, and ends in the order of the files', async () => {
-  const directory = temporaryDirectory();
-  for (const [task, length] of [
-    [1, 9],
-    [2, 1],
-    [3, 5],
-  ] as const)
-    for (const job of ['1', '2']) {
-      const file = path.join(directory, job, 'live', String(task), 'log.log');
-      fs.mkdirSync(path.dirname(file), { recursive: true });
-      fs.writeFileSync(file, 'killed\n'.repeat(length));
-    }
+  const lines = (length: number) => 'killed\n'.repeat(length);
+  const tasks = { '1/log.log': lines(9), '2/log.log': lines(1), '3/log.log': lines(5) };
+  const ofJobs = ['1', '2'].flatMap((job) => Object.entries(tasks).map(([task, text]) => [`${job}/${task}`, text]));
+  const directory = directoryOf(Object.fromEntries(ofJobs));
   const files = mirrorsIn(directory, { jobs: [] });
   fs.rmSync(path.join(directory, '1/live/3/log.log'));
   const unreadable: string[] = [];
@@ -85,7 +81,7 @@ it('the search for errors takes for errors, and for alike, what is written; a pa
   const written = fs.readFileSync(cases, 'utf8').replaceAll('\\u001b', '\u001b');
   const lines = [...written.matchAll(/^> error (.*)$/gm)].map(([, line]) => line);
   // Each line is all that a task wrote.
-  const tasks = await errorsOf(Object.fromEntries(lines.map((line, at) => [`1/${at + 1}/stderr`, `${line}\n`])));
+  const tasks = await errorsOf(Object.fromEntries(lines.map((line, at) => [`1/${at + 1}/stderr.log`, `${line}\n`])));
   const errors = new Set(tasks.map(({ taskId }) => lines[Number(taskId) - 1]));
   const texts = (source: string, ignoreCase: boolean) => {
     const { texts: needed, isWhole } = textsIn(source, ignoreCase);
@@ -113,17 +109,9 @@ it('the search for errors takes for errors, and for alike, what is written; a pa
 });
 
 it('mirrors are listed in their order, as far as they are chosen', () => {
-  const directory = temporaryDirectory();
-  const generations = ['', '.1', '.2', '.10', '.11', '.x', '.01', '.12345'].map((end) => `stdout.log${end}`);
-  for (const [task, files] of Object.entries({
-    '2/7': generations,
-    '10/9': ['log.log', 'stderr.log'],
-    '10/8': ['stdout.log'],
-  })) {
-    const live = path.join(directory, task.replace('/', '/live/'));
-    fs.mkdirSync(live, { recursive: true });
-    for (const file of files) fs.writeFileSync(path.join(live, file), 'text');
-  }
+  const generations = ['', '.1', '.2', '.10', '.11', '.x', '.01', '.12345'].map((end) => `2/7/stdout.log${end}`);
+  const names = [...generations, '10/9/log.log', '10/9/stderr.log', '10/8/stdout.log'];
+  const directory = directoryOf(Object.fromEntries(names.map((name) => [name, 'text'])));
   fs.utimesSync(path.join(directory, '10/live/8/stdout.log'), 5, 5);
   const found = (choice: Partial<MirrorChoice>) =>
     mirrorsIn(directory, { jobs: [], ...choice }).map(

@@ -1,11 +1,10 @@
 /** A socket as systemd listens on: takes the messages of sd_notify(3). */
-import fs from 'node:fs';
 import { createRequire } from 'node:module';
-import os from 'node:os';
 import path from 'node:path';
 import type { TestContext } from 'vitest';
+import { temporaryDirectory } from './temp-directory.ts';
 
-export type Message = Readonly<Record<string, string>>;
+type Message = Readonly<Record<string, string>>;
 
 interface Socket {
   bind(path: string): void;
@@ -33,17 +32,13 @@ interface NotifySocket {
 
 export function notifySocket({ onTestFinished }: Pick<TestContext, 'onTestFinished'>): NotifySocket {
   const { createSocket }: UnixDatagrams = createRequire(import.meta.url)('unix-dgram');
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'jobtail-notify-'));
-  const file = path.join(directory, 'notify');
+  const file = path.join(temporaryDirectory(undefined, { onTestFinished }), 'notify');
   const messages: Message[] = [];
   const socket = createSocket('unix_dgram', (bytes) => {
     const fields = bytes.toString('utf8').split('\n');
     messages.push(Object.fromEntries(fields.map((field) => field.split(/=(.*)/s, 2) as [string, string])));
   });
   socket.bind(file);
-  onTestFinished(() => {
-    socket.close();
-    fs.rmSync(directory, { recursive: true, force: true });
-  });
+  onTestFinished(() => socket.close());
   return { path: file, messages };
 }
