@@ -29,54 +29,6 @@ async function ownerOf(fleet: FleetParts, numbers: readonly number[], wrap = (fe
   return { database, jobs, begin };
 }
 
-fleetTest('some of the jobs are written, whatever waits of the others', async (fleet) => {
-  let transactions = 0;
-  const { jobs, begin } = await ownerOf(fleet, [1, 2], (fenced) => (...given) => {
-    transactions += 1;
-    return fenced(...given);
-  });
-  const { store, handover, endRun } = begin();
-  const second = jobs.filter(({ jobId }) => jobId === '2');
-  await handover.write(second);
-  expect(await fleet.query('SELECT DISTINCT job_id FROM jobtail.rows')).toEqual([{ job_id: '2' }]);
-
-  // A poll that found nothing costs no transaction; its time is written with the next change.
-  const polled = async (polledAt: number, error: string | null = null) => {
-    endRun(orderFor(2).jobId, polledAt, error);
-    await handover.write(second);
-    const [row] = await fleet.query<{ at: number; error: string | null }>(
-      `SELECT (row ->> 'polled_at')::int AS at, row ->> 'error' AS error FROM jobtail.rows WHERE kind = 'jobs'`,
-    );
-    return row;
-  };
-  const before = transactions;
-  expect((await polled(1_000))?.at).toBeNull();
-  expect(transactions).toBe(before);
-  expect((await polled(2_000, 'broken'))?.at).toBe(2_000);
-  expect((await polled(3_000, 'broken'))?.at).toBe(2_000);
-  expect((await polled(4_000))?.at).toBe(4_000);
-  expect((await polled(5_000))?.at).toBe(4_000);
-  // The next owner gets the time of the last poll, but not that of an earlier lease.
-  await handover.writeAnd(second, async () => {});
-  expect((await polled(6_000))?.at).toBe(4_000);
-  for (const job of second) handover.noteTaken(job);
-  await handover.writeAnd(second, async () => {});
-  expect((await polled(7_000))?.at).toBe(6_000);
-
-  // A row that is written ahead of the store is written with what follows, once the store has it.
-  const [file] = store.liveFiles.ofJob(orderFor(2).jobId);
-  if (file === undefined || second[0] === undefined) throw new Error('job 2 has no live file');
-  expect(await handover.fence(second[0], { ...file, generation: 2 })).toBe(true);
-  const generations = async (generation: number) => {
-    store.liveFiles.save({ ...file, generation });
-    await handover.write(second);
-    const sql = `SELECT (row ->> 'generation')::int AS generation FROM jobtail.rows WHERE kind = 'live_files' AND key = $1`;
-    return await fleet.query(sql, [store.liveFiles.portable(file).key]);
-  };
-  expect(await generations(2)).toEqual([{ generation: 2 }]);
-  expect(await generations(3)).toEqual([{ generation: 3 }]);
-});
-
 fleetTest('a row that changes back while it is written is written again', async (fleet) => {
   let meanwhile = async () => {};
   const { jobs, begin } = await ownerOf(fleet, [1], (fenced) => (held, work) => {
