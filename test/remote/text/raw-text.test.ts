@@ -1,14 +1,14 @@
-/** The raw file of a live file: which paths are downloaded, what is accepted, and what is remembered of it. */
+/** What is requested of a live file and its raw file, what is accepted, and what is remembered of it. */
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import type { LiveBytes } from '../../../src/agent/ports/live-source.ts';
-import type { Sink } from '../../../src/agent/ports/server.ts';
+import type { BytesRequest, LiveBytes } from '../../../src/agent/ports/live-source.ts';
+import type { PartRequest, Parts, Sink } from '../../../src/agent/ports/server.ts';
 import { asJobtailError, type ErrorCode, JobtailError } from '../../../src/errors.ts';
 import { type JobId, keyText } from '../../../src/job.ts';
 import { textSources } from '../../../src/remote/text/text-source.ts';
 import { JOB, STDOUT } from '../../support/engine.ts';
 import { expectCases, writtenBytes } from '../../support/errors.ts';
-import { ModelRemote } from '../../support/model-remote.ts';
+import { MemoryContent, ModelRemote } from '../../support/model-remote.ts';
 
 /** `_` is a blank. */
 const bytesOf = (written: string) =>
@@ -19,8 +19,20 @@ class RawRemote extends ModelRemote {
   readonly noted: string[] = [];
   readonly paths = new Map<string, Buffer>();
   readonly failing = new Map<string, readonly string[]>();
+  readonly asked: string[] = [];
+  /** The next responses, as texts; `-` is none of the file. */
+  readonly scripted: string[] = [];
   listing: string[] | undefined;
   isOpen = false;
+
+  override async readParts(job: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {
+    for (const { offset, enoughBytes } of wanted)
+      this.asked.push(`from ${offset}${enoughBytes ? `, ${enoughBytes} bytes` : ''}`);
+    const text = this.scripted.shift();
+    if (text === undefined) return await super.readParts(job, wanted, signal);
+    const part = { ...STDOUT, offset: 0, relativePath: null };
+    return { parts: text === '-' ? [] : [{ ...part, content: new MemoryContent(bytesOf(text), this) }], refused: 0 };
+  }
 
   override async listChangedFiles() {
     this.noted.push('list');
@@ -55,6 +67,7 @@ function setUp() {
     capabilities: { get: (name) => known.get(name), set: (name, to) => void known.set(name, to) },
     direct: { downloadFile: (_, name, sink) => remote.send(name, sink, 'direct'), isOpen: () => remote.isOpen },
     batchLimit: { files: 9 },
+    longBacklogBytes: 100,
     onChange: (what) => changes.push(what),
   })(JOB);
   return { remote, known, changes, noted, source };
@@ -62,10 +75,25 @@ function setUp() {
 
 type Place = ReturnType<typeof setUp>;
 
-async function download({ remote, source, noted }: Place, from = 0, listedName?: string): Promise<string> {
+async function bytes({ remote, source }: Place, more: Partial<BytesRequest>): Promise<LiveBytes> {
   const calls = { remote, whole: remote, signal: new AbortController().signal };
-  const request = { ...STDOUT, from, known: from, listedName: listedName ?? null, isThorough: true };
-  const answer = (await source.bytes([request], calls, true)).files.get(keyText(STDOUT)) as LiveBytes;
+  const request = { ...STDOUT, from: 0, known: 0, listedName: null, isThorough: false, ...more };
+  return (await source.bytes([request], calls, true)).files.get(keyText(STDOUT)) as LiveBytes;
+}
+
+/** The certain bytes, by which requests, and what follows. */
+async function read(place: Place, more: Partial<BytesRequest>): Promise<string> {
+  place.remote.asked.length = 0;
+  const answer = await bytes(place, more);
+  const found = Buffer.concat([await answer.next(99), await answer.next(99)]);
+  const follows = await answer.whatFollows();
+  await answer.release();
+  return `${place.remote.asked.join('; ')}: ${JSON.stringify(String(found))}, ${follows}`;
+}
+
+async function download(place: Place, from = 0, listedName: string | null = null): Promise<string> {
+  const { remote, noted } = place;
+  const answer = await bytes(place, { from, known: from, listedName, isThorough: true });
   noted.length = 0;
   let received = Buffer.alloc(0);
   const outcome = await answer.raw
@@ -85,10 +113,10 @@ async function download({ remote, source, noted }: Place, from = 0, listedName?:
   return `${noted.join(', ')}: ${received.length} bytes, ${outcome}`;
 }
 
-test('the raw file is found, proven and remembered as is written in raw-text.txt', async () => {
+test('a live file is read, and its raw file is found, proven and remembered, as is written in raw-text.txt', async () => {
   await expectCases(path.join(import.meta.dirname, 'raw-text.txt'), async (written) => {
     const place = setUp();
-    const { remote, known, changes } = place;
+    const { remote, known, changes, source } = place;
     const lines: string[] = [];
     for (const step of written.split('; ')) {
       const [word = '', first = '', second = ''] = step.split(' ');
@@ -102,8 +130,10 @@ test('the raw file is found, proven and remembered as is written in raw-text.txt
       else if (word === 'learned') known.set(first, second);
       else if (word === 'decodes') remote.decoding = { latin1: first === 'latin1', stream: first === 'stream' };
       else if (word === 'most') remote.maxTextBytes = Number(first);
-      else if (word === 'download')
-        lines.push(await download(place, Number(first), second === '' ? undefined : second));
+      else if (word === 'overlap') lines.push(`${first} from ${source.overlapStart(bytesOf(first))}`);
+      else if (word === 'responses') remote.scripted.push(...step.split(' ').slice(1));
+      else if (word === 'read') lines.push(await read(place, { [first]: second === 'true' || Number(second) }));
+      else if (word === 'download') lines.push(await download(place, Number(first), second === '' ? null : second));
       else expect.fail(step);
     }
     return [...lines, ...changes, ...[...known].map((pair) => pair.join(' = '))];

@@ -1,6 +1,6 @@
 /** The bytes of live files over text: each certain byte is that of the file, whatever the file holds and becomes. */
 import fc from 'fast-check';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { BytesRequest, LiveBytes, WhatFollows } from '../../../src/agent/ports/live-source.ts';
 import { characterStart } from '../../../src/bytes.ts';
 import { keyText } from '../../../src/job.ts';
@@ -28,7 +28,7 @@ const contentOf = (atoms: readonly Buffer[]) =>
     .map((runs) => Buffer.concat(runs.flatMap(([atom, count]) => Array<Buffer>(count).fill(atom))));
 const decoding = fc.constantFrom(...DECODINGS);
 
-function setUp(bytes: Buffer, how: ModelRemote['decoding'], learned: string | undefined = 'utf-8', more = {}) {
+function setUp(bytes: Buffer, how: ModelRemote['decoding'], learned: string | undefined = 'utf-8') {
   const remote = new ModelRemote();
   remote.decoding = how;
   remote.files.set(NAME, bytes);
@@ -38,7 +38,7 @@ function setUp(bytes: Buffer, how: ModelRemote['decoding'], learned: string | un
     set: (name: string, to: string) => known.set(name, to),
   };
   const batchLimit = { files: Number.POSITIVE_INFINITY };
-  const source = textSources({ capabilities, direct: null, batchLimit, onChange: () => {}, ...more })(JOB);
+  const source = textSources({ capabilities, direct: null, batchLimit, onChange: () => {} })(JOB);
   const calls = { remote, whole: remote, signal: new AbortController().signal };
   const ask = async <T>(request: BytesRequest, use: (answer: LiveBytes) => Promise<T>): Promise<T> => {
     const answer = (await source.bytes([request], calls, true)).files.get(NAME);
@@ -163,49 +163,9 @@ describe('certain bytes', () => {
     expect(await ask(START, all)).toEqual({ bytes: before.subarray(0, certain), rest });
     expect(calls).toBe(3);
   });
-
-  test.each(['efbbbf', 'efbbbf74657874', 'fffe', 'fffe61006200', 'feff', 'feff00610062'])(
-    'do not begin a file that begins with a mark where the server strips it: %s',
-    async (mark) => {
-      const file = Buffer.from(mark, 'hex');
-      const { ask } = setUp(file, { stream: true });
-      await ask({ ...START, isThorough: true }, async (answer) => {
-        expect(await all(answer)).toEqual({ bytes: Buffer.alloc(0), rest: 'hidden' });
-        expect(await download(answer)).toEqual({ end: { isThere: true, isListed: false }, received: file });
-      });
-    },
-  );
 });
 
-test.each([
-  ['of a new mirror', START, 100],
-  ['that a complete pass compares', { ...START, isThorough: true }, undefined],
-  ['after the start', { ...START, from: 7 }, undefined],
-  ['with known bytes', { ...START, known: 7 }, undefined],
-])('of a long backlog %s, as much text is requested: %j', async (_, request, enoughBytes) => {
-  const { remote, ask } = setUp(Buffer.from('text'), {}, 'utf-8', { longBacklogBytes: 100 });
-  const wanted = vi.spyOn(remote, 'readParts');
-  await ask(request, async () => {});
-  expect(wanted.mock.calls[0]?.[1]).toEqual([{ ...STDOUT, offset: request.from, ...(enoughBytes && { enoughBytes }) }]);
-});
-
-test.each<[bytes: string, from: number]>([
-  ['abcdef', 0],
-  // Half of a character at the start, which the cut of a mirror leaves.
-  ['\x80\x80abcdef', 2],
-  // A few bytes behind one that text hides prove too little: from the first one that it shows.
-  ['\x80\x80abcdef\xffgh', 2],
-  ['\xff\xffabcdef\xffgh', 2],
-  ['ab\xffcdefgh', 3],
-  ['ab\xef\xbf\xbecdefgh', 5],
-  // Nothing is shown: from where no mark begins.
-  ['\xff\xfe\xff', 3],
-  [`${'a'.repeat(1030)}\xffb`, 12],
-])('the overlap of a mirror with the end %j begins at %i', (bytes, from) => {
-  expect(setUp(Buffer.alloc(0), {}).source.overlapStart(Buffer.from(bytes, 'latin1'))).toBe(from);
-});
-
-// Which whole file it is, and what is learned from it: raw-text.txt.
+// Which whole file it is, what is learned from it, and where the text of each kind of file ends: raw-text.txt.
 test('the raw file of any content is proven by its text, and no byte comes before', async () => {
   await ofFiles([400, ALL_ATOMS], fc.nat(), async (file, how, cut) => {
     // A mark in the middle of a file is not requested, and some files of marks alone show nothing.
@@ -220,40 +180,3 @@ test('the raw file of any content is proven by its text, and no byte comes befor
     });
   });
 });
-
-/** From each offset, the service answers with the text behind it, or without the file. */
-test.each<[what: string, responses: readonly string[], bytes: string, WhatFollows]>([
-  ['goes on alike', ['0 abc', '1 bc'], 'abc', 'nothing'],
-  ['shows what is before it', ['0 abc', '1 \uFFFD\uFFFDabc'], '', 'hidden'],
-  ['has become shorter', ['0 abcd', '1 bc'], '', 'hidden'],
-  ['begins with a longer character', ['0 éabc', '1 \uFFFDabc'], '', 'hidden'],
-  ['is gone', ['0 abc', '1'], '', 'unclear'],
-  ['has one byte, which is there still', ['0 a', '1 ', '0 a'], 'a', 'nothing'],
-  ['has one byte, which is another one', ['0 a', '1 ', '0 b'], '', 'hidden'],
-  ['has one character that is no byte of ASCII', ['0 é', '1 ', '0 é'], '', 'hidden'],
-  ['has one byte, which is gone', ['0 a', '1 ', '0 '], '', 'hidden'],
-])(
-  'the start of a text is certain by what a text from its second byte on shows: it %s',
-  async (_, responses, bytes, follows) => {
-    const { remote, ask } = setUp(Buffer.alloc(0), {});
-    const left = [...responses];
-    vi.spyOn(remote, 'readParts').mockImplementation(async (_job, [wanted]) => {
-      const [at, text] = left.shift()?.split(' ') ?? [];
-      expect(`${wanted?.offset}`).toBe(at);
-      if (text === undefined || wanted === undefined) return { parts: [], refused: 0 };
-      const content = Buffer.from(text);
-      const read = async (start: number, end: number) => content.subarray(start, end);
-      const part = {
-        ...wanted,
-        relativePath: null,
-        content: { length: content.length, read, release: async () => {} },
-      };
-      return { parts: [part], refused: 0 };
-    });
-    const seen = await ask(START, async (answer) => [
-      `${await answer.next(99)}${await answer.next(99)}`,
-      await answer.whatFollows(),
-    ]);
-    expect([seen, left]).toEqual([[bytes, follows], []]);
-  },
-);
