@@ -3,6 +3,9 @@
  * or is killed, no job counts as proven that is not, no event is sent twice, lost or invented, and everything that waits
  * ends, however its neighbours fail.
  */
+import timers from 'node:timers';
+import promises from 'node:timers/promises';
+import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { numRuns } from '../support/property-runs.ts';
@@ -10,6 +13,7 @@ import { endOf } from './life/ending.ts';
 import { lineOf, type Setting, type Step, setting, steps } from './life/steps.ts';
 import { Life } from './life/world.ts';
 import { inWorld } from './simulated-world.ts';
+import { World } from './world.ts';
 
 const RUNS = Number(process.env['JOBTAIL_LIFE_RUNS'] ?? numRuns(240).numRuns);
 const SEED = Number(process.env['JOBTAIL_LIFE_SEED'] ?? Date.now() % 2 ** 31);
@@ -43,6 +47,23 @@ test('a life is the same with the same seed', async () => {
   expect(await runHistory(how, what)).toEqual(first);
   expect(await runHistory({ ...how, chance: how.chance + 1 }, what)).not.toEqual(first);
 });
+
+const TIMERS: Readonly<Record<string, () => unknown>> = {
+  setTimeout: () => setTimeout(() => {}, 1),
+  setInterval: () => setInterval(() => {}, 1),
+  'setTimeout of node:timers': () => timers.setTimeout(() => {}, 1),
+  'setTimeout of node:timers/promises': () => promises.setTimeout(1),
+  'a promised setTimeout': () => promisify(setTimeout)(1),
+  'AbortSignal.timeout': () => AbortSignal.timeout(1),
+};
+
+test('a life ends with a timer that is not of the injected clock', () =>
+  inWorld(World.make(1), async (world) => {
+    for (const [name, begin] of Object.entries(TIMERS)) expect(begin, name).toThrow('not of the injected clock');
+    // What caught the errors hides none.
+    expect(world.machine.strayTimers).toHaveLength(Object.keys(TIMERS).length);
+    await expect(world.pass(1)).rejects.toThrow('a timer is not of the injected clock');
+  }));
 
 const runHistory = (how: Setting, what: readonly Step[]) =>
   inWorld(Life.of(how), async (world) => {
