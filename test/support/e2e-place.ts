@@ -10,7 +10,6 @@ import { loadConfig } from '../../src/config/load.ts';
 import { openOwnStore } from '../../src/daemon/own-state.ts';
 import { openSharedStore } from '../../src/daemon/state.ts';
 import { PrivateDirectory } from '../../src/direct/private-directory.ts';
-import { JobtailError } from '../../src/errors.ts';
 import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../src/job.ts';
 import { printableJson } from '../../src/printable.ts';
 import { type Ended, PROGRAM, Program, type ProgramOptions } from './e2e-program.ts';
@@ -157,17 +156,13 @@ export class Place {
     return program;
   }
 
-  /** What `agent status --json` prints, read in this process, which is faster; by the program for another user. */
-  async status(...jobId: readonly [] | readonly [string]): Promise<Status> {
-    if (this.#user !== undefined) return JSON.parse((await this.agent('status', '--json', ...jobId)).stdout) as Status;
+  /** What `agent status --json` prints, of one job or of all, read in this process, which is faster. */
+  async status(jobId?: string): Promise<Status> {
     const config = await loadConfig(this.configFile);
-    const store = await until('the state to be made', () => unlessBeingMade(() => openSharedStore(config)));
+    const store = openSharedStore(config);
     try {
       return JSON.parse(
-        printableJson(
-          reportOf(config, store, jobId.length === 0 ? undefined : (jobId as readonly string[] as JobId[])),
-          2,
-        ),
+        printableJson(reportOf(config, store, jobId === undefined ? undefined : [jobId as JobId]), 2),
       ) as Status;
     } finally {
       store.close();
@@ -233,16 +228,6 @@ export function readIfThere(file: string): Buffer | undefined {
     return fs.readFileSync(file);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
-}
-
-/** A state that an agent begins anew at this moment has nothing to be read yet. */
-function unlessBeingMade<T>(open: () => T): T | undefined {
-  try {
-    return open();
-  } catch (error) {
-    if (error instanceof JobtailError && error.message.startsWith('another process is creating ')) return undefined;
     throw error;
   }
 }
