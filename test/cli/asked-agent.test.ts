@@ -72,6 +72,23 @@ it('an answer for a command does not wait for downloads that have all places for
   expect(await isNoJob(config, '999' as JobId)).toBe(true);
 });
 
+it('an agent that stops waits for the call of a request', async () => {
+  const { agent, config, service } = await start();
+  const answers: (() => void)[] = [];
+  service.listJobs = () => new Promise((resolve) => answers.push(() => resolve([])));
+  const command = new AbortController();
+  const asked = askAgent(config, { kind: 'report', jobId: null }, command.signal);
+  await until('the call', () => answers.length > 0);
+  const ended = vi.fn();
+  const stopped = agent.stop().then(ended);
+  for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setImmediate(resolve));
+  expect(ended).not.toHaveBeenCalled();
+  for (const answer of answers) answer();
+  await stopped;
+  command.abort();
+  await expect(asked).rejects.toMatchObject({ code: 'aborted' });
+});
+
 it('a request is served again if its answer could not be stored', async () => {
   const { config, store } = await start();
   const full = vi.spyOn(store.requests, 'answer').mockImplementationOnce(() => {
