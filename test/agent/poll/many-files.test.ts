@@ -124,15 +124,6 @@ it('a poll that is stopped while one file is downloaded counts what another one 
   expect(engine.grown).toEqual([LINE.length]);
 });
 
-it('a poll of many files asks a few calls for two files as long as none can be read', async () => {
-  const { engine, names, remote } = setUp(40);
-  for (const name of names) remote.poisoned.add(name);
-  for (let polls = 0; polls < 5; polls += 1) await expect(engine.poll()).rejects.toMatchObject({ code: 'fault' });
-  expect(remote.calls).toBeLessThan(5 * 12);
-  remote.poisoned.clear();
-  expect((await engine.poll()).appended).toBe(3 * LINE.length);
-});
-
 it('a poll of many files fails for a later group alone if none of its files can be read', async () => {
   const { engine, names, remote } = setUp(40, 2);
   for (const name of names.slice(40)) remote.poisoned.add(name);

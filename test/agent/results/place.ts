@@ -21,6 +21,7 @@ import type { ResultRow } from '../../../src/store/rows.ts';
 import { Store } from '../../../src/store/store.ts';
 import { systemClock } from '../../../src/system/clock.ts';
 import { newState } from '../../support/engine.ts';
+import { expanded } from '../../support/errors.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 export const JOB = '501' as JobId;
@@ -417,7 +418,10 @@ export class ResultsStory {
     const changed = Object.entries(now).filter(([name, text]) => text !== (before[name] ?? ''));
     const all = [...gone.map((name) => `  ${name} is gone`), ...changed.map(([name, text]) => `  ${name}: ${text}`)];
     const lines = all.map((line) => line.replaceAll(this.place.mirror, 'MIRROR'));
-    return lines.length > 40 ? [`  ${lines.length} changes`] : lines;
+    if (lines.length <= 40) return lines;
+    const rows = [...this.place.store.results.ofJob(JOB)];
+    const others = lines.filter((line) => /^ {2}(?:counts|reported)/.test(line)).map((line) => line.slice(0, 120));
+    return [`  ${lines.length} changes, ${rows.length} rows`, ...others];
   }
 
   /** A second sync of what is in flux, one of a given listing, a comparison, the list of the cluster, or the end of the key. */
@@ -567,8 +571,15 @@ export class ResultsStory {
       },
       over: () => store.jobs.setState(JOB, 'ended'),
       other: () => this.#syncOther(first as JobId),
+      // With a text: names of files, or of what is only listed.
       many: () => {
-        for (let at = 0; at < Number(first); at++) remote.set(`/11/${at}`, `${at}`);
+        const [before = '/11/', behind = '', how] = rest;
+        const names = Array.from({ length: Number(first) }, (_, at) => `${before}${at}${behind}`);
+        for (const [at, name] of names.entries()) if (how === undefined) remote.set(name, `${at}`);
+        if (how !== undefined) remote.listedToo.push(...names);
+      },
+      'listed-are': () => {
+        remote.listedToo = remote.listedToo.slice(Number(first), Number(text));
       },
       reason: () => (text === '' ? remote.reasons.delete(first) : remote.reasons.set(first, text)),
       method: () => {
@@ -604,6 +615,6 @@ export class ResultsStory {
 export async function played(written: string): Promise<string[]> {
   const story = new ResultsStory();
   const result: string[] = [];
-  for (const step of written.split('; ')) result.push(...(await story.do(step.replaceAll('%3B', ';'))));
+  for (const step of written.split('; ')) result.push(...(await story.do(expanded(step.replaceAll('%3B', ';')))));
   return result;
 }

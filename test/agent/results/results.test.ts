@@ -5,7 +5,7 @@ import { JobtailError } from '../../../src/errors.ts';
 import { isPartialName, partialName } from '../../../src/safe-names.ts';
 import { DiskReserve } from '../../../src/system/files.ts';
 import { expectCases } from '../../support/errors.ts';
-import { JOB, OPTIONS, played, ResultsPlace } from './place.ts';
+import { JOB, played, ResultsPlace } from './place.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -80,39 +80,6 @@ it.each(['syncs', 'place/live-links', 'download/direct', 'download/hangs'])(
     await expectCases(path.join(import.meta.dirname, `${file}.txt`), played);
   },
 );
-
-it('names that are passed over have a hundred examples of each reason, and are counted; one that is wanted from now on is a result', async () => {
-  const patterns = { include: ['*.dat'], exclude: ['tmp/'] };
-  const place = new ResultsPlace({ rules: { ...OPTIONS, ...patterns } });
-  const names = (prefix: string, suffix: string) => Array.from({ length: 150 }, (_, at) => `${prefix}${at}${suffix}`);
-  place.remote.listedToo = [...names('/11/../', ''), ...names('/11/\\', ''), ...names('/tmp/', '.dat')];
-  for (const name of names('/11/', '.txt')) place.remote.set(name, 'text');
-  expect(await place.sync()).toMatchObject({ listed: 600, fetched: 0, refused: 300, leftOut: 300 });
-  expect([...place.store.results.ofJob(JOB)]).toHaveLength(400);
-  expect(place.store.results.counts(JOB)).toMatchObject({ listed: 600, refused: 300, failed: 300, leftOut: 300 });
-  expect(place.reported).toEqual([expect.stringMatching(/^300 refused: \/11\/\.\.\/0: .*; \/11\/\.\.\/1: /)]);
-  // What the configuration leaves out is none of them.
-  expect(place.reported[0]).not.toMatch(/\/tmp\/|\.txt/);
-  place.restarted();
-  place.remote.listedToo = names('/11/../', '').slice(20);
-  // More rows than are saved at once.
-  for (let at = 0; at < 500; at++) place.remote.set(`/11/more/${at}`, 'text');
-  // Others of the same ones are examples now.
-  expect(await place.sync()).toMatchObject({ listed: 780, fetched: 650, refused: 130, leftOut: 0 });
-  expect(place.store.results.counts(JOB)).toMatchObject({ listed: 780, synced: 650, refused: 130, leftOut: 0 });
-  // Both have the same row.
-  place.remote.listedToo = ['y', 'z'].map((end) => `/11/${'x'.repeat(3_000)}${end}`);
-  expect(await place.sync()).toMatchObject({ listed: 652, refused: 2 });
-  expect(place.store.results.counts(JOB)).toMatchObject({ listed: 652, synced: 650, refused: 2 });
-  place.remote.listedToo = [];
-  expect(await place.sync()).toMatchObject({ listed: 650, refused: 0 });
-  expect(place.store.results.counts(JOB)).toMatchObject({ listed: 650, synced: 650, failed: 0, bytes: 2_600 });
-  // What was fetched and is left out from now on is an example, or is counted only.
-  place.restarted({ rules: { ...OPTIONS, exclude: ['*.txt'] } });
-  expect(await place.sync()).toMatchObject({ listed: 650, refused: 0, leftOut: 150 });
-  expect(place.store.results.counts(JOB)).toMatchObject({ listed: 650, synced: 500, leftOut: 150 });
-  expect([...place.store.results.ofJob(JOB)]).toHaveLength(600);
-});
 
 it('what a kill leaves behind is cleared at the first look of the next process', async () => {
   const place = new ResultsPlace();
