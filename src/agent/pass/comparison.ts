@@ -60,12 +60,12 @@ export async function proveFile(
     (proof) => proof.outcome === 'unproven' && proof.inPlace !== 'nothing',
     (thrown: unknown) => thrown instanceof JobtailError && thrown.policy.ofOneFile !== 'no',
   );
-  if (!isLeft || direct?.isOpen(jobId) !== true) return await first;
+  if (!isLeft || direct?.isOpen(jobId) !== true) return first;
   const second = await by(direct).catch((thrown: unknown) => {
     if (signal.aborted) throw thrown;
   });
   // The failure of the service is the reason, also if the other way fails.
-  return second === undefined || second.outcome === 'unproven' ? await first : second;
+  return second === undefined || second.outcome === 'unproven' ? first : second;
 }
 
 /**
@@ -89,7 +89,8 @@ export async function compareFile(
       remoteBytes += piece.length;
       if (at !== undefined) return;
       const local = Buffer.allocUnsafe(Math.min(piece.length, Math.max(0, bytes - from)));
-      const { bytesRead } = await handle.read(local, 0, local.length, from);
+      // Reads follow one another, as the pieces do.
+      const { bytesRead } = await handle.read(local, 0, local.length);
       const common = commonLength(local.subarray(0, bytesRead), piece);
       // Also if the local file was truncated meanwhile.
       if (common < local.length) at = from + common;

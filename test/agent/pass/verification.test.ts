@@ -33,8 +33,9 @@ async function linesOf(place: ResultsPlace, step: string): Promise<string[]> {
   place.remote.downloads.length = 0;
   const found = await verified(place, files).catch((thrown: unknown) => asJobtailError(thrown).code);
   if (typeof found === 'string') return [`${step}: thrown ${found}`];
-  // No job here has a task.
   const shown = found.filter(({ name }) => name !== 'live files');
+  const hasLiveFiles = place.store.liveFiles.ofJob(JOB).length > 0;
+  expect(found.length - shown.length, 'lines of missing live files').toBe(hasLiveFiles ? 0 : 1);
   const lines = shown.map((one) => {
     const { outcome, ...proof } = one.proof;
     return `  ${one.name}: ${outcome} ${JSON.stringify(proof)}${isHere(one) ? ', is as it is to be' : ''}`;
