@@ -330,7 +330,9 @@ export class ResultsStory {
   readonly #waits: number[] = [];
   #saved = 0;
   #before: Record<string, string> = {};
-  #orders = 0;
+  /** How many orders of a transfer, and calls for its keys, were printed. */
+  #ordersShown = 0;
+  #callsShown = 0;
   #stop = new AbortController();
 
   constructor() {
@@ -347,7 +349,7 @@ export class ResultsStory {
 
   /** Rows, counts, files and calls, each by its name. */
   get #state(): Record<string, string> {
-    const { place, transfer } = this;
+    const { place } = this;
     const sinceStart = (at: number | null) => at && Math.round((at - 1_000_000) / 1_000);
     const rows = [...place.store.results.ofJob(JOB)].map((row) => {
       const { name, state, bytes, sha256, hangs, live, reason, fetchedAt, dueAt, intervalMs, stamp, stampProven } = row;
@@ -372,13 +374,25 @@ export class ResultsStory {
       ...Object.fromEntries(rows),
       here: place.tree().map(contentOf).join(', '),
       staging: fs.existsSync(staging) ? `has ${fs.readdirSync(staging).join(', ')}` : '',
-      calls: place.remote.transferCalls.join(', '),
       reported: place.reported.join(', '),
       shift: place.store.capabilities.get(SHIFT_CAPABILITY) ?? '',
       counts: `${counts.map((count) => count.join(' ')).join(', ')}; progress ${done} of ${wanted}, ${bytes} of ${wantedBytes} bytes, by ${way}, ended ${sinceStart(endedAt ?? null)}`,
       fallback: place.store.resultSyncs.get(JOB)?.fallback ?? '',
-      orders: transfer?.orders.slice(this.#orders).join(', ') ?? '',
     };
+  }
+
+  /** What was ordered of a direct transfer since the last line, and its keys. */
+  #ordered(): string {
+    const all = this.transfer?.orders.slice(this.#ordersShown) ?? [];
+    const orders = all.map((one) => (one.length > 300 ? `${one.slice(0, 40)} ... (${one.split(' ').length})` : one));
+    const calls = this.place.remote.transferCalls.slice(this.#callsShown);
+    this.#ordersShown += orders.length;
+    this.#callsShown += calls.length;
+    const parts = [['ordered', orders] as const, ['key', calls] as const].filter(([, list]) => list.length > 0);
+    return parts
+      .map(([what, list]) => `; ${what} ${list.join(', ')}`)
+      .join('')
+      .replaceAll(this.place.mirror, 'MIRROR');
   }
 
   #requested(): string {
@@ -393,7 +407,6 @@ export class ResultsStory {
   /** What one sync ends with, requests, and changes. */
   async sync(step: string): Promise<string[]> {
     const { place } = this;
-    this.#orders = this.transfer?.orders.length ?? 0;
     this.#saved = 0;
     this.#waits.length = 0;
     const { listings } = place.remote;
@@ -408,12 +421,15 @@ export class ResultsStory {
     const waited = this.#waits.length === 0 ? '' : `, waits of ${this.#waits.join(' and ')} ms`;
     const lists = place.remote.listings === listings + 1 ? '' : `, ${place.remote.listings - listings} listings`;
     const saved = `${this.#saved} rows saved`;
-    return [`${step}: ${end}; requested ${this.#requested()}, ${saved}${lists}${waited}`, ...this.#changed()];
+    return [
+      `${step}: ${end}; requested ${this.#requested()}, ${saved}${lists}${waited}${this.#ordered()}`,
+      ...this.#changed(),
+    ];
   }
 
   #changed(): string[] {
     const [before, now] = [this.#before, this.#state];
-    this.#before = { ...now, orders: '' };
+    this.#before = now;
     const gone = Object.keys(before).filter((name) => !(name in now));
     const changed = Object.entries(now).filter(([name, text]) => text !== (before[name] ?? ''));
     const all = [...gone.map((name) => `  ${name} is gone`), ...changed.map(([name, text]) => `  ${name}: ${text}`)];
@@ -427,7 +443,6 @@ export class ResultsStory {
   /** A second sync of what is in flux, one of a given listing, a comparison, the list of the cluster, or the end of the key. */
   async #work(word: string): Promise<string[]> {
     const { results, remote } = this.place;
-    this.#orders = this.transfer?.orders.length ?? 0;
     const options = { remote, isFinal: true, signal: new AbortController().signal };
     const arrived: string[] = [];
     const onFile = async ({ row }: { readonly row: ResultRow }, at: string) =>
@@ -441,7 +456,10 @@ export class ResultsStory {
     };
     const end = await works[word]?.().catch((thrown: Error) => thrown.message);
     const text = JSON.stringify(end, (key, value) => (key === 'tookMs' ? 0 : value));
-    return [`${word}: ${[...arrived, text].join(', ')}; requested ${this.#requested()}`, ...this.#changed()];
+    return [
+      `${word}: ${[...arrived, text].join(', ')}; requested ${this.#requested()}${this.#ordered()}`,
+      ...this.#changed(),
+    ];
   }
 
   /** A sync a minute: those that request anything. */
@@ -473,11 +491,13 @@ export class ResultsStory {
   async #syncOther(jobId: JobId): Promise<string[]> {
     const { store, results, remote } = this.place;
     if (store.jobs.get(jobId) === undefined) this.place.watch([], [], true, jobId);
-    this.#orders = this.transfer?.orders.length ?? 0;
     const { signal } = new AbortController();
     const { fetched, failed } = await results.sync(jobId, { remote, isFinal: true, signal });
     const { fallback } = store.resultSyncs.get(jobId) ?? {};
-    return [`other ${jobId}: ${fetched} fetched, ${failed} failed, fallback ${fallback}`, ...this.#changed()];
+    return [
+      `other ${jobId}: ${fetched} fetched, ${failed} failed, fallback ${fallback}${this.#ordered()}`,
+      ...this.#changed(),
+    ];
   }
 
   /** What a listed file has, or fails with. */
@@ -513,7 +533,10 @@ export class ResultsStory {
       ms: () => passes(Number(first), 0),
       pass: () => passes(ms, ms),
       steady: () => passes(0, ms),
-      each: async () => [`${step}:`, ...(await this.#eachMinute(Number(rest[0]), rest[1] === 'final'))],
+      each: async () => {
+        const minutes = await this.#eachMinute(Number(rest[0]), rest[1] === 'final');
+        return [`${step}:${this.#ordered()}`, ...minutes];
+      },
       gone: () => remote.files.delete(first),
       nothing: () => remote.files.clear(),
       hides: () => {
