@@ -11,17 +11,11 @@ import { HttpClient } from '../../src/remote/http/http-client.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { makeCertificates } from '../support/wire-certificates.ts';
 import { startProxy } from '../support/wire-peers.ts';
-import { answer, listen, startHttpServer } from '../support/wire-server.ts';
+import { answer, closedAtEnd, listen, startHttpServer } from '../support/wire-server.ts';
 
 const signal = new AbortController().signal;
 const ELSEWHERE = 'http://hooks.example.invalid/';
 const FORBIDDEN = 403;
-
-async function closed<Server extends { close(): Promise<void> }>(starting: Promise<Server>): Promise<Server> {
-  const server = await starting;
-  onTestFinished(() => server.close());
-  return server;
-}
 
 interface Keys {
   readonly proxy?: string | null;
@@ -46,8 +40,8 @@ async function post(url: string, service: Parameters<typeof notifyHttp>[0]['serv
 
 it('the proxy of a rule replaces that of the service, and none leaves it out', async () => {
   const [ofService, ofRule]: [string[], string[]] = [[], []];
-  const service = { proxy: (await closed(startProxy(ofService, FORBIDDEN))).url };
-  const proxy = (await closed(startProxy(ofRule, FORBIDDEN))).url;
+  const service = { proxy: closedAtEnd(await startProxy(ofService, FORBIDDEN)).url };
+  const proxy = closedAtEnd(await startProxy(ofRule, FORBIDDEN)).url;
   await post(ELSEWHERE, service);
   expect(ofService).toEqual([`POST ${ELSEWHERE}`]);
   await post(ELSEWHERE, service, { proxy });
@@ -59,10 +53,10 @@ it('the proxy of a rule replaces that of the service, and none leaves it out', a
 
 it('this machine is reached without the proxy of the service, but by one that the rule names', async () => {
   const asked: string[] = [];
-  const proxy = (await closed(startProxy(asked, 200))).url;
+  const proxy = closedAtEnd(await startProxy(asked, 200)).url;
   // It takes a moment.
   const late = (response: Parameters<typeof answer>[0]) => setTimeout(() => answer(response, 204, '', ''), 150);
-  const { url } = await closed(startHttpServer((_, response) => void late(response)));
+  const { url } = closedAtEnd(await startHttpServer((_, response) => void late(response)));
   expect(await post(url, { proxy })).toBe(204);
   expect(asked).toEqual([]);
   expect(await post(url, { proxy }, { proxy })).toBe(204);
@@ -77,7 +71,7 @@ it('a receiver with a CA of its own is trusted by the rule that names it, and wh
   const https = createServer(server, (request, response) =>
     request.resume().on('end', () => response.writeHead(204).end()),
   );
-  const { url } = await closed(listen(https, 'secureConnection', 'https'));
+  const { url } = closedAtEnd(await listen(https, 'secureConnection', 'https'));
   const without = { proxy: null };
   const hint = expect.stringContaining('into notify[].caFile');
   expect(await post(url, without)).toMatchObject({ code: 'tls', hint });
@@ -93,8 +87,12 @@ it('a receiver with a CA of its own is trusted by the rule that names it, and wh
   vi.stubEnv('NODE_EXTRA_CA_CERTS', caFile);
   onTestFinished(() => void vi.unstubAllEnvs());
   expect(await post(url, tlsOf(missing), { caFile: otherFile })).toBe(204);
-  const strict = await closed(
-    listen(createServer({ ...server, ca, requestCert: true, maxVersion: 'TLSv1.2' }), 'secureConnection', 'https'),
+  const strict = closedAtEnd(
+    await listen(
+      createServer({ ...server, ca, requestCert: true, maxVersion: 'TLSv1.2' }),
+      'secureConnection',
+      'https',
+    ),
   );
   expect(await post(strict.url, { proxy: null }, { caFile })).toMatchObject({
     hint: 'let the receiver accept requests without a client certificate',
@@ -114,13 +112,13 @@ it('the user of the proxy is sent to it, and only to it', async () => {
   const asked: string[] = [];
   const proxyUserFile = join(temporaryDirectory(), 'proxy-user');
   writeFileSync(proxyUserFile, 'alice:correct horse\n', { mode: 0o600 });
-  const service = { proxy: (await closed(startProxy(asked, FORBIDDEN))).url, proxyUserFile };
+  const service = { proxy: closedAtEnd(await startProxy(asked, FORBIDDEN)).url, proxyUserFile };
   await post(ELSEWHERE, service);
   await post(ELSEWHERE.replace('http:', 'https:'), service);
   const user = `Basic ${Buffer.from('alice:correct horse').toString('base64')}`;
   expect(asked).toEqual([`POST ${ELSEWHERE} ${user}`, `CONNECT hooks.example.invalid:443 ${user}`]);
   const other: string[] = [];
-  await post(ELSEWHERE, service, { proxy: (await closed(startProxy(other, FORBIDDEN))).url });
+  await post(ELSEWHERE, service, { proxy: closedAtEnd(await startProxy(other, FORBIDDEN)).url });
   expect(other).toEqual([`POST ${ELSEWHERE}`]);
 });
 

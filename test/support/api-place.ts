@@ -5,6 +5,7 @@ import http from 'node:http';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { TestContext } from 'vitest';
+import type { JobDescription } from '../../simulator/control.ts';
 import { requestOf, taskOf } from './e2e-job.ts';
 import { NOBODY, Place, type Sections } from './e2e-place.ts';
 import type { Program } from './e2e-program.ts';
@@ -16,31 +17,33 @@ export const USERS = {
   other: { user: 65_533, group: 65_533 },
 } as const;
 
+/** An agent with its sockets, which follows a job. */
+async function agentOf(place: Place, job: JobDescription, service: ServiceOfPlace, sections: Sections) {
+  const sockets = path.join(place.directory, 'sockets');
+  const { jobsUrl } = service;
+  place.configure(service, { service: { jobsUrl }, watch: [requestOf(job)], ...sections, api: { directory: sockets } });
+  const agent = await place.run();
+  await agent.logs('sockets listening');
+  await place.mirrored(job, 'stdout');
+  const [read, control] = [path.join(sockets, 'read.sock'), path.join(sockets, 'control.sock')];
+  return { place, job, agent, sockets, read, control };
+}
+
+type ServiceOfPlace = Parameters<Place['configure']>[0] & { readonly jobsUrl: string };
+
 export async function apiPlace(context: TestContext, sections: Sections = {}) {
   const place = Place.make(context);
   if (process.getuid?.() !== 0) context.skip('only root can run commands as other users');
   place.giveUpRights(context);
   fs.chmodSync(place.directory, 0o755);
   const sandbox = await place.startSandbox();
-  const job = await sandbox.submit({ tasks: [{}] });
+  const { baseUrl, username, jobsUrl } = sandbox;
   const passwordFile = path.join(place.directory, 'password');
   fs.copyFileSync(sandbox.passwordFile, passwordFile);
   fs.chownSync(passwordFile, NOBODY, NOBODY);
-  const sockets = path.join(place.directory, 'sockets');
-  place.configure(
-    { baseUrl: sandbox.baseUrl, username: sandbox.username, passwordFile },
-    {
-      service: { jobsUrl: sandbox.jobsUrl },
-      watch: [requestOf(job)],
-      ...sections,
-      api: { directory: sockets, ...(sections['api'] as object) },
-    },
-  );
-  const agent = await place.run();
-  await agent.logs('sockets listening');
-  await place.mirrored(job, 'stdout');
+  const job = await sandbox.submit({ tasks: [{}] });
   const as = (who: keyof typeof USERS, ...args: string[]): Program => place.startAt(place.configFile, args, USERS[who]);
-  return { place, sandbox, job, agent, sockets, as };
+  return { ...(await agentOf(place, job, { baseUrl, username, jobsUrl, passwordFile }, sections)), sandbox, as };
 }
 
 interface Response {
@@ -74,14 +77,7 @@ export async function socketPlace(context: TestContext) {
   const { files } = taskOf(job);
   fs.writeFileSync(files.stdout, 'first\n');
   fs.writeFileSync(path.join(path.dirname(files.stdout), 'result.dat'), 'a result');
-  const directory = path.join(place.directory, 'sockets');
   const notify = [{ on: ['started'], command: ['false'] }];
   const view = { listen: path.join(place.directory, 'view.sock') };
-  const service = { jobsUrl: sandbox.jobsUrl };
-  place.configure(sandbox, { service, watch: [requestOf(job)], api: { directory }, notify, view, watchMine: {} });
-  const agent = await place.run();
-  await agent.logs('sockets listening');
-  await place.mirrored(job, 'stdout');
-  const [read, control] = [path.join(directory, 'read.sock'), path.join(directory, 'control.sock')];
-  return { place, sandbox, job, agent, read, control };
+  return { ...(await agentOf(place, job, sandbox, { notify, view, watchMine: {} })), sandbox };
 }

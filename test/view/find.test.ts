@@ -18,19 +18,11 @@ async function placeWithJobs(): Promise<ViewPlace> {
   return place;
 }
 
-async function found(place: ViewPlace, query: string): Promise<FindLine[]> {
-  const { text } = await place.ask(`/api/find?${query}`);
-  return text
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as FindLine);
-}
-
 describe('a search over all jobs', () => {
   it('is bounded in lines of a file, and in characters', async () => {
     const place = await placeWithJobs();
     place.write('stdout', `${'x'.repeat(5_000)}\n`.repeat(50));
-    const [file] = await found(place, 'text=xx');
+    const [file] = await place.lines<FindLine>('/api/find?text=xx');
     expect(file).toMatchObject({ job: '501', task: '9001', file: 'stdout', matches: 50 });
     const texts = file !== undefined && 'lines' in file ? file.lines.map(({ text }) => text.length) : [];
     expect(texts).toEqual(Array(20).fill(400));
@@ -40,7 +32,7 @@ describe('a search over all jobs', () => {
       for (const name of ['stdout', 'stderr', 'log', 'progress'] as const)
         place.write(name, 'a hit\n'.repeat(30), `${job}` as JobId);
     }
-    const hits = (await found(place, 'text=hit')).flatMap((line) => ('lines' in line ? [line] : []));
+    const hits = (await place.lines<FindLine>('/api/find?text=hit')).flatMap((line) => ('lines' in line ? [line] : []));
     expect(hits.flatMap(({ lines }) => lines)).toHaveLength(1_000);
     expect(hits.map(({ matches }) => matches)).toEqual(Array(52).fill(30));
   });

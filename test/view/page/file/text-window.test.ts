@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { MAX_BYTES, MAX_ROWS, TextWindow } from '../../../../src/view/page/file/text-window.ts';
+import { forgetSizes, MAX_BYTES, MAX_ROWS, TextWindow } from '../../../../src/view/page/file/text-window.ts';
 import { numRuns } from '../../../support/property-runs.ts';
 
 const whole = (text: string | Buffer, start = 0, line: number | undefined = 0) => {
@@ -150,4 +150,14 @@ describe('a window that grows for ever', () => {
     const lines = piece.split('\n').length - 1;
     if (lines > 0) expect(window.lineOf(window.rows.length - 1)).toBe(times * lines - 1);
   });
+});
+
+it('heights are kept of the rows that are here, however many there were', () => {
+  const sizes = new Map<number, number>();
+  for (let start = 0; start < 100_000; start += 10) {
+    sizes.set(start, 40);
+    const rows = Array.from({ length: 50 }, (_, index) => start - 10 * index).reverse();
+    forgetSizes(sizes, { start: start - 490, end: start + 10, rows });
+    expect([sizes.size <= 2_051, sizes.get(start)]).toEqual([true, 40]);
+  }
 });
