@@ -49,31 +49,19 @@ const needles = fc.constantFrom('abc', 'aa', 'a', 'žluť', '😀', '$1.(x');
 const lineLengths = fc.constantFrom(7, 79, 1_000, SLICE - 5, SLICE, 4 * SLICE);
 
 describe('a search', () => {
-  it('forwards finds what is there, each once', async () => {
+  it('forwards finds what is there, each once, and so does an expression', async () => {
     await fc.assert(
       fc.asyncProperty(needles, nearEdges, lineLengths, async (needle, places, lineLength) => {
         const bytes = haystack(needle, places, lineLength);
         expect(await all(bytes, pattern(needle))).toEqual(plainly(bytes, needle));
         const anyCase = pattern(needle.toUpperCase(), { matchCase: false });
         expect(await all(bytes, anyCase)).toEqual(plainly(bytes, needle));
+        if (/[$]/.test(needle) || lineLength > 1_000) return;
+        // Two that overlap would make bytes that are no text.
+        const one = haystack(needle, places.slice(0, 1), lineLength);
+        expect(await all(one, pattern(needle, { isExpression: true }))).toEqual(plainly(one, needle));
       }),
       numRuns(30),
-    );
-  });
-
-  it('by an expression finds the same as by the text', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.constantFrom('abc', 'žluť', '😀'),
-        nearEdges,
-        fc.constantFrom(79, 1_000),
-        async (needle, places, lineLength) => {
-          // Two that overlap would make bytes that are no text.
-          const bytes = haystack(needle, places.slice(0, 1), lineLength);
-          expect(await all(bytes, pattern(needle, { isExpression: true }))).toEqual(plainly(bytes, needle));
-        },
-      ),
-      numRuns(10),
     );
   });
 
