@@ -417,7 +417,7 @@ it('agent view prints the link of the view that answers, or serves one, and open
   });
   vi.stubEnv('PATH', `${programs}:${process.env['PATH']}`);
   vi.stubEnv('DISPLAY', ':9');
-  vi.spyOn(process, 'chdir').mockReturnValue();
+  const chdir = vi.spyOn(process, 'chdir').mockReturnValue();
   const { isTTY } = process.stdout;
   onTestFinished(() => void Object.assign(process.stdout, { isTTY }));
   const settings = viewSettingsOf(config, { program: '1.2.3', agentPid: process.pid });
@@ -451,6 +451,8 @@ it('agent view prints the link of the view that answers, or serves one, and open
       },
     },
   });
+  // A command that serves keeps no directory in use.
+  expect([...new Set(chdir.mock.calls.flat())]).toEqual(['/']);
 });
 
 it('each wrong command line prints what is wrong with it, once, and what was meant', async () => {
