@@ -121,7 +121,7 @@ class FileStory {
     };
     const steps: Readonly<Record<string, () => unknown>> = {
       append: () => during(add),
-      rotate: () => during((file) => file.startGeneration(REWRITTEN)),
+      rotate: () => this.#file?.startGeneration(REWRITTEN) ?? during((file) => file.startGeneration(REWRITTEN)),
       // Without a line of what each does.
       rotates: async () => {
         for (let times = 0; times < Number(first); times++) await during((file) => file.startGeneration(REWRITTEN));
