@@ -9,6 +9,7 @@ import { expect, it, vi } from 'vitest';
 import { asJobtailError, type ErrorCode, JobtailError } from '../../src/errors.ts';
 import type { FleetSummary } from '../../src/fleet/agents/agents.ts';
 import { Readiness } from '../../src/fleet/agents/readiness.ts';
+import type { Commands } from '../../src/fleet/commands/commands.ts';
 import type { FleetContext } from '../../src/fleet/owners/following.ts';
 import { LeasedJobs } from '../../src/fleet/owners/leased-jobs.ts';
 import { Rounds } from '../../src/fleet/rounds.ts';
@@ -86,10 +87,7 @@ async function agentOf(fleet: FleetParts, name: string, mirror: string) {
     leased.prolong(leased.moment());
     return await rounds.round(await summaryOf(isDraining), isDraining, mayAcquire);
   };
-  return {
-    ...context,
-    ...{ rounds, round, summaryOf, readiness, changes, acts, events, clock },
-  };
+  return { ...context, rounds, round, summaryOf, readiness, changes, acts, events, clock };
 }
 
 type Agent = Awaited<ReturnType<typeof agentOf>>;
@@ -99,28 +97,30 @@ type Steps = Readonly<Record<string, (...words: string[]) => unknown>>;
 /** Agents whose rounds the steps of a case begin, and commands that they give. */
 class RoundsStory {
   readonly #fleet: FleetParts;
+  readonly #commands: Commands;
   readonly #agents = new Map<string, Agent>();
   readonly #given: string[] = [];
   readonly #shown = new Map<string, string>();
 
-  constructor(fleet: FleetParts) {
+  constructor(fleet: FleetParts, commands: Commands) {
     this.#fleet = fleet;
+    this.#commands = commands;
   }
 
   async do(step: string): Promise<string[]> {
     const [word = '', ...words] = step.split(' ');
-    const own = await this.#ownSteps();
-    const found = own[word];
-    if (found !== undefined) {
-      const result = await found(...words);
+    const own = this.#ownSteps[word];
+    if (own !== undefined) {
+      const result = await own(...words);
       return Array.isArray(result) && result.length > 0 ? [`${word}: ${result.join('; ')}`] : [];
     }
     const agent =
       this.#agents.get(word) ??
       (await agentOf(this.#fleet, word === 'next' ? 'anna' : word, word === 'far' ? 'elsewhere' : 'shared'));
     this.#agents.set(word, agent);
-    const [what = 'round', ...how] = words;
-    const failed = await (async () => (this.#stepsOf(agent)[what] ?? expect.fail(step))(...how))().then(
+    const [what = '', ...how] = words;
+    const act = this.#stepsOf(agent)[what] ?? expect.fail(step);
+    const failed = await (async () => act(...how))().then(
       (result) => (result === undefined ? [] : [String(result)]),
       (thrown: unknown) => [`fails: ${asJobtailError(thrown).message}`],
     );
@@ -130,8 +130,8 @@ class RoundsStory {
     return news.length === 0 ? [] : [`${step}: ${news.join('; ')}`];
   }
 
-  async #ownSteps(): Promise<Steps> {
-    const { commands } = await this.#joined();
+  get #ownSteps(): Steps {
+    const commands = this.#commands;
     return {
       watch: async (...words) => {
         const numbers = words.flatMap((word) => {
@@ -144,11 +144,8 @@ class RoundsStory {
         const all = words.join(' ').split(', ');
         const given = all.map((each) => {
           const [kind, number] = each.split(' ');
-          return {
-            jobId: number as JobId,
-            kind: kind as 'sync',
-            body: kind === 'watch' ? orderFor(Number(number)) : null,
-          };
+          const body = kind === 'watch' ? orderFor(Number(number)) : null;
+          return { jobId: number as JobId, kind: kind as 'sync', body };
         });
         for (const [at, id] of (await commands.give(given)).entries()) this.#given.push(`${all[at]} ${id}`);
       },
@@ -162,12 +159,6 @@ class RoundsStory {
       sql: async (...words) =>
         (await this.#fleet.query(words.join(' '))).map((row) => Object.values(row as object).join(' ')),
     };
-  }
-
-  #joinedOnce: ReturnType<FleetParts['join']> | undefined;
-  #joined(): ReturnType<FleetParts['join']> {
-    this.#joinedOnce ??= this.#fleet.join('command');
-    return this.#joinedOnce;
   }
 
   #stepsOf(agent: Agent): Steps {
@@ -296,9 +287,9 @@ class RoundsStory {
       /** A poll that saw growth, or one without news; the first failure is news. */
       poll: (id, news = 'grown', ...words) => {
         const failure = { code: 'fault', message: words.join(' '), hint: null, since: 1 } as const;
-        const [polledAt, error] = [1 + clock.now(), news === 'failed' ? failure : null];
-        const grownAt = news === 'grown' ? polledAt : null;
-        store.jobs.endRun(id as JobId, { polledAt, grownAt, refused: 0, failures: 0, error });
+        const polledAt = 1 + clock.now();
+        const run = { polledAt, grownAt: news === 'grown' ? polledAt : null, refused: 0, failures: 0 };
+        store.jobs.endRun(id as JobId, { ...run, error: news === 'failed' ? failure : null });
       },
       capacity: () => `may own ${agent.readiness.capacity(9)}`,
       notice: () => rounds.noticed(),
@@ -340,7 +331,7 @@ function stateOf({ leased, store, changes, rounds }: Agent): string {
 async function linesOf(written: string): Promise<string[]> {
   const ends: (() => unknown)[] = [];
   const fleet = await FleetParts.make({ onTestFinished: (end) => void ends.push(end as () => unknown) });
-  const story = new RoundsStory(fleet);
+  const story = new RoundsStory(fleet, (await fleet.join('command')).commands);
   const lines: string[] = [];
   for (const step of written.split('; ')) lines.push(...(await story.do(step)));
   for (const end of ends.reverse()) await end();
