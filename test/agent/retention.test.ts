@@ -131,6 +131,21 @@ async function retained(written: string): Promise<string[]> {
         renew();
       },
       answer: () => store.transaction(() => store.requests.answer(requestId, '{}')),
+      remove: async () => {
+        const removed = await place.remove(first as JobId, true).catch(({ code }: JobtailError) => `thrown ${code}`);
+        place.log.push(`removed: ${JSON.stringify(removed)}`);
+      },
+      // The job is followed again: before its files are set aside, or after it, with other files.
+      followed: () => {
+        const transaction = store.transaction.bind(store);
+        const isSettled = () => store.jobs.get('501' as JobId)?.state === 'settled';
+        store.transaction = (work) => {
+          if (first === 'before' && isSettled()) store.jobs.resume('501' as JobId);
+          const done = transaction(work);
+          if (first === 'after' && isSettled()) place.put('501', 'watched');
+          return done;
+        };
+      },
       third: () => {
         let removed = 0;
         const stop = () =>
@@ -200,31 +215,4 @@ it('the files of a job are counted with those that a kill left, and reported whi
   expect([reported, place.directories]).toEqual([[removed, undefined], []]);
   const claim = () => expect.unreachable();
   await expect(removeJobFiles(mirrorDirectory, '../state' as JobId, claim)).rejects.toThrow('not an id: "../state"');
-});
-
-it('a job that is followed again keeps its files, or writes others from then on', async () => {
-  const place = new Place();
-  place.put('501');
-  const forget = () => place.remove('501' as JobId, true);
-  const { store } = place;
-  const transaction = store.transaction.bind(store);
-  let transactions = 0;
-  // Before the transaction that sets the files aside.
-  store.transaction = (work) => {
-    transactions += 1;
-    if (transactions === 1) store.jobs.resume('501' as JobId);
-    return transaction(work);
-  };
-  await expect(forget()).rejects.toMatchObject({ code: 'usage' });
-  expect(place.directories).toEqual(['501']);
-  store.jobs.setState('501' as JobId, 'settled');
-  // After it: what is written then is not removed.
-  store.transaction = (work) => {
-    const done = transaction(work);
-    if (store.jobs.get('501' as JobId)?.state === 'settled') place.put('501', 'watched');
-    return done;
-  };
-  await expect(forget()).rejects.toMatchObject({ code: 'usage' });
-  expect(place.directories).toEqual(['501']);
-  expect(place.jobs).toEqual(['501']);
 });
