@@ -12,7 +12,7 @@ import type {
   TransferMethod,
 } from '../../src/agent/ports/server.ts';
 import { characterStart } from '../../src/bytes.ts';
-import { asJobtailError, type ErrorCode, JobtailError } from '../../src/errors.ts';
+import { asJobtailError, JobtailError } from '../../src/errors.ts';
 import { type JobId, keyText, type TaskId } from '../../src/job.ts';
 import { type JobInformation, jobTimeOf } from '../../src/job-information.ts';
 
@@ -46,8 +46,7 @@ export class ModelRemote implements Remote {
   beforeCall: () => void | Promise<void> = () => {};
   /** Called with each request for a part, after `beforeCall`. */
   onPartRequest: (request: PartRequest) => void = () => {};
-  /** Called before each listing and each download. */
-  onListing: () => void | Promise<void> = () => {};
+  /** Called before each download. */
   onDownload: (path: string, signal: AbortSignal) => void | Promise<void> = () => {};
   /** Contents that were handed out and not given back. */
   held = 0;
@@ -91,7 +90,6 @@ export class ModelRemote implements Remote {
 
   async listChangedFiles(_jobId: JobId, signal: AbortSignal): Promise<readonly string[]> {
     this.listings += 1;
-    await this.onListing();
     await this.#begin(signal);
     if (!this.rawAccess) return [];
     const names = [...this.files.keys()].map((name) => `/${this.prefix}${name}.txt`);
@@ -135,11 +133,6 @@ export class ModelRemote implements Remote {
   }
 }
 
-/** For a call that always fails. */
-export const failing = (code: ErrorCode, message: string, more?: { readonly retryAfterMs: number }) => () => {
-  throw new JobtailError(code, message, more);
-};
-
 /** A job of which nothing is reported but this. */
 export function jobOf(id: string, state: string | null, more: Partial<JobInformation> = {}): JobInformation {
   const times = { creationTime: null, submitTime: null, startTime: null, endTime: null };
@@ -160,7 +153,6 @@ export class ModelJobService implements JobService {
   readonly unlisted = new Set<string>();
   /** What every call fails with. */
   failure: JobtailError | undefined;
-  lists = 0;
   questions = 0;
 
   set(job: JobInformation): void {
@@ -168,7 +160,6 @@ export class ModelJobService implements JobService {
   }
 
   async listJobs(): Promise<readonly JobInformation[]> {
-    this.lists += 1;
     if (this.failure !== undefined) throw this.failure;
     return [...this.jobs.values()].filter(({ id }) => !this.unlisted.has(id));
   }
