@@ -5,7 +5,7 @@ import path from 'node:path';
 import timers from 'node:timers/promises';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { answerFrom, askAgent, PendingRequest } from '../../src/cli/ask-agent.ts';
-import { isNoJob, listJobs } from '../../src/cli/job-service.ts';
+import { isNoJob } from '../../src/cli/job-service.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { openOwnStore } from '../../src/daemon/own-state.ts';
 import { SharedState } from '../../src/daemon/state.ts';
@@ -32,13 +32,6 @@ async function start(remote = new ModelRemote()) {
   const soap = { ...config.service, protocol: 'soap', namespace, soapVersion, fileTransferUrl, jobsUrl } as const;
   return { agent, service, store, config: { ...config, service: soap } };
 }
-
-it('a failure of the service reaches the command with its code and its hint, and without another attempt', async () => {
-  const { config, service } = await start();
-  const [message, hint] = ['the sign-in was refused', 'check the password'];
-  service.failure = new JobtailError('sign-in-refused', `${message}; next sign-in within 9 s`, { hint });
-  await expect(listJobs(config)).rejects.toMatchObject({ code: 'sign-in-refused', message, hint });
-});
 
 it('a command that is interrupted removes its request, and wakes the agent', async () => {
   const { agent, config, store } = await start();

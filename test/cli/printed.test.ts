@@ -86,7 +86,8 @@ async function printedBy(args: readonly string[], meanwhile: readonly Meanwhile[
     .replaceAll(/in \d+ ms/g, 'in TIME')
     .replaceAll(/[\d.]+ [KMGT]?i?B free/g, 'SIZE free')
     // A short form of JSON.
-    .replaceAll(/\n(?: {6,}(?=["{}\]])| {4}(?=[}\]]))/g, ' ');
+    .replaceAll(/\n(?: {6,}(?=["{}\]])| {4}(?=[}\]]))/g, ' ')
+    .replaceAll(/^ {2}"\w+": \{(?:\n {4}.*)+\n {2}\}/gm, (object) => `  ${object.trim().replaceAll(/\n +/g, ' ')}`);
   return `${shown}= ${process.exitCode ?? 0}\n`;
 }
 
@@ -172,8 +173,9 @@ it('each command prints the whole of a state in which everything has happened', 
   putPrograms(path.join(directory, 'programs'));
   const { configFile, store } = await writeState(directory);
   const before = fs.readFileSync(configFile, 'utf8');
-  const live = path.join(directory, 'mirror', SETTLED, 'live');
-  const odd = path.join(directory, 'mirror', ENDED, 'live', '9001', 'stdout.log');
+  const mirrors = path.join(directory, 'mirror');
+  const live = path.join(mirrors, SETTLED, 'live');
+  const odd = path.join(mirrors, ENDED, 'live', '9001', 'stdout.log');
   let unreadable = 'nothing';
   const open = fs.openSync;
   vi.spyOn(fs, 'openSync').mockImplementation((at, ...rest) => {
@@ -191,6 +193,14 @@ it('each command prints the whole of a state in which everything has happened', 
       },
       'another program cuts a mirror': () => fs.truncateSync(path.join(live, '9004', 'stdout.log'), 1),
       'another program removes the mirrors': () => fs.rmSync(live, { recursive: true }),
+      'a file is in the place of all mirrors'() {
+        fs.renameSync(mirrors, `${mirrors}.away`);
+        fs.writeFileSync(mirrors, '');
+      },
+      'they are back'() {
+        fs.rmSync(mirrors);
+        fs.renameSync(`${mirrors}.away`, mirrors);
+      },
       'its live files were not found'() {
         for (const row of store.liveFiles.ofJob(SETTLED))
           store.liveFiles.save({ ...row, verified: null, unverified: 'The file was not found.' });
@@ -277,6 +287,11 @@ it('each command that an agent works for prints what the agent did', async () =>
       remove: (name) => remote.files.delete(name),
       'both results are here': () => until('its result', () => store.results.counts(FAILING).synced === 2),
       'the rule': () => `${JSON.stringify({ ...store.watchMine.of('command'), since: 'TIME' })}\n`,
+      'the sign-in is refused'() {
+        const hint = 'check the password';
+        service.failure = new JobtailError('sign-in-refused', 'it was refused; next sign-in within 9 s', { hint });
+      },
+      'the sign-in works': () => Object.assign(service, { failure: undefined }),
       rawAccess: (is) => Object.assign(remote, { rawAccess: is === 'true' }),
       'its mirrors': () => `${fs.existsSync(path.join(mirrorDirectory, FAILING)) ? 'are there' : 'are gone'}\n`,
       'a job without tasks'() {

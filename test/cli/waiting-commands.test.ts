@@ -43,18 +43,6 @@ it('watch of several jobs asks for all at once, and ends although the agent answ
   expect(jobIds.map((jobId) => store.jobs.get(jobId)?.state)).toEqual(['watched', 'watched', 'watched']);
 });
 
-it('watch beside an agent refuses a directory of mirrors that cannot be used', async () => {
-  const { file, config, store } = await ownState();
-  const { directory } = config.mirror;
-  fs.rmSync(directory, { recursive: true });
-  fs.writeFileSync(directory, '');
-  withoutPatience(20);
-  const options = { config: file, task: [TASK], file: [], results: true, wait: true };
-  const message = expect.stringContaining(`mirror.directory ${directory} cannot be used`);
-  await expect(watchEach([JOB], options)).rejects.toMatchObject({ code: 'permission', message });
-  expect(store.jobs.all()).toEqual([]);
-});
-
 it('status --watch goes on while the state is away for a moment', async () => {
   const { file, config, store } = await ownState();
   const request = { tasks: [TASK], files: [], results: false, settleAfterMs: null, source: 'command' } as const;
