@@ -43,11 +43,14 @@ function effectsOf(event: JobEvent): string[] {
   });
 }
 
-function reportedBy(written: string): JobEvent {
+/** The event of a report, and of one that was stored before a restart. */
+function reportedBy(written: string): string {
   const [, state = '', start, before] = /^(.*?)(?: from (\S+) after (\S+))?$/.exec(written) ?? [];
   const startedBefore = before === undefined || before === 'null' ? null : jobTimeOf(before);
   const startTime = start === undefined ? null : jobTimeOf(start.replaceAll('_', ' '));
-  return reportEvent(jobOf('501', state === 'null' ? null : state, { startTime }), startedBefore);
+  const information = jobOf('501', state === 'null' ? null : state, { startTime });
+  const stored = lastReported({ jobId: information.id, information, since: 7, reportedAt: 9, isFormer: false });
+  return `${reportEvent(information, startedBefore)}; stored: ${stored ?? 'nothing'}`;
 }
 
 /** The event of a failure while no other job works, and while others do. */
@@ -107,18 +110,9 @@ it('a job is followed while it is watched', () => {
 
 const ROW = { jobId: '501', watchedAt: 3, grownAt: null } as unknown as JobRow;
 
-it('a report that was stored before a restart is the last one', () => {
-  const row = { jobId: ROW.jobId, since: 7, reportedAt: 9, isFormer: false };
-  const eventOf = (state: string | null) => lastReported({ ...row, information: jobOf('501', state) });
-  const events = ['active', 'over', 'deleted'].map((phase) => `last reported ${phase}`);
-  const states = ['Running', 'Failed', 'Deleted', 'A new word', null];
-  expect(states.map(eventOf)).toEqual([...events, undefined, undefined]);
-  expect(lastReported(undefined)).toBe(undefined);
-});
-
 it('the quiet time of a job begins with the last news of it before this start', () => {
   const last = { jobId: ROW.jobId, information: jobOf('501', 'Finished'), since: 7, reportedAt: 9, isFormer: false };
-  expect(quietBefore(ROW, undefined)).toBe(3);
+  expect([quietBefore(ROW, undefined), lastReported(undefined)]).toEqual([3, undefined]);
   expect(quietBefore({ ...ROW, grownAt: 5 }, undefined)).toBe(5);
   expect(quietBefore({ ...ROW, grownAt: 5 }, last)).toBe(7);
 });
