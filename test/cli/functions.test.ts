@@ -4,6 +4,7 @@ import path from 'node:path';
 import { PassThrough } from 'node:stream';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { parseSince } from '../../src/cli/arguments.ts';
+import { healthOf } from '../../src/cli/check/service.ts';
 import { jobsTable } from '../../src/cli/commands/jobs.ts';
 import { fittingLines } from '../../src/cli/commands/status.ts';
 import { jobStateChanges, searchLines, showJobState, showTime, taskLine } from '../../src/cli/show/job-text.ts';
@@ -15,7 +16,9 @@ import type { JobId, TaskId } from '../../src/job.ts';
 import { jobTimeOf } from '../../src/job-information.ts';
 import { printableJson } from '../../src/printable.ts';
 import type { ResultSyncRow } from '../../src/store/rows.ts';
+import { restConfig } from '../config/files.ts';
 import { expectCases } from '../support/errors.ts';
+import { closedAtEnd, startHttpServer } from '../support/wire-server.ts';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 const MIB = 1_048_576;
@@ -60,6 +63,20 @@ function bottomOf(...steps: readonly ('clear' | 'leave' | 'line' | readonly stri
   });
 }
 
+/** The request for the health of a server, and what is found of its answer; LONG is a long name. */
+async function healthBy(status: number, body: unknown) {
+  const asked: string[] = [];
+  const server = await startHttpServer((request, response) => {
+    asked.push(`${request.method} ${request.url} ${request.headers.authorization ?? 'without a session'}`);
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    response.writeHead(status).end(text.replace('LONG', 'x'.repeat(10_000)));
+  });
+  const baseUrl = new URL(closedAtEnd(server).url).origin;
+  const { config } = await restConfig({ service: { protocol: 'rest', baseUrl, path: '/heappe' } });
+  const found = await healthOf(config, new AbortController().signal);
+  return [...asked, ...found.map(({ mark, text, hint }) => `${mark}: ${text} (${hint})`)];
+}
+
 const FUNCTIONS: Readonly<Record<string, (...args: never[]) => unknown>> = {
   commandIn: (line: string) => commandIn(line.split(' ')),
   parseSince(text: string) {
@@ -85,6 +102,7 @@ const FUNCTIONS: Readonly<Record<string, (...args: never[]) => unknown>> = {
     searchLines({ tasks: { found, by, searching, nextSearchAt: null, hint: null } } as never),
   progressOf,
   bottomOf,
+  healthBy,
   fittingLines: (text: string, rows: number) => fittingLines({ jobs: 1, render: () => text }, rows),
   changes(...states: (readonly [state: string | null, tasks?: number, message?: string] | null)[]) {
     const change = jobStateChanges();
@@ -106,9 +124,9 @@ it('each function returns what is written below its arguments', async () => {
   vi.stubEnv('TZ', 'Asia/Tokyo');
   vi.stubEnv('LC_ALL', 'C.UTF-8');
   onTestFinished(() => void vi.unstubAllEnvs());
-  await expectCases(path.join(import.meta.dirname, 'functions.txt'), (written) => {
+  await expectCases(path.join(import.meta.dirname, 'functions.txt'), async (written) => {
     const [, name = '', args = ''] = /^(\w+) ?(.*)$/.exec(written) ?? [];
-    const value = FUNCTIONS[name]?.(...(JSON.parse(`[${args}]`) as never[]));
+    const value = await FUNCTIONS[name]?.(...(JSON.parse(`[${args}]`) as never[]));
     return [value].flat().map((each) => printableJson(each ?? null));
   });
 });
