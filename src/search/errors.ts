@@ -109,14 +109,16 @@ const taskOf = ({ jobId, taskId }: Pick<MirrorFile, 'jobId' | 'taskId'>) => `${j
 
 /** Failed jobs first, and tasks with few bytes before others: their files stay in their order. */
 function byNeed(files: readonly MirrorFile[], isFailed: (jobId: JobId) => boolean): MirrorFile[] {
-  const tasks = new Map<string, MirrorFile[]>();
-  for (const file of files) tasks.set(taskOf(file), [...(tasks.get(taskOf(file)) ?? []), file]);
-  const ranked = [...tasks.values()].map((ofTask) => ({
-    ofTask,
-    rank: ofTask.some(({ jobId }) => isFailed(jobId)) ? 0 : 1,
-    bytes: ofTask.reduce((sum, { size }) => sum + size, 0),
-  }));
-  return ranked.sort((a, b) => a.rank - b.rank || a.bytes - b.bytes).flatMap(({ ofTask }) => ofTask);
+  const tasks = new Map<
+    string,
+    { readonly ofTask: readonly MirrorFile[]; readonly rank: number; readonly bytes: number }
+  >();
+  for (const file of files) {
+    const { ofTask = [], bytes = 0 } = tasks.get(taskOf(file)) ?? {};
+    const rank = isFailed(file.jobId) ? 0 : 1;
+    tasks.set(taskOf(file), { ofTask: [...ofTask, file], rank, bytes: bytes + file.size });
+  }
+  return [...tasks.values()].sort((a, b) => a.rank - b.rank || a.bytes - b.bytes).flatMap(({ ofTask }) => ofTask);
 }
 
 /** Python prints the frames of a traceback indented, then what was raised. */

@@ -116,7 +116,7 @@ test('each metric moves, and the gauges of trouble return', async (context) => {
   }
 });
 
-test('the numbers come while the disk of the mirrors hangs, which is asked no second time', async (context) => {
+test('the numbers come while the disk of the mirrors hangs, which is asked no second time, and that of the state fails once', async (context) => {
   const place = Place.make(context);
   const sandbox = await place.startSandbox();
   const port = await freePort();
@@ -124,12 +124,18 @@ test('the numbers come while the disk of the mirrors hangs, which is asked no se
   await runDaemon(place);
   const statfs = fs.promises.statfs.bind(fs.promises);
   const asked = vi.spyOn(fs.promises, 'statfs');
-  asked.mockImplementation(((at: string) =>
-    at === place.mirror ? new Promise(() => {}) : statfs(at)) as typeof statfs);
+  let fails = false;
+  asked.mockImplementation((async (at: string) => {
+    if (at === place.mirror) return await new Promise(() => {});
+    if (fails) throw new Error('EIO: i/o error, statfs');
+    return await statfs(at);
+  }) as typeof statfs);
   context.onTestFinished(() => asked.mockRestore());
-  for (let times = 0; times < 2; times++) {
+  const ofState = ['jobtail_disk_free_bytes{directory="state"}'];
+  for (const free of [ofState, [], ofState]) {
+    fails = free.length === 0;
     const disks = [...(await seriesAt(port)).keys()].filter((name) => name.startsWith('jobtail_disk_free_bytes'));
-    expect(disks).toEqual(['jobtail_disk_free_bytes{directory="state"}']);
+    expect(disks).toEqual(free);
   }
   expect(asked.mock.calls.filter(([at]) => at === place.mirror)).toHaveLength(1);
 });
