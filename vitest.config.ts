@@ -83,7 +83,7 @@ class LongFirst extends BaseSequencer {
 }
 
 const isLong = (file: string) =>
-  /e2e-until|child_process|runFor|expectCases|startAgent/.test(fs.readFileSync(file, 'utf8'));
+  /e2e-until|child_process|runFor|expectCases|expectTransfers|startAgent/.test(fs.readFileSync(file, 'utf8'));
 
 /** Sources as `npm run test:mutants` changed them. */
 const planting = {

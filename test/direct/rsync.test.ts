@@ -1,4 +1,4 @@
-/** Stops of the real rsync, with a script in the place of SSH. What it brings: rsync.txt. */
+/** The real rsync on both sides, with a script in the place of SSH. */
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -7,8 +7,11 @@ import { GROWING_DIRECTORY } from '../../src/direct/directories.ts';
 import { until } from '../support/e2e-until.ts';
 import { needs } from '../support/needs.ts';
 import { TransferPlace } from './place.ts';
+import { byRsync, expectTransfers } from './steps.ts';
 
 describe('a transfer by rsync', needs('rsync'), () => {
+  it('brings for each request for files what is written in rsync.txt', () => expectTransfers('rsync.txt', byRsync));
+
   it('hands over what came while the rest is on its way, and keeps what came of a file when it is stopped', async () => {
     const place = new TransferPlace();
     const names = Array.from({ length: 60 }, (_, number) => `11/f${number}`);
