@@ -78,10 +78,13 @@ it('what is larger than allowed, whatever size was announced, is not handed over
   await expect(growing.arrivals.end()).rejects.toMatchObject({ code: 'unexpected-answer', message });
 });
 
-it('partial directories are there, and unused, before rsync begins; one that cannot be made is named', async () => {
+it('partial directories are there, for the agent alone, and unused, before rsync begins; one that cannot be made is named', async () => {
   const directory = temporaryDirectory();
-  await preparePartialDirectories(directory, ['a/one', 'b']);
-  for (const name of ['a/one', 'b']) expect(await isPartialUnused(path.join(directory, name)), name).toBe(true);
+  const own = path.join(directory, 'own');
+  await makeOwnDirectory(own);
+  await preparePartialDirectories(own, ['a/one', 'b']);
+  for (const name of ['a/one', 'b']) expect(await isPartialUnused(path.join(own, name)), name).toBe(true);
+  for (const name of ['', PARTIAL_DIRECTORY]) expect(fs.statSync(path.join(own, name)).mode & 0o777).toBe(0o700);
   await expect(makeOwnDirectory(path.join(directory, 'no', 'parent'))).rejects.toThrow(/^ENOENT: .* mkdir /);
 });
 
