@@ -2,6 +2,7 @@
  * Agents of a fleet round by round: what each has of a job that it loses or hands off, and that comes back. A step of a case
  * in rounds.txt names the agent and what it does: `next` is the next process of anna, `far` has mirrors of its own.
  */
+import { type EventEmitter, once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import PQueue from 'p-queue';
@@ -101,6 +102,7 @@ class RoundsStory {
   readonly #agents = new Map<string, Agent>();
   readonly #given: string[] = [];
   readonly #shown = new Map<string, string>();
+  #woken: Promise<unknown> | undefined;
 
   constructor(fleet: FleetParts, commands: Commands) {
     this.#fleet = fleet;
@@ -156,6 +158,13 @@ class RoundsStory {
             return `${label} ${JSON.stringify(await commands.answerOf(id)) ?? 'has none'}`;
           }),
         ),
+      /** For what wakes agents. */
+      listen: async () => {
+        const session = await this.#fleet.session();
+        await session.query('LISTEN jobtail_orders');
+        this.#woken = once(session as unknown as EventEmitter, 'notification');
+      },
+      woken: async () => [((await this.#woken) as [{ channel: string }])[0].channel],
       sql: async (...words) =>
         (await this.#fleet.query(words.join(' '))).map((row) => Object.values(row as object).join(' ')),
     };
