@@ -166,9 +166,11 @@ it('a secret that is entered again leaves the configuration of a unit readable f
   const signIns = vi.mocked(check).mockImplementationOnce(async () => {
     process.exitCode = EXIT.signIn;
   });
-  const flags = { protocol: 'rest', method: 'password', service: true, check: true, output: file } as const;
-  const initialized = init({ ...flags, url: await originOf((_, response) => response.end('{}')) });
+  const initialized = init({ protocol: 'rest', method: 'password', service: true, check: true, output: file });
   for (const [question, text] of [
+    ['Address of the middleware', 'no address'],
+    ['it starts with https://', 'http://127.0.0.1:9/heappe'],
+    ['nothing answers at http://127.0.0.1:9/heappe: ', await originOf((_, response) => response.end('{}'))],
     ['User name: ', 'alic'],
     ['Password', 'wrong'],
     ['User name [alic]', 'alice'],

@@ -513,7 +513,13 @@ it('agent init writes private files or those of a unit, keeps former ones aside,
           const keys = text.match(/(?<=^ +)(?:username|\w+Credential|directory).*/gm) ?? [text.trim()];
           return `${name} ${(fs.statSync(file).mode & 0o777).toString(8)}: ${keys.join(', ')}\n`;
         });
-        return lines.sort().join('');
+        const { mode } = fs.statSync(at(of));
+        return [...(of === '' ? [] : [`${of} ${(mode & 0o777).toString(8)}\n`]), ...lines.sort()].join('');
+      },
+      HOME: (directory) => {
+        for (const name of ['AGENT_CONFIG', 'XDG_CONFIG_HOME', 'XDG_DATA_HOME', 'XDG_STATE_HOME'])
+          vi.stubEnv(name, undefined);
+        vi.stubEnv('HOME', directory);
       },
       'a password is there: --force would replace that of another configuration': () => {},
       'the place of the new password is taken': () => fs.writeFileSync(at(`password.${process.pid}.new`), ''),

@@ -1,7 +1,7 @@
 /** What `agent status` and `agent wait` show of the state that an agent left. */
 import { expect, it } from 'vitest';
 import { despiteOutages } from '../../src/cli/commands/wait.ts';
-import { endOf, exitCodeOf } from '../../src/cli/show/ends.ts';
+import { type Ended, endOf, exitCodeOf } from '../../src/cli/show/ends.ts';
 import { reportOf } from '../../src/cli/show/status-report.ts';
 import { JobtailError } from '../../src/errors.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
@@ -85,6 +85,12 @@ it.each<[string, Ending, number, string[]]>([
     again();
     expect(unprovenIn(store, JOB)).not.toEqual([]);
   }
+});
+
+it('of several ends, the worst one decides: unproven, failed, canceled', () => {
+  const codeOf = (...outcomes: Ended['outcome'][]) => exitCodeOf(outcomes.map((outcome) => ({ outcome }) as Ended));
+  const codes = [codeOf('finished', 'canceled'), codeOf('canceled', 'failed'), codeOf('failed', 'unproven')];
+  expect(codes).toEqual([11, 10, 1]);
 });
 
 it('a job whose first poll has committed bytes, but has not ended, has grown', async () => {
