@@ -213,7 +213,7 @@ it('each step of a live file leads to what is written', async () => {
   });
 });
 
-test('is flushed in the background from 8 MiB on, and the mirror is closed after that', async () => {
+test('what is appended is flushed in the background from 8 MiB on, and the mirror is closed after that', async () => {
   const [place, disk] = [new LivePlace(), new ModelDisk()];
   let release = () => {};
   let flushes = 0;
