@@ -224,6 +224,10 @@ async function secretOf(
   if (secretFile !== undefined && path.resolve(secretFile) === target) return { key, secret: undefined };
   // The user of the unit may not read the named file, and systemd passes on this one alone.
   const text = secretFile === undefined ? await entered() : withoutEnd(fs.readFileSync(secretFile, 'utf8'));
+  if (text === '')
+    throw new JobtailError('usage', `${secretFile ?? 'the standard input'} has no ${words.toLowerCase()}`, {
+      hint: 'it is expected alone, on one line',
+    });
   return { key, secret: { file: target, text } };
 }
 
