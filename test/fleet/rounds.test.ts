@@ -57,6 +57,7 @@ async function agentOf(fleet: FleetParts, name: string, mirror: string) {
   const changes = store.noteChanges();
   const onLost: Rounds['following']['lost'] = (jobs) => rounds.following.lost(jobs);
   const { database, claims, agents } = joined;
+  vi.spyOn(claims, 'fenced');
   const context: FleetContext = {
     ...{ store, clock, mirror, leased, joined, member },
     log: { debug: say, info: say, warn: say, error: say },
@@ -203,6 +204,8 @@ class RoundsStory {
       },
       end: async () => void (await acts.begun),
       write: (id) => handover.write(leased.all('following').filter(({ jobId }) => jobId === (id ?? jobId))),
+      /** Of an owner, since the last time. */
+      transactions: () => vi.mocked(agent.joined.claims.fenced).mock.calls.splice(0).length,
       /** Writes all rows, as for a next owner. */
       hand: async () => void (await handover.writeAnd(leased.all('following'), async () => {})),
       /** Writes the row of the first file ahead of the store, which gets it later. */
