@@ -330,9 +330,10 @@ export class ResultsStory {
   readonly #waits: number[] = [];
   #saved = 0;
   #before: Record<string, string> = {};
-  /** How many orders of a transfer, and calls for its keys, were printed. */
+  /** How many orders of a transfer, calls for its keys, and reports were printed. */
   #ordersShown = 0;
   #callsShown = 0;
+  #reportsShown = 0;
   #stop = new AbortController();
 
   constructor() {
@@ -374,7 +375,7 @@ export class ResultsStory {
       ...Object.fromEntries(rows),
       here: place.tree().map(contentOf).join(', '),
       staging: fs.existsSync(staging) ? `has ${fs.readdirSync(staging).join(', ')}` : '',
-      reported: place.reported.join(', '),
+      reported: place.reported.slice(this.#reportsShown).join(', '),
       shift: place.store.capabilities.get(SHIFT_CAPABILITY) ?? '',
       counts: `${counts.map((count) => count.join(' ')).join(', ')}; progress ${done} of ${wanted}, ${bytes} of ${wantedBytes} bytes, by ${way}, ended ${sinceStart(endedAt ?? null)}`,
       fallback: place.store.resultSyncs.get(JOB)?.fallback ?? '',
@@ -429,7 +430,8 @@ export class ResultsStory {
 
   #changed(): string[] {
     const [before, now] = [this.#before, this.#state];
-    this.#before = now;
+    this.#before = { ...now, reported: '' };
+    this.#reportsShown = this.place.reported.length;
     const gone = Object.keys(before).filter((name) => !(name in now));
     const changed = Object.entries(now).filter(([name, text]) => text !== (before[name] ?? ''));
     const all = [...gone.map((name) => `  ${name} is gone`), ...changed.map(([name, text]) => `  ${name}: ${text}`)];
