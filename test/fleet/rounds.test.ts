@@ -135,6 +135,8 @@ class RoundsStory {
 
   get #ownSteps(): Steps {
     const commands = this.#commands;
+    const sql = async (...words: string[]) =>
+      (await this.#fleet.query<object>(words.join(' '))).map((row) => Object.values(row).join(' '));
     return {
       watch: async (...words) => {
         const numbers = words.flatMap((word) => {
@@ -166,8 +168,11 @@ class RoundsStory {
         this.#woken = once(session as unknown as EventEmitter, 'notification');
       },
       woken: async () => [((await this.#woken) as [{ channel: string }])[0].channel],
-      sql: async (...words) =>
-        (await this.#fleet.query(words.join(' '))).map((row) => Object.values(row as object).join(' ')),
+      sql,
+      polled: () =>
+        sql(
+          "SELECT (row ->> 'polled_at')::bigint - 1793836800000 AS at, row ->> 'error' FROM jobtail.rows WHERE kind = 'jobs'",
+        ),
     };
   }
 

@@ -134,7 +134,8 @@ it('each caller gets a session, or the failure whose pause it is, as is written 
       const [, sign = '', word = '', rest] = /^([-!+]?)([\w.]*)(?: (.*))?$/.exec(step) ?? [];
       if (sign !== '') await steps[STEPS[sign] ?? '']?.(word);
       else if (/^[A-Z]$/.test(word)) await steps['begin']?.(word);
-      else await steps[word]?.(...(rest?.split(' ') ?? []));
+      else if (steps[word] !== undefined) await steps[word](...(rest?.split(' ') ?? []));
+      else expect(['least', ...Object.keys(METHODS)]).toContain(word);
     }
     const base = `${service.baseUrl}/service/UserAndLimitationManagement`;
     return lines.map((line) => line.replaceAll(base, 'BASE').replaceAll(path(''), 'DIR'));
