@@ -337,7 +337,7 @@ const WITHOUT_PG = inline(`
   )});`);
 
 it(
-  'who sets a fleet up is told of its database, of the owner of mirrors, and of a missing package',
+  'commands report the database of a fleet, the owner of mirrors, and a missing package',
   needs('postgres'),
   async (context) => {
     const fleet = await fleetOf(context, 1, ['anna', 'ben'], { separateMirrors: true });
