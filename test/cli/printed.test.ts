@@ -47,16 +47,19 @@ type Meanwhile = readonly [words: string, step: () => unknown];
 /** What a command line prints and its exit code; lines of the standard error begin with `!`. */
 async function printedBy(args: readonly string[], meanwhile: readonly Meanwhile[] = []): Promise<string> {
   let text = '';
+  let printed = () => {};
   const out = vi.spyOn(process.stdout, 'write').mockImplementation((written, encoding) => {
     // Bytes that are no text are shown as such.
     const isBytes = encoding === ('latin1' as never);
     text += String(written).replaceAll(/[\u0080-\u00ff]/g, (byte) =>
       isBytes ? `\\x${byte.charCodeAt(0).toString(16)}` : byte,
     );
+    printed();
     return true;
   });
   const error = vi.spyOn(process.stderr, 'write').mockImplementation((written) => {
     text += String(written).replaceAll(/^(?=.)/gm, '!');
+    printed();
     return true;
   });
   process.exitCode = undefined;
@@ -64,7 +67,13 @@ async function printedBy(args: readonly string[], meanwhile: readonly Meanwhile[
     const running = run(args);
     let from = 0;
     for (const [words, step] of meanwhile) {
-      await until(words, () => text.includes(words, from));
+      // At once, before whatever the command would print next.
+      const seen = new Promise<void>((resolve) => {
+        printed = () => text.includes(words, from) && resolve();
+        printed();
+      });
+      await Promise.race([seen, running]);
+      expect(text.slice(from), 'what it printed until its end').toContain(words);
       from = text.indexOf(words, from) + words.length;
       const made = await step();
       if (typeof made === 'string') text += made;
