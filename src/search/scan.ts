@@ -68,11 +68,11 @@ function* windowsOf(fd: number, { chunkBytes, maxLineBytes }: ScanLimits): Gener
     let end = newline < 0 ? 0 : length + newline + 1;
     length += read;
     if (end > 0) yield new BufferWindow(buffer.subarray(0, end));
-    if (length - end > maxLineBytes) {
+    else if (length > maxLineBytes) {
       // Between two states of a progress bar, or with an overlap, so that no word is cut.
-      const state = buffer.subarray(end, end + maxLineBytes).lastIndexOf(RETURN) + 1;
-      yield new BufferWindow(buffer.subarray(end, end + (state || maxLineBytes)), true);
-      end += state || maxLineBytes - Math.min(OVERLAP_BYTES, maxLineBytes >> 1);
+      const state = buffer.subarray(0, maxLineBytes).lastIndexOf(RETURN) + 1;
+      yield new BufferWindow(buffer.subarray(0, state || maxLineBytes), true);
+      end = state || maxLineBytes - Math.min(OVERLAP_BYTES, maxLineBytes >> 1);
     }
     buffer.copyWithin(0, end, length);
     length -= end;

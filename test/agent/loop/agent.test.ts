@@ -82,3 +82,11 @@ it('jobs are removed each by its own requests once its notifications exist; the 
   await until('the other job to be removed', () => answers()[0] === '{"files":0,"bytes":0}');
   expect(said).toContain('job removed jobId=501 deleteFiles=true files=200 bytes=0');
 });
+
+it('a command that serves the state leaves the rule of the configuration', async () => {
+  const { agent, store } = await startAgent(new ModelRemote(), { follows: 'asked' });
+  const rule = { source: 'config', include: ['**'], exclude: [], maxAgeMs: 1, maxJobs: 1, since: 1 } as const;
+  store.watchMine.save(rule);
+  agent.start(null);
+  expect(store.watchMine.of('config')).toEqual(rule);
+});

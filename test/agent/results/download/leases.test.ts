@@ -7,6 +7,7 @@ import type { TransferMethod } from '../../../../src/agent/ports/server.ts';
 import { Leases } from '../../../../src/agent/results/download/leases.ts';
 import { type ErrorCode, JobtailError } from '../../../../src/errors.ts';
 import type { JobId } from '../../../../src/job.ts';
+import { logLine } from '../../../../src/printable.ts';
 import type { WatchState } from '../../../../src/store/rows.ts';
 import { Store } from '../../../../src/store/store.ts';
 import { expectCases, SILENT } from '../../../support/errors.ts';
@@ -84,7 +85,7 @@ class LeasePlace {
   }
 
   #leases(): Leases {
-    const say = (_: unknown, message: string) => void this.said.push(message);
+    const say = (fields: object, message: string) => void this.said.push(logLine({ ...fields }, message));
     const log: Log = { ...SILENT, info: say, warn: say, error: say };
     const timer = (ms: number) => {
       this.timers.push(ms);
