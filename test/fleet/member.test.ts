@@ -116,9 +116,9 @@ fleetTest('the numbers of an agent are those of its fleet', async (fleet) => {
     jobs: { self: 1, others: 1, nobody: 1 },
   });
   expect([leaseAgeSeconds - 5, waitingSeconds - 100].filter((seconds) => seconds < 0 || seconds > 300)).toEqual([]);
-  // As if another one had taken it.
-  await fleet.query(`UPDATE jobtail.jobs SET owner = 'ben', attempt = attempt + 1 WHERE owner = 'anna'`);
+  // As if another one had taken it: a round that finds out about it removes its rows here.
   const [row] = store.liveFiles.ofJob([...followed][0] as JobId) as [LiveFileRow];
+  await fleet.query(`UPDATE jobtail.jobs SET owner = 'ben', attempt = attempt + 1 WHERE owner = 'anna'`);
   await expect(member.fence(row)).rejects.toMatchObject({ code: 'superseded' });
   expect(member.numbers).toMatchObject({ refusedWrites: 1, lost: 1, jobs: { self: 0 } });
 });
