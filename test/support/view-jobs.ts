@@ -8,7 +8,7 @@ import { requestOf, taskOf } from './e2e-job.ts';
 import { Place } from './e2e-place.ts';
 import { type BrowserOptions, linkOf, startBrowser, ViewPage, viewSection } from './view-browser.ts';
 
-export const LANGUAGES = [
+const LANGUAGES = [
   'Příliš žluťoučký kůň úpěl ďábelské ódy nad hladinou řeky.',
   'نص حكيم له سر قاطع وذو شأن عظيم مكتوب على ثوب أخضر',
   'いろはにほへと散りぬるを 計算ノードは静かに動いている。',

@@ -31,7 +31,7 @@ interface Files {
 }
 
 /** Holds of each job whose files are not being removed. */
-export function checkFiles(files: Files): void {
+function checkFiles(files: Files): void {
   const { service, mirrors, disk, store } = files;
   const rows = new Set(store?.jobs.all().map(({ jobId }) => jobId));
   for (const job of service.jobs.values()) {

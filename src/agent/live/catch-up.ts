@@ -46,7 +46,7 @@ export async function catchUp(file: LiveFile, context: CatchUpContext): Promise<
 }
 
 /** Where a request starts: at the overlap, which shows a truncation or rewrite; at 0 unless the mirror is intact. */
-export async function requestFrom(file: LiveFile, source: LiveSource): Promise<number> {
+async function requestFrom(file: LiveFile, source: LiveSource): Promise<number> {
   const start = Math.max(0, file.undisputed - file.overlapBytes);
   return start + source.overlapStart(await file.read(start, file.undisputed));
 }

@@ -89,8 +89,7 @@ export async function compareFile(
       remoteBytes += piece.length;
       if (at !== undefined) return;
       const local = Buffer.allocUnsafe(Math.min(piece.length, Math.max(0, bytes - from)));
-      // Reads follow one another, as the pieces do.
-      const { bytesRead } = await handle.read(local, 0, local.length);
+      const { bytesRead } = await handle.read(local, 0, local.length, from);
       const common = commonLength(local.subarray(0, bytesRead), piece);
       // Also if the local file was truncated meanwhile.
       if (common < local.length) at = from + common;

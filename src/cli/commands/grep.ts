@@ -124,7 +124,7 @@ const labelOf = ({ jobId, taskId, file, generation }: MirrorFile) =>
   `${jobId}/${taskId} ${file}${generation === 0 ? '' : `.${generation}`}`;
 
 export const decoded = (line: FoundLine) => Buffer.from(line.bytes, 'latin1').toString();
-export const harmless = (text: string) => printable(text.replaceAll('\t', '  '));
+const harmless = (text: string) => printable(text.replaceAll('\t', '  '));
 
 function wantedBy(options: GrepOptions): Wanted {
   const { context = 0, afterContext: after = context, beforeContext: before = context } = options;

@@ -77,7 +77,7 @@ interface GrantRules {
 }
 
 /** The grant in a response. @throws JobtailError malformed, unexpected-answer: with its form, never a value */
-export function readGrant(response: SignInText, rules: GrantRules): Grant {
+function readGrant(response: SignInText, rules: GrantRules): Grant {
   const value = parsed(response);
   const code = typeof value === 'string' ? value : codeIn(value, rules.sessionCodeField);
   if (code === HEADER_AUTH_NEEDED) return bearerGrant(rules);

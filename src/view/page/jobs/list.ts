@@ -48,7 +48,7 @@ export const minuteOf = (at: number | null): number | null => (at === null ? nul
 export const idKey = (id: string): string => id.padStart(20, '0');
 
 /** Places times in order; one without a zone is taken as UTC, for that alone. Null if it is no time. */
-export function orderMs(time: ReportedTime | null): number | null {
+function orderMs(time: ReportedTime | null): number | null {
   if (time === null) return null;
   const ms = time.ms ?? Date.parse(`${time.text}Z`);
   return Number.isFinite(ms) ? ms : null;
