@@ -134,8 +134,11 @@ export class SimulatedPorts implements Remote, JobService {
 
   endTransfer(jobId: JobId, method: TransferMethod, signal: AbortSignal): Promise<void> {
     const { keys } = this.#options.service;
-    return this.#call({ of: 'revoke', operation: 'EndFileTransfer', jobId, signal }, () => {
-      for (const key of keys) if (key.publicKey === method.credentials?.publicKey) keys.delete(key);
+    const publicKey = method.credentials?.publicKey ?? '';
+    // A job may have several keys.
+    const call = { of: 'revoke', operation: 'EndFileTransfer', jobId, files: [publicKey], signal } as const;
+    return this.#call(call, () => {
+      for (const key of keys) if (key.publicKey === publicKey) keys.delete(key);
     });
   }
 

@@ -30,7 +30,7 @@ interface Rows {
 }
 
 /** The numbers of the whole lines from `start` on, which begins one. */
-export async function* numbersOf(source: Source, shape: Shape, start: number): AsyncGenerator<Rows> {
+async function* numbersOf(source: Source, shape: Shape, start: number): AsyncGenerator<Rows> {
   for (let at = start; at < source.bytes; ) {
     const slice = source.readShared(at, Math.min(source.bytes, at + SLICE_BYTES));
     const end = slice.lastIndexOf(NEWLINE) + 1;
