@@ -14,6 +14,8 @@ export class SimulatedFile {
   readonly contents: Buffer[] = [];
   /** How often the agent was shown another content than before. */
   changesShown = 0;
+  /** Whether a response with texts had one of it: without, nothing tells the agent that it exists. */
+  hasEntry = false;
   /** Bytes that the text shows, if it is behind the raw bytes. */
   shownBytes: number | undefined;
   /** It ever was: to the agent, the text and the raw bytes are two contents that take turns. */

@@ -9,7 +9,7 @@ import type { JobId } from '../../src/job.ts';
 import type { Store } from '../../src/store/store.ts';
 import { detailOf } from '../../src/view/events/jobs.ts';
 import { JobStores } from '../../src/view/fleet.ts';
-import type { SimulatedJob, SimulatedResult } from './cluster.ts';
+import type { SimulatedFile, SimulatedJob, SimulatedResult } from './cluster.ts';
 import { isReadable } from './safety.ts';
 import type { World } from './world.ts';
 
@@ -43,14 +43,19 @@ interface Here {
   readonly store: Store;
 }
 
-/** What of the files of a job is not here as the cluster has it. */
-export const filesLacking = (here: Here, job: SimulatedJob) => [
-  ...liveFilesLacking(here, job),
+/** What of the files of a job is not here as the cluster has it; `isMeant`: of these live files only. */
+export const filesLacking = (here: Here, job: SimulatedJob, isMeant?: (file: SimulatedFile) => boolean) => [
+  ...liveFilesLacking(here, job, isMeant),
   ...resultsLacking(here, job),
 ];
 
-export function liveFilesLacking({ mirrors, store }: Here, job: SimulatedJob): string[] {
-  const live = [...job.liveFiles()].flatMap(([taskId, file, , content]) => {
+export function liveFilesLacking(
+  { mirrors, store }: Here,
+  job: SimulatedJob,
+  isMeant: (file: SimulatedFile) => boolean = () => true,
+): string[] {
+  const live = [...job.liveFiles()].flatMap(([taskId, file, simulated, content]) => {
+    if (!isMeant(simulated)) return [];
     const bytes = readIfThere(mirrorPath(mirrors, job.id, { taskId, file })) ?? Buffer.alloc(0);
     const committed = store.liveFiles.get(job.id, { taskId, file })?.position ?? 0;
     if (!bytes.equals(content)) return [`${taskId}/${file} has ${bytes.length} of ${content.length} bytes`];

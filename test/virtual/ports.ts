@@ -77,6 +77,7 @@ export class SimulatedPorts implements Remote, JobService {
         const file = fileOf(request);
         if (file?.content === undefined || job.isDeleted) return [];
         file.show();
+        file.hasEntry = true;
         const { taskId, file: name, offset } = request;
         const shownBytes = file.content.subarray(0, file.shownBytes);
         const text = Buffer.from(decodeBytes(shownBytes, offset, service.decoding));

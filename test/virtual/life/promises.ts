@@ -132,7 +132,7 @@ export class Promises {
       // Its files are removed first.
       const isBeingRemoved = setting.retention || this.#forgettable.has(jobId);
       if (isBeingRemoved && !fs.existsSync(path.join(mirrors, jobId))) continue;
-      const lacks = filesLacking(this.#world, job);
+      const lacks = filesLacking(this.#world, job, ({ hasEntry }) => hasEntry);
       if (lacks.length > 0) throw new Error(`job ${jobId} counts as proven: ${lacks.join('; ')}`);
     }
   }
@@ -201,7 +201,7 @@ export class Promises {
     seen.mayFollow = false;
     const unproven = unprovenIn(store, job.id);
     seen.isProven = unproven.length === 0;
-    const lacks = filesLacking(this.#world, job);
+    const lacks = filesLacking(this.#world, job, ({ hasEntry }) => hasEntry);
     const what = `job ${job.id} is settled`;
     // It may run again, and the agent does not know yet.
     if (job.runs.length > seen.settledRuns) return;
